@@ -1,0 +1,59 @@
+"""What went wrong, where, and what can the user do about it?
+
+Every error that a user can cause is a `SpringhouseError`: a problem in the user's own nouns, the
+place (`file:line`, a table, a path) and a hint. The command line prints these three and no
+traceback. A bug of ours is an `AssertionError` or whatever Python raises, with its traceback.
+"""
+
+from collections.abc import Sequence
+
+
+class SpringhouseError(Exception):
+    """Something that the user, or the world around the warehouse, has to mend."""
+
+    def __init__(self, problem: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{place}{self.problem}{hint}"
+
+
+class DeclarationError(SpringhouseError):
+    """A project's files say something that can't be."""
+
+
+class ProjectErrors(SpringhouseError):
+    """All that is wrong with a project, at once."""
+
+    def __init__(self, errors: Sequence[SpringhouseError]) -> None:
+        self.errors = tuple(errors)
+        count = len(self.errors)
+        super().__init__(f"{count} error{'s' if count != 1 else ''} in this project")
+
+    def __str__(self) -> str:
+        return "\n".join([*(str(error) for error in self.errors), self.problem])
+
+
+class LakeError(SpringhouseError):
+    """A Delta table can't be read or written as it should be."""
+
+
+class SchemaError(LakeError):
+    """Data does not fit the table that it is meant for, and waiting will not mend it."""
+
+
+class SourceError(SpringhouseError):
+    """A source can't give the records that it was asked for."""
+
+
+class ExpectationFailed(SpringhouseError):
+    """A row broke an expectation that is declared ON VIOLATION FAIL UPDATE."""
+
+
+class CommitConflict(LakeError):
+    """Somebody else committed the same work first; nothing of ours was written."""

@@ -1,0 +1,238 @@
+"""One running warehouse: the place where the rooms meet the world.
+
+A `House` is a project, its lake, and a clock. It answers from the Delta logs, and starts Spark only
+when rows have to be computed.
+
+    with springhouse.open("shop") as house:
+        house.refresh()
+        house.query("SELECT * FROM revenue_by_country").show()
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from springhouse.errors import LakeError, SpringhouseError
+from springhouse.house import report
+from springhouse.house.live import Event, Failed, Finished, Kept, Listener, Live, Once, Started
+from springhouse.house.report import PlannedRefresh, TableStatus
+from springhouse.house.watch import Watch
+from springhouse.lake.inputs import Inputs, names_of
+from springhouse.lake.lake import QUARANTINE, Lake, key_of
+from springhouse.lake.landing import Done
+from springhouse.lake.queries import blamed_on, run_sql
+from springhouse.lake.session import LazySession, Spark
+from springhouse.lake.sources.registry import known_sources
+from springhouse.lake.storage import Storage
+from springhouse.lake.upkeep import vacuum
+from springhouse.project import load
+from springhouse.project.declaration import Place, Project, Reading, SqlQuery
+from springhouse.project.durations import duration_seconds
+from springhouse.project.names import did_you_mean
+from springhouse.project.sql_references import find_references
+from springhouse.project.sql_tokens import SqlText
+from springhouse.refresh.retry import Failure
+from springhouse.units import Instant, Seconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = [
+    "Done",
+    "Event",
+    "Failed",
+    "Finished",
+    "House",
+    "Kept",
+    "PlannedRefresh",
+    "Refreshed",
+    "Started",
+    "TableStatus",
+    "open",
+]
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh of everything did, and what it could not do."""
+
+    done: tuple[Done, ...]
+    failures: Mapping[str, Failure]
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+
+class House:
+    """A warehouse over one project folder."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        configuration: Mapping[str, str] | None = None,
+        listener: Listener = lambda event: None,
+    ) -> None:
+        self._stop = threading.Event()
+        self._listener = listener
+        session = LazySession(lambda: self.lake.spark.session())
+        declared = load(folder, session, known_sources({}))
+        settings = {**declared.configuration, **(configuration or {})}
+        self.project: Project = replace(declared, configuration=settings)
+        storage = Storage.at(self.project.storage, self.project.folder)
+        log = Path(storage.root) / "logs" / "spark.log" if "://" not in storage.root else None
+        spark = Spark(settings, f"springhouse {self.project.name}", log)
+        self.lake = Lake(storage, spark, self.project.folder)
+        node = settings.get("springhouse.node.name", "local")
+        self.watch = Watch(self.project, self.lake, _now, node)
+        self.failures: Mapping[str, Failure] = {}
+        self.kept: Mapping[str, Kept] = {}
+
+    def refresh(self) -> Refreshed:
+        """Bring everything up to date once, with what the sources have now."""
+        once = Once(self.watch, _now, listener=self._listener, **self._settings())
+        self.failures = once.failures
+        once.run(self._stop)
+        return Refreshed(tuple(once.done), dict(once.failures))
+
+    def run(self, seconds: float | None = None) -> Refreshed:
+        """Keep everything fresh, for so long or until `stop` is called."""
+        live = Live(self.watch, _now, listener=self._listener, **self._settings())
+        self.failures = live.failures
+        live.run(self._stop, None if seconds is None else Seconds(seconds))
+        self.kept = live.kept
+        return Refreshed(tuple(live.done), dict(live.failures))
+
+    def stop(self) -> None:
+        """End `run` or `refresh` (of another thread) after the running commits."""
+        self._stop.set()
+
+    def query(self, sql: str, *, consistent: bool = False) -> "DataFrame":
+        """The rows of a query over the tables and views; `consistent` reads all as of one moment."""
+        place = Place("query", 1)
+        references = find_references(SqlText(sql, "query"), names_of(self.project))
+        keys = []
+        for reference in references:
+            tracked = reference.reading in (Reading.TABLE, Reading.DELTA)
+            if reference.reading is Reading.TABLE:
+                self._prove_known(reference.name)
+            keys += [key_of(reference)] if tracked else []
+        versions: Mapping[str, int] = {}
+        if consistent and keys:
+            choice = self.watch.chooser.common_moment(keys)
+            if choice is None:
+                raise LakeError(
+                    f"{' and '.join(keys)} have no moment in common yet",
+                    hint="Refresh once more, or leave --consistent out.",
+                )
+            versions = choice.versions
+        inputs = Inputs(self.lake, self.project, versions)
+        with blamed_on(place):
+            return run_sql(self.lake.spark.session(), SqlQuery(sql, references, place), inputs.resolve)
+
+    def status(self) -> list[TableStatus]:
+        """How every table and view stands."""
+        self.watch.poll(_now(), all_of_them=True)
+        return report.status(self.watch, self.failures, _now())
+
+    def plan(self) -> list[PlannedRefresh]:
+        """What would be refreshed now, in order."""
+        self.watch.poll(_now(), all_of_them=True)
+        return report.plan(self.watch, _now())
+
+    def explain(self, name: str) -> dict[str, Any]:
+        """How a table or view is made, and what it reflects."""
+        return report.explain(self.watch, self._declared(name))
+
+    def history(self, name: str, most: int | None = None) -> list[dict[str, Any]]:
+        """The commits of a table, newest first."""
+        own = names_of(self.project).parse(name)
+        known = own.removesuffix(QUARANTINE)
+        return report.history(self.watch, own if own != known else self._declared(name), most)
+
+    def vacuum(self, retention: str | None = None, grace_seconds: float = 3600.0) -> dict[str, int]:
+        """Delete files that nobody can need any more; how many, by table."""
+        text = retention or self.project.configuration.get("springhouse.retention", "7 days")
+        keep = duration_seconds(text)
+        gone = {}
+        for name in self.lake.tables():
+            needed = self._needed_from(name)
+            deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))
+            if deleted:
+                gone[name] = len(deleted)
+        return gone
+
+    def close(self) -> None:
+        """Stop what runs, and Spark with it."""
+        self.stop()
+        self.lake.spark.stop()
+
+    def __enter__(self) -> "House":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _settings(self) -> dict[str, Any]:
+        given = self.project.configuration
+        return {
+            "tracks": int(given.get("springhouse.tracks", "2")),
+            "retry": Seconds(float(given.get("springhouse.retry.seconds", "2"))),
+            "most_files": int(given.get("springhouse.compact.files", "32")),
+        }
+
+    def _needed_from(self, name: str) -> list[int]:
+        """The versions of a table that its readers reflect: they will read on from there."""
+        needed = []
+        for reader in self.watch.graph.downstream(name):
+            newest = self.lake.log(reader).newest()
+            for version in newest.provenance.reflected.get(name, ()) if newest else ():
+                needed.append(version)
+            if newest is not None and name in self.project.views:
+                needed += self._reflected_states(name, reader)
+        return needed
+
+    def _reflected_states(self, view: str, reader: str) -> list[int]:
+        """The newest version of a view that is not newer than what its reader reflects."""
+        reflected = self.lake.log(reader).newest()
+        assert reflected is not None
+        states = [
+            s.made
+            for s in self.lake.log(view).snapshots()
+            if not reflected.provenance.precedes(s.provenance)
+        ]
+        return states[-1:]
+
+    def _declared(self, name: str) -> str:
+        own = names_of(self.project).parse(name)
+        if own in self.project.tables or own in self.project.views:
+            return own
+        kinds = {t: "table" for t in self.project.tables} | {v: "view" for v in self.project.views}
+        raise SpringhouseError(
+            f'this project declares no table or view "{name}"',
+            hint=did_you_mean(own, kinds) or f"It declares: {', '.join(sorted(kinds))}",
+        )
+
+    def _prove_known(self, name: str) -> None:
+        if name.removesuffix(QUARANTINE) not in {*self.project.tables, *self.project.views}:
+            if name not in self.project.temporary_views:
+                self._declared(name)
+
+
+def open(folder: str | Path, **options: Any) -> House:
+    """The House over a project folder; Spark starts when it is first needed."""
+    return House(folder, **options)
+
+
+def _now() -> Instant:
+    return Instant(time.time())

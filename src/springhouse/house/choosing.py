@@ -1,0 +1,127 @@
+"""From which versions of its inputs is a view refreshed next?
+
+The shell around `planner.moment`: it takes the snapshots out of the Delta logs, lets the planner
+choose, and says whether the choice would bring the view forward.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.planner.moment import (
+    Candidate,
+    Choice,
+    meeting_points,
+    newest_common_moment,
+)
+from springhouse.planner.provenance import Channel, Provenance
+from springhouse.project.declaration import Project, Reading
+from springhouse.project.graph import Graph
+from springhouse.units import Instant
+
+_MOST_CANDIDATES = 200
+_UNTRACKED = (Reading.OTHER, Reading.SOURCE)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a view reads: keys of tables whose versions are known, and whether there is more."""
+
+    keys: tuple[str, ...]
+    opaque: bool
+
+
+class _Channels(dict[str, Channel]):
+    """Channels by key, each read from its table's log at most once."""
+
+    def __init__(self, lake: Lake) -> None:
+        super().__init__()
+        self._lake = lake
+
+    def __missing__(self, key: str) -> Channel:
+        self[key] = self._lake.log(key).channel()
+        return self[key]
+
+
+class Chooser:
+    """Chooses versions for the views of one project; remembers inputs that calls have revealed."""
+
+    def __init__(self, project: Project, graph: Graph, lake: Lake) -> None:
+        self._project = project
+        self._graph = graph
+        self._lake = lake
+        self._revealed: dict[str, set[str]] = {}
+
+    def reveal(self, view: str, keys: Sequence[str]) -> None:
+        """A call of the view's function read these tables, which its source may not have told."""
+        known = self.inputs(view)
+        self._revealed.setdefault(view, set()).update(set(keys) - set(known.keys))
+
+    def inputs(self, view: str) -> Inputs:
+        """The tables that a view reads, as far as is known by now."""
+        listed = self._graph.inputs(view)
+        keys = [input_key(i.reading, i.name) for i in listed if i.reading not in _UNTRACKED]
+        revealed = sorted(self._revealed.get(view, ()))
+        opaque = any(i.reading in _UNTRACKED for i in listed) or not listed
+        return Inputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
+
+    def missing(self, view: str) -> list[str]:
+        """The inputs that nobody has made yet: the view has to wait for them."""
+        return [key for key in self.inputs(view).keys if self._lake.log(key).newest() is None]
+
+    def choose(self, view: str) -> Choice | None:
+        """The versions to read next; None if the inputs have no moment in common that is newer."""
+        keys = self.inputs(view).keys
+        channels = self.channels()
+        candidates = {key: self._candidates(key) for key in keys}
+        bound = self._project.views[view].promise.inconsistency_seconds
+        if bound > 0:
+            free = self._newest_of_each(candidates)
+            left, right = provenance_of(self._lake, free.versions).interval(channels)
+            if left - right <= bound:
+                return free
+        own = self._stored(view)
+        since = own.interval(channels)[0] if own else Instant(float("-inf"))
+        siblings = [self._candidates(each) for each in self._siblings(view)]
+        for moment in meeting_points(siblings, channels, since) if siblings else ():
+            choice = newest_common_moment(candidates, channels, not_after=moment)
+            if choice is not None and self._is_ahead(own, choice):
+                return choice
+        return newest_common_moment(candidates, channels)
+
+    def common_moment(self, keys: Sequence[str]) -> Choice | None:
+        """The newest moment at which all these tables have a right snapshot."""
+        candidates = {key: self._candidates(key) for key in keys}
+        return newest_common_moment(candidates, self.channels())
+
+    def channels(self) -> Mapping[str, Channel]:
+        """Every table as an input channel, looked up when it is asked for."""
+        return _Channels(self._lake)
+
+    def _candidates(self, key: str) -> list[Candidate]:
+        snapshots = self._lake.log(key).snapshots()[-_MOST_CANDIDATES:]
+        return [Candidate(s.version, s.provenance) for s in snapshots]
+
+    @staticmethod
+    def _newest_of_each(candidates: Mapping[str, Sequence[Candidate]]) -> Choice:
+        versions = {key: found[-1].version for key, found in candidates.items() if found}
+        return Choice(Instant(0.0), versions)
+
+    def _stored(self, view: str) -> Provenance | None:
+        newest = self._lake.log(view).newest()
+        return newest.provenance if newest else None
+
+    def _is_ahead(self, own: Provenance | None, choice: Choice) -> bool:
+        return own is None or own.precedes(provenance_of(self._lake, choice.versions))
+
+    def _siblings(self, view: str) -> list[str]:
+        """Views that somebody reads together with this one, and wants consistent."""
+        found: dict[str, None] = {}
+        for reader in self._graph.dependents(view):
+            declared = self._project.views.get(reader)
+            if declared is None or declared.promise.inconsistency_seconds > 0:
+                continue
+            for each in self._graph.tables_read(reader):
+                if each in self._project.views and each != view:
+                    found[each] = None
+        return list(found)

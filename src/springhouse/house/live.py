@@ -1,0 +1,242 @@
+"""How does a House run: once through everything, or on and on?
+
+Both are one loop around pure decisions: the watch says what is wanted, `refresh` says what starts,
+tracks run it, and what ended is told to whoever listens. `Once` goes through the graph from the
+sources to the last view and stops at the ends that the sources had when it began; `Live` polls, and
+always starts the refresh whose data has waited longest.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from springhouse.errors import CommitConflict, SpringhouseError
+from springhouse.house.performing import perform, total
+from springhouse.house.tracks import Ended, Running, Tracks
+from springhouse.house.watch import Watch
+from springhouse.lake.inputs import NotThereYet
+from springhouse.lake.landing import Done
+from springhouse.refresh import oldest_first
+from springhouse.refresh.job import Job
+from springhouse.refresh.retry import Failure, failed
+from springhouse.refresh.staleness import kept_share, lag
+from springhouse.units import Instant, Seconds
+
+_TICK = Seconds(0.25)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A refresh began."""
+
+    table: str
+    track: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A refresh ended well."""
+
+    table: str
+    track: int
+    done: Done | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A refresh ended with an error; the next try comes at `failure.retry_at`."""
+
+    table: str
+    track: int
+    failure: Failure
+
+
+Event = Started | Finished | Failed
+Listener = Callable[[Event], None]
+
+
+@dataclass
+class Kept:
+    """How one table's promise was kept while a House ran."""
+
+    lags: list[Seconds] = field(default_factory=list)
+
+    @property
+    def worst(self) -> Seconds:
+        return max(self.lags, default=Seconds(0.0))
+
+    def share(self, promise: Seconds | None) -> float | None:
+        return None if promise is None else kept_share(promise, self.lags)
+
+
+class Runner:
+    """What `Once` and `Live` have in common: tracks, failures, and telling what happens."""
+
+    def __init__(
+        self,
+        watch: Watch,
+        clock: Callable[[], Instant],
+        *,
+        tracks: int,
+        retry: Seconds,
+        most_files: int,
+        listener: Listener,
+    ) -> None:
+        self.watch = watch
+        self.tracks = Tracks(tracks)
+        self.failures: dict[str, Failure] = {}
+        self.done: list[Done] = []
+        self._clock = clock
+        self._retry = retry
+        self._most_files = most_files
+        self._listener = listener
+
+    def _start(self, job: Job, track: int, until: Mapping[str, int] | None) -> None:
+        self._listener(Started(job.table, track, job.reason))
+
+        def work() -> list[Done]:
+            with self.watch.lake.spark.track(f"track-{track}"):
+                return perform(
+                    self.watch, job.table, job.reason, until=until, most_files=self._most_files
+                )
+
+        self.tracks.start(Running(job.table, track, self._clock(), job.reason), work)
+
+    def _settle(self, ended: Ended) -> None:
+        """Write down what a refresh did, or when it is tried again."""
+        now = self._clock()
+        self.done += [d for d in ended.done if d.committed]
+        self.watch.ran(ended.table, now, found_something=bool(ended.done))
+        if ended.error is None or isinstance(ended.error, CommitConflict):
+            # A conflict is no failure: somebody else did the work, and we look again.
+            self.failures.pop(ended.table, None)
+            if ended.error is not None:
+                self.watch.forget(ended.table)
+            self._listener(Finished(ended.table, ended.track, total(ended.done)))
+            return
+        problem = _told(ended.error)
+        failure = failed(self.failures.get(ended.table), problem, now, self._retry)
+        self.failures[ended.table] = failure
+        self._listener(Failed(ended.table, ended.track, failure))
+
+    def finish(self) -> None:
+        """Wait for the refreshes that still run: they end with their commits."""
+        while self.tracks.running:
+            for ended in self.tracks.wait(_TICK):
+                self._settle(ended)
+
+
+class Once(Runner):
+    """Brings everything up to date once."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Go through the graph; a table starts when everything that it reads is through."""
+        until = self.watch.horizon().ends
+        self.watch.poll(self._clock(), all_of_them=True)
+        pending = list(self.watch.graph.order)
+        tried: set[str] = set()
+        while (pending or self.tracks.running) and not stop.is_set():
+            for name in [n for n in pending if self._ready(n, pending)]:
+                job = self._wanted(name, tried, until)
+                if job is None:
+                    pending.remove(name)
+                elif self.tracks.free():
+                    pending.remove(name)
+                    self._start(job, self.tracks.free()[0], until)
+            for ended in self.tracks.wait(_TICK if self.tracks.running else Seconds(0.0)):
+                self._settle(ended)
+                tried.add(ended.table)
+                again = isinstance(ended.error, NotThereYet) or self._behind(ended.table, until)
+                if again and (ended.error is None or isinstance(ended.error, NotThereYet)):
+                    self._put_back(ended, pending, tried)
+        self.finish()
+
+    def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
+        """Try a table again: it has more to take in, or must wait for what it turned out to read."""
+        waits = ended.error
+        if isinstance(waits, NotThereYet) and waits.key not in pending:
+            return
+        tried.discard(ended.table)
+        self.failures.pop(ended.table, None)
+        pending.append(ended.table)
+
+    def _ready(self, name: str, pending: list[str]) -> bool:
+        upstream = {*self.watch.graph.upstream(name)}
+        if name in self.watch.project.views:
+            upstream.update(self.watch.chooser.inputs(name).keys)
+        upstream.discard(name)
+        return not upstream & {*pending, *self.tracks.running}
+
+    def _wanted(self, name: str, tried: set[str], until: Mapping[str, int]) -> Job | None:
+        if name in tried:
+            return None
+        now = self._clock()
+        if name in self.watch.project.tables:
+            self.watch.poll(now, all_of_them=True)
+        job = self.watch.job(name, now)
+        if job is None and name in self.watch.project.views:
+            view_inputs = self.watch.chooser.inputs(name)
+            if view_inputs.opaque and not self.watch.chooser.missing(name):
+                return Job(name, now, "its inputs can't be watched")
+        return job
+
+    def _behind(self, name: str, until: Mapping[str, int]) -> bool:
+        if name not in self.watch.project.tables:
+            return False
+        stored = self.watch.stored(name)
+        return any(feed.behind(stored, until) for feed in self.watch.feeds(name))
+
+
+class Live(Runner):
+    """Keeps everything fresh until it is told to stop."""
+
+    kept: dict[str, Kept]
+
+    def run(self, stop: threading.Event, seconds: Seconds | None = None) -> None:
+        """Run for so many seconds, or until `stop` is set; running refreshes finish."""
+        began = self._clock()
+        self.kept = {name: Kept() for name in self.watch.graph.order}
+        observed = began
+        while not stop.is_set():
+            now = self._clock()
+            if seconds is not None and now - began >= seconds:
+                break
+            self.watch.poll(now)
+            for job, track in self._decided(now):
+                self._start(job, track, None)
+            if now - observed >= 1.0:
+                observed = now
+                self._observe(now)
+            pause = min(_TICK, max(self.watch.next_poll(now), 0.02))
+            for ended in self.tracks.wait(pause):
+                self._settle(ended)
+        self.finish()
+
+    def waiting(self, now: Instant) -> list[Job]:
+        """The refreshes that are wanted and not running, each with when it may start."""
+        jobs = [job for job in self.watch.jobs(now) if job.table not in self.tracks.running]
+        return [
+            replace(job, released=self.failures[job.table].retry_at)
+            if job.table in self.failures
+            else job
+            for job in jobs
+        ]
+
+    def _decided(self, now: Instant) -> list[tuple[Job, int]]:
+        free = self.tracks.free()
+        if not free:
+            return []
+        jobs = {job.table: job for job in self.waiting(now)}
+        starts = oldest_first.decide(list(jobs.values()), free, now)
+        return [(jobs[start.table], start.track) for start in starts]
+
+    def _observe(self, now: Instant) -> None:
+        for name, kept in self.kept.items():
+            kept.lags.append(lag(self.watch.waiting_since(name, now), now))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, SpringhouseError):
+        return str(error)
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"

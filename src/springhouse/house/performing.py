@@ -1,0 +1,99 @@
+"""What does it take to refresh one table, once it was decided that it is its turn?
+
+A base table takes in what its flows have, flow by flow, each with a commit of its own. A view is
+recomputed from chosen versions of its inputs. Afterwards the table is compacted if it has become
+many small files.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from springhouse.house.watch import Watch, is_streaming_function
+from springhouse.lake.cdc import apply_changes
+from springhouse.lake.inputs import NotThereYet
+from springhouse.lake.landing import Done
+from springhouse.lake.refresh_table import append, append_batch, batch_transaction
+from springhouse.lake.refresh_view import refresh_view
+from springhouse.lake.streaming import run_stream
+from springhouse.lake.upkeep import compact
+from springhouse.project.declaration import AppendFlow, CdcFlow, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_COMPACT_EVERY = 16
+"""How many commits of a table pass between two looks at its files."""
+
+
+def perform(
+    watch: Watch,
+    name: str,
+    reason: str,
+    *,
+    until: Mapping[str, int] | None = None,
+    most_files: int = 32,
+) -> list[Done]:
+    """Refresh a table or a view; what was done, one entry per commit."""
+    if name in watch.project.tables:
+        done = _refresh_table(watch, watch.project.tables[name], reason, until)
+    else:
+        done = _refresh_view(watch, name, reason)
+    version = watch.lake.log(name).newest()
+    if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
+        compact(watch.lake, name, most_files)
+    return done
+
+
+def _refresh_table(
+    watch: Watch, table: Table, reason: str, until: Mapping[str, int] | None
+) -> list[Done]:
+    done: list[Done] = []
+    for feed in watch.feeds(table.name):
+        apply = apply_changes if isinstance(feed.flow, CdcFlow) else append
+        taken = apply(watch.lake, watch.project, table, feed, reason, until)
+        done += [taken] if taken is not None else []
+    for flow in watch.project.flows_into(table.name):
+        if is_streaming_function(flow):
+            assert isinstance(flow, AppendFlow)
+            done += _stream(watch, table, flow, reason)
+    return done
+
+
+def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[Done]:
+    stored = watch.lake.find(table.name)
+    committed = stored.offset(batch_transaction(flow)) if stored else 0
+
+    def commit(rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int]) -> Done:
+        return append_batch(
+            watch.lake, watch.project, table, flow, rows, size, number, reflected, reason
+        )
+
+    return run_stream(watch.lake, watch.project, table, flow, committed, commit)
+
+
+def _refresh_view(watch: Watch, name: str, reason: str) -> list[Done]:
+    view = watch.project.views[name]
+    try:
+        done = refresh_view(
+            watch.lake, watch.project, view, watch.choice(name).versions, reason
+        )
+    except NotThereYet as waits:
+        watch.chooser.reveal(name, [waits.key])
+        raise
+    watch.chooser.reveal(name, list(done.read or {}))
+    return [done]
+
+
+def total(done: Sequence[Done]) -> Done | None:
+    """Several commits of one table as one line."""
+    if not done:
+        return None
+    last = done[-1]
+    return replace(
+        last,
+        rows_added=sum(d.rows_added for d in done),
+        rows_removed=sum(d.rows_removed for d in done),
+        rows_set_aside=sum(d.rows_set_aside for d in done),
+        seconds=sum(d.seconds for d in done),
+    )

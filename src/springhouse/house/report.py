@@ -1,0 +1,257 @@
+"""What can a House tell about itself?
+
+Plain data, read from the Delta logs and the declaration: the command line, `--json` and the Python
+API show the same values. Nothing here starts Spark.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from springhouse.house.watch import Watch, is_streaming_function
+from springhouse.lake.lake import QUARANTINE
+from springhouse.lake.log import Commit
+from springhouse.planner.provenance import NOW
+from springhouse.project.declaration import SqlQuery, Table, View
+from springhouse.refresh.oldest_first import in_order
+from springhouse.refresh.retry import Failure
+from springhouse.refresh.staleness import lag, staleness, trailing_edge
+from springhouse.units import Instant
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """How one table or view stands. Times are seconds; None where there is nothing to tell."""
+
+    name: str
+    kind: str
+    version: int | None
+    rows: int | None
+    staleness_seconds: float | None
+    lag_seconds: float
+    promise_seconds: float | None
+    priority: float
+    state: str
+    refreshed_at: float | None
+    refresh_seconds: float | None
+    quarantined: int
+    problem: str | None
+
+    @property
+    def promise_kept(self) -> bool | None:
+        """Whether the lag is within the promise now; None without a promise."""
+        return None if self.promise_seconds is None else self.lag_seconds <= self.promise_seconds
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "promise_kept": self.promise_kept}
+
+
+def status(watch: Watch, failures: Mapping[str, Failure], now: Instant) -> list[TableStatus]:
+    """Every table and view, each after what it reads."""
+    wanted = {job.table: job for job in watch.jobs(now)}
+    return [
+        _table_status(watch, name, wanted, failures, now) for name in watch.graph.order
+    ]
+
+
+def _table_status(
+    watch: Watch,
+    name: str,
+    wanted: Mapping[str, object],
+    failures: Mapping[str, Failure],
+    now: Instant,
+) -> TableStatus:
+    declared: Table | View = watch.project.tables.get(name) or watch.project.views[name]
+    newest = watch.lake.log(name).newest()
+    last = _last_refresh(watch.lake.log(name).commits())
+    quarantine = watch.lake.log(name + QUARANTINE).newest()
+    failure = failures.get(name)
+    problem = failure.problem if failure else watch.problem(name)
+    missing = watch.chooser.missing(name) if name in watch.project.views else []
+    state = "up to date"
+    if problem:
+        state = "failing"
+    elif name in wanted:
+        state = "waiting"
+    elif missing:
+        state = f"needs {', '.join(missing)}"
+    elif newest is None:
+        state = "empty"
+    return TableStatus(
+        name=name,
+        kind="view" if name in watch.project.views else "table",
+        version=newest.version if newest else None,
+        rows=last.note.rows if last and last.note else None,
+        staleness_seconds=staleness(_freshness(watch, name), now),
+        lag_seconds=lag(watch.waiting_since(name, now), now),
+        promise_seconds=declared.promise.staleness_seconds,
+        priority=declared.promise.priority,
+        state=state,
+        refreshed_at=last.at if last else None,
+        refresh_seconds=last.note.seconds if last and last.note else None,
+        quarantined=_rows_of(watch, name + QUARANTINE) if quarantine else 0,
+        problem=problem,
+    )
+
+
+def _rows_of(watch: Watch, key: str) -> int:
+    opened = watch.lake.find(key)
+    return opened.rows if opened else 0
+
+
+def _last_refresh(commits: Sequence[Commit]) -> Commit | None:
+    kinds = ("append", "replace", "merge")
+    return next((c for c in reversed(commits) if c.note and c.note.kind in kinds), None)
+
+
+def _freshness(watch: Watch, name: str) -> Instant | None:
+    """The freshness of a table, or of the least fresh version that a view reflects."""
+    newest = watch.lake.log(name).newest()
+    if newest is None:
+        return None
+    if watch.is_channel(name):
+        return newest.note.freshness if newest.note else newest.at
+    edges = []
+    for channel, versions in newest.provenance.reflected.items():
+        states = [s for s in watch.lake.log(channel).snapshots() if s.made <= max(versions)]
+        if states:
+            note = states[-1].note
+            edges.append(note.freshness if note and note.freshness else states[-1].at)
+    return trailing_edge(edges)
+
+
+@dataclass(frozen=True)
+class PlannedRefresh:
+    """A refresh that would start now, in this order; `waited_seconds` is what decided the order."""
+
+    table: str
+    reason: str
+    variant: str
+    waited_seconds: float
+    inputs: Mapping[str, int]
+
+
+def plan(watch: Watch, now: Instant) -> list[PlannedRefresh]:
+    """The refreshes that are wanted now, in the order in which they would start."""
+    planned = []
+    for job in in_order(watch.jobs(now), now):
+        is_view = job.table in watch.project.views
+        inputs = dict(watch.choice(job.table).versions) if is_view else {}
+        variant = "full" if is_view else "append"
+        waited = max(now - job.since, 0.0)
+        planned.append(PlannedRefresh(job.table, job.reason, variant, waited, inputs))
+    return planned
+
+
+def history(watch: Watch, name: str, most: int | None = None) -> list[dict[str, Any]]:
+    """The commits of a table, newest first."""
+    commits = list(reversed(watch.lake.log(name).commits()))
+    return [_commit_row(commit) for commit in commits[:most]]
+
+
+def _commit_row(commit: Commit) -> dict[str, Any]:
+    note = commit.note
+    row: dict[str, Any] = {
+        "version": commit.version,
+        "at": commit.at,
+        "kind": note.kind if note else commit.operation.lower() or "unknown",
+        "by": "springhouse" if note else "another writer",
+    }
+    if note is None:
+        return row
+    return row | {
+        "variant": note.variant,
+        "reason": note.reason,
+        "rows": note.rows,
+        "rows_added": note.rows_added,
+        "rows_removed": note.rows_removed,
+        "seconds": note.seconds,
+        "quarantined": sum(flow.quarantined for flow in note.flows.values()),
+        "violations": dict(note.violations),
+        "offsets": {
+            name: list(offsets)
+            for flow in note.flows.values()
+            for name, offsets in flow.offsets.items()
+        },
+        "reflects": note.after.as_json(),
+    }
+
+
+def explain(watch: Watch, name: str) -> dict[str, Any]:
+    """How a table is made, and what its rows reflect."""
+    project = watch.project
+    declared: Table | View = project.tables.get(name) or project.views[name]
+    newest = watch.lake.log(name).newest()
+    told: dict[str, Any] = {
+        "name": name,
+        "kind": "view" if isinstance(declared, View) else "table",
+        "declared_at": str(declared.place),
+        "location": watch.lake.place(name).root,
+        "promise": {
+            "staleness_seconds": declared.promise.staleness_seconds,
+            "staleness_by_input": dict(declared.promise.staleness_by_input),
+            "inconsistency_seconds": declared.promise.inconsistency_seconds,
+            "priority": declared.promise.priority,
+        },
+        "expectations": [
+            {"name": e.name, "condition": e.condition, "on_violation": e.on_violation.value}
+            for e in declared.expectations
+        ],
+        "read_by": list(watch.graph.dependents(name)),
+    }
+    told |= _explain_view(watch, declared) if isinstance(declared, View) else {}
+    told |= _explain_table(watch, declared) if isinstance(declared, Table) else {}
+    if newest is not None:
+        left, right = newest.provenance.interval(watch.chooser.channels())
+        told["stored"] = {
+            "version": newest.version,
+            "reflects": newest.provenance.as_json(),
+            "consistent": newest.provenance.consistent(watch.chooser.channels()),
+            "valid_from": left if left > float("-inf") else None,
+            "valid_until": None if right == NOW else right,
+            "last_refresh": history(watch, name, 1)[0],
+        }
+    return told
+
+
+def _explain_view(watch: Watch, view: View) -> dict[str, Any]:
+    inputs = watch.chooser.inputs(view.name)
+    query = view.query.text if isinstance(view.query, SqlQuery) else f"Python: {view.query.place}"
+    return {
+        "query": query,
+        "inputs": list(inputs.keys),
+        "inputs_that_nobody_can_watch": inputs.opaque,
+        "pathways": [" -> ".join(pathway) for pathway in watch.graph.pathways(view.name)],
+        "refresh": view.refresh.value,
+        "variant": "full",
+        "why": "Every refresh recomputes the view; incremental refreshes are not built yet.",
+    }
+
+
+def _explain_table(watch: Watch, table: Table) -> dict[str, Any]:
+    flows = []
+    for flow in watch.project.flows_into(table.name):
+        reads = [f"{i.reading.value} {i.name}" for i in watch.graph.flow_inputs(flow)]
+        flows.append(
+            {
+                "name": flow.name,
+                "declared_at": str(flow.place),
+                "reads": reads,
+                "run_by": "Structured Streaming" if is_streaming_function(flow) else "Springhouse",
+            }
+        )
+    stored = watch.lake.find(table.name)
+    offsets = {
+        transaction: stored.offset(transaction) if stored else 0
+        for feed in watch.feeds(table.name)
+        for transaction in feed.latest()
+    }
+    return {
+        "flows": flows,
+        "offsets": offsets,
+        "timestamp": table.timestamp,
+        "lateness_seconds": table.lateness_seconds,
+        "period_seconds": table.period_seconds,
+        "quarantine": table.name + QUARANTINE,
+    }
+

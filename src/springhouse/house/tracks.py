@@ -1,0 +1,76 @@
+"""Who runs the refreshes?
+
+A bounded number of tracks, each a thread with a FAIR pool of its own in Spark. A refresh is never
+preempted: it runs to its commit, or to its error. Stopping lets the running ones finish.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, Queue
+
+from springhouse.lake.landing import Done
+from springhouse.units import Instant
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A refresh that came to its end: what it did, or what it failed with."""
+
+    table: str
+    track: int
+    done: tuple[Done, ...] = ()
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Running:
+    """A refresh on its track."""
+
+    table: str
+    track: int
+    began: Instant
+    reason: str
+
+
+class Tracks:
+    """Threads that run at most one refresh each."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.running: dict[str, Running] = {}
+        self._ended: Queue[Ended] = Queue()
+        self._threads: list[threading.Thread] = []
+
+    def free(self) -> list[int]:
+        """The tracks on which nothing runs."""
+        taken = {running.track for running in self.running.values()}
+        return [track for track in range(1, self.count + 1) if track not in taken]
+
+    def start(self, running: Running, work: Callable[[], list[Done]]) -> None:
+        """Run `work` on the track; its end is told by `wait`."""
+        self.running[running.table] = running
+
+        def run() -> None:
+            try:
+                ended = Ended(running.table, running.track, tuple(work()))
+            except Exception as error:  # noqa: BLE001  whatever it is, the House reports it
+                ended = Ended(running.table, running.track, error=error)
+            self._ended.put(ended)
+
+        # Not a daemon: the interpreter waits for a commit that is being written.
+        thread = threading.Thread(target=run, name=f"track-{running.track}")
+        self._threads = [t for t in self._threads if t.is_alive()] + [thread]
+        thread.start()
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """The refreshes that ended, after waiting for the first of them at most so long."""
+        found: list[Ended] = []
+        with suppress(Empty):
+            found.append(self._ended.get(block=seconds > 0, timeout=seconds))
+            while True:
+                found.append(self._ended.get_nowait())
+        for ended in found:
+            self.running.pop(ended.table, None)
+        return found

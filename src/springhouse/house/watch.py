@@ -1,0 +1,276 @@
+"""Which refreshes are wanted now, and why?
+
+The watch knows what has arrived and what is reflected: it asks the sources for their latest offsets
+(each by its period), compares them with the offsets in the Delta logs, compares what each view
+reflects with what it could, and turns every difference into a `Job`. It starts nothing itself.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from springhouse.errors import SpringhouseError
+from springhouse.house.choosing import Chooser
+from springhouse.lake.feeds import Feed, is_channel, open_feed
+from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.tables import TableVersion
+from springhouse.planner.moment import Choice
+from springhouse.planner.provenance import NOW, Provenance
+from springhouse.project.declaration import (
+    AppendFlow,
+    Project,
+    PythonQuery,
+    Reading,
+    Table,
+    View,
+)
+from springhouse.project.fingerprint import fingerprint
+from springhouse.project.graph import Graph
+from springhouse.refresh.job import Job
+from springhouse.units import Instant, Seconds
+
+OPAQUE_PERIOD = Seconds(60.0)
+"""How often a view is refreshed whose inputs nobody can watch (files, another catalog)."""
+
+STREAM_PATIENCE = Seconds(10.0)
+"""The longest pause between two runs of a streaming function that found nothing new."""
+
+
+@dataclass
+class _Seen:
+    """What the watch knows of one table's sources since it last asked."""
+
+    asked: Instant = Instant(float("-inf"))
+    waiting_since: Instant | None = None
+    problem: str | None = None
+    pause: Seconds = Seconds(0.0)
+    ran: Instant | None = None
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """The ends of all sources at one moment: a single refresh of everything stops there."""
+
+    ends: Mapping[str, int] = field(default_factory=dict)
+
+
+class Watch:
+    """What is wanted in one House. Safe to use from several threads."""
+
+    def __init__(
+        self, project: Project, lake: Lake, clock: Callable[[], Instant], node: str
+    ) -> None:
+        self.project = project
+        self.graph = Graph(project)
+        self.lake = lake
+        self.chooser = Chooser(project, self.graph, lake)
+        self._clock = clock
+        self._node = node
+        self._feeds: dict[str, tuple[Feed, ...]] = {}
+        self._seen = {name: _Seen() for name in project.tables}
+        self._opened: dict[str, TableVersion] = {}
+        self._lock = threading.RLock()
+
+    def feeds(self, table: str) -> tuple[Feed, ...]:
+        """The flows into a table whose offsets are ours to keep, opened once."""
+        with self._lock:
+            if table not in self._feeds:
+                self._feeds[table] = tuple(
+                    open_feed(self.lake, self.project, flow, self._clock, self._node)
+                    for flow in self.project.flows_into(table)
+                    if not is_streaming_function(flow)
+                )
+            return self._feeds[table]
+
+    def forget(self, table: str) -> None:
+        """Open the sources of a table anew next time: another process went on where we stood."""
+        with self._lock:
+            self._feeds.pop(table, None)
+
+    def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
+        """Ask the sources that are due for what they have."""
+        for name, table in self.project.tables.items():
+            seen = self._seen[name]
+            if all_of_them or now - seen.asked >= table.period_seconds:
+                self._ask(table, seen, now)
+
+    def next_poll(self, now: Instant) -> Seconds:
+        """How long until some source is due."""
+        dues = [
+            self._seen[name].asked + table.period_seconds - now
+            for name, table in self.project.tables.items()
+        ]
+        return Seconds(max(min(dues, default=1.0), 0.0))
+
+    def _ask(self, table: Table, seen: _Seen, now: Instant) -> None:
+        seen.asked = now
+        try:
+            waits = any(feed.behind(self.stored(table.name)) for feed in self.feeds(table.name))
+            waits = waits or self._stream_waits(table, seen, now)
+            seen.problem = None
+        except SpringhouseError as error:
+            seen.problem = str(error)
+            waits = True  # The refresh will meet the same problem, report it, and be retried.
+        if not waits:
+            seen.waiting_since = None
+        elif seen.waiting_since is None:
+            seen.waiting_since = now
+
+    def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
+        """Whether a streaming function should run: its tables moved, or its pause is over."""
+        flows = [f for f in self.project.flows_into(table.name) if is_streaming_function(f)]
+        if not flows:
+            return False
+        if seen.ran is None:
+            return True
+        inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
+        if any(i.reading not in (Reading.TABLE, Reading.STREAM) for i in inputs) or not inputs:
+            return now - seen.ran >= max(seen.pause, table.period_seconds)
+        newest = self.lake.log(table.name).newest()
+        reflected = newest.note.after if newest and newest.note else Provenance()
+        keys = {input_key(i.reading, i.name) for i in inputs if i.reading is Reading.STREAM}
+        available = provenance_of(
+            self.lake, {key: s.version for key in keys if (s := self.lake.log(key).newest())}
+        )
+        return reflected.precedes(available)
+
+    def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
+        """A refresh of a table ended: what waits is counted from its next poll."""
+        seen = self._seen.get(table)
+        if seen is None:
+            return
+        seen.ran = now
+        longer = min(max(seen.pause, 1.0) * 2, STREAM_PATIENCE)
+        seen.pause = Seconds(0.0) if found_something else Seconds(longer)
+        seen.waiting_since = None
+        seen.asked = Instant(float("-inf"))
+
+    def stored(self, table: str) -> TableVersion | None:
+        """The newest version of a table, opened only when it has moved."""
+        newest = self.lake.log(table).commits()
+        if not newest:
+            return None
+        with self._lock:
+            opened = self._opened.get(table)
+            if opened is None or opened.version != newest[-1].version:
+                found = self.lake.find(table)
+                if found is None:
+                    return None
+                self._opened[table] = opened = found
+            return opened
+
+    def horizon(self) -> Horizon:
+        """Where all sources outside the warehouse end now."""
+        ends: dict[str, int] = {}
+        for table in self.project.tables:
+            for feed in self.feeds(table):
+                ends |= feed.horizon()
+        return Horizon(ends)
+
+    def jobs(self, now: Instant) -> list[Job]:
+        """Every refresh that is wanted now, in topological order."""
+        found = []
+        for name in self.graph.order:
+            job = self.job(name, now)
+            if job is not None:
+                found.append(job)
+        return found
+
+    def job(self, name: str, now: Instant) -> Job | None:
+        """The refresh that a table or view wants now, if any."""
+        if name in self.project.tables:
+            return self._table_job(self.project.tables[name])
+        return self._view_job(self.project.views[name], now)
+
+    def _table_job(self, table: Table) -> Job | None:
+        since = self._seen[table.name].waiting_since
+        if since is None:
+            return None
+        return Job(table.name, since, "new records", table.promise.priority)
+
+    def _view_job(self, view: View, now: Instant) -> Job | None:
+        if self.chooser.missing(view.name):
+            return None
+        choice = self.chooser.choose(view.name)
+        if choice is None:
+            return None
+        target = provenance_of(self.lake, choice.versions)
+        reason = self._reason(view, target, now)
+        if reason is None:
+            return None
+        return Job(view.name, self._since(view, target, now), reason, view.promise.priority)
+
+    def choice(self, view: str) -> Choice:
+        """The versions of a view's inputs to read now."""
+        choice = self.chooser.choose(view)
+        return choice if choice is not None else Choice(NOW, {})
+
+    def _reason(self, view: View, target: Provenance, now: Instant) -> str | None:
+        """Why the view wants a refresh to `target`; None if it does not."""
+        newest = self.lake.log(view.name).newest()
+        if newest is None:
+            return "first refresh"
+        if newest.note is None or newest.note.kind != "replace":
+            return "its rows were changed by another writer"
+        if newest.note.definition != fingerprint(self.project, view):
+            return "its definition changed"
+        reflected = newest.note.after
+        if reflected.precedes(target):
+            return f"new data in {', '.join(self._moved(reflected, target))}"
+        if self.chooser.inputs(view.name).opaque and now - newest.at >= OPAQUE_PERIOD:
+            return "its inputs can't be watched"
+        return None
+
+    @staticmethod
+    def _moved(reflected: Provenance, target: Provenance) -> list[str]:
+        return [
+            channel
+            for channel in sorted(target.reflected)
+            if (reflected.newest(channel) or -1) < (target.newest(channel) or -1)
+        ]
+
+    def _since(self, view: View, target: Provenance, now: Instant) -> Instant:
+        """When the oldest data arrived that the view could reflect and does not."""
+        newest = self.lake.log(view.name).newest()
+        reflected = newest.provenance if newest else Provenance()
+        return min(self.unreflected(reflected, target), default=now)
+
+    def unreflected(self, reflected: Provenance, target: Provenance) -> list[Instant]:
+        """For each channel on which `target` is ahead, when the first of the data ahead arrived."""
+        channels = self.chooser.channels()
+        arrivals = []
+        for channel in self._moved(reflected, target):
+            have = reflected.newest(channel)
+            versions = channels[channel]
+            if have is not None:
+                arrivals.append(versions.until(have))
+            elif versions.timestamps:
+                arrivals.append(versions.timestamps[0])
+        return arrivals
+
+    def waiting_since(self, name: str, now: Instant) -> list[Instant]:
+        """When data arrived that `name` does not reflect: in its base tables, and in their sources."""
+        sources = [*self.graph.upstream(name), name]
+        waits = [s for t in sources if t in self._seen and (s := self._seen[t].waiting_since)]
+        newest = self.lake.log(name).newest()
+        if name in self.project.tables or newest is None:
+            return waits
+        heads = {}
+        for channel in newest.provenance.reflected:
+            head = self.lake.log(channel).newest()
+            if head is not None:
+                heads[channel] = frozenset({head.made})
+        return waits + self.unreflected(newest.provenance, Provenance(heads))
+
+    def problem(self, table: str) -> str | None:
+        """What keeps a table's sources from being asked, if anything does."""
+        seen = self._seen.get(table)
+        return seen.problem if seen else None
+
+    def is_channel(self, name: str) -> bool:
+        return name in self.project.tables and is_channel(self.project, name)
+
+
+def is_streaming_function(flow: object) -> bool:
+    """Whether Structured Streaming runs the flow and keeps its offsets."""
+    return isinstance(flow, AppendFlow) and isinstance(flow.query, PythonQuery) and not flow.once

@@ -1,0 +1,133 @@
+"""Do new rows fit the columns of a table?
+
+A table's columns keep their types. New rows may lack columns (NULL), bring new ones (added to the
+table), or have narrower types (widened); anything that could lose a value is an error, because a
+warehouse that guesses is worse than one that stops.
+"""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+from pyspark.sql import types as t
+from pyspark.sql.types import StructType
+
+from springhouse.errors import SchemaError
+from springhouse.lake.tables import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def parsed_schema(session: "SparkSession", ddl: str, where: str) -> StructType:
+    """The columns that a text such as `id BIGINT, name STRING` declares."""
+    try:
+        return _parsed(session, ddl)
+    except PySparkException as error:
+        first = str(error).splitlines()[0]
+        raise SchemaError(
+            f"the columns can't be read: {first}", where=where, hint=f"They are: {ddl}"
+        ) from error
+
+
+@lru_cache(maxsize=512)
+def _parsed(session: "SparkSession", ddl: str) -> StructType:
+    # An empty DataFrame is the one parser that classic Spark and Spark Connect have in common.
+    return session.createDataFrame([], ddl).schema
+
+
+def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
+    """The rows with the columns of a table: missing ones NULL, numbers widened, nothing narrowed."""
+    have = {name.lower(): name for name in rows.columns}
+    columns = []
+    for column in schema.fields:
+        name = have.pop(column.name.lower(), None)
+        if name is None:
+            columns.append(sf.lit(None).cast(column.dataType).alias(column.name))
+            continue
+        given = rows.schema[name].dataType
+        if given != column.dataType and not _widens(given, column.dataType):
+            raise SchemaError(
+                f'the column "{column.name}" is {column.dataType.simpleString().upper()} in the table '
+                f"and {given.simpleString().upper()} in the new rows",
+                where=where,
+                hint=f"Cast it in the flow: CAST({column.name} AS {column.dataType.simpleString()}), "
+                "or send it to a new table.",
+            )
+        columns.append(sf.col(quoted(name)).cast(column.dataType).alias(column.name))
+    return rows.select(*columns)
+
+
+def new_columns(rows: "DataFrame", schema: StructType) -> StructType:
+    """The columns of the rows that the table does not have yet."""
+    have = {name.lower() for name in schema.fieldNames()}
+    return StructType([f for f in rows.schema.fields if f.name.lower() not in have])
+
+
+def _widens(given: object, wanted: object) -> bool:
+    """Whether every value of one type is a value of the other."""
+    order = [t.ByteType, t.ShortType, t.IntegerType, t.LongType]
+    if isinstance(given, t.NullType):
+        return True
+    if type(given) in order and type(wanted) in order:
+        return order.index(type(given)) <= order.index(type(wanted))  # type: ignore[arg-type]
+    if type(given) in order and isinstance(wanted, t.DecimalType):
+        digits = [3, 5, 10, 19][order.index(type(given))]  # type: ignore[arg-type]
+        return wanted.precision - wanted.scale >= digits
+    if isinstance(given, t.DecimalType) and isinstance(wanted, t.DecimalType):
+        whole = wanted.precision - wanted.scale >= given.precision - given.scale
+        return whole and wanted.scale >= given.scale
+    if isinstance(given, t.FloatType) and isinstance(wanted, t.DoubleType):
+        return True
+    if isinstance(given, t.IntegerType | t.ShortType | t.ByteType) and isinstance(
+        wanted, t.DoubleType
+    ):
+        return True
+    if isinstance(given, t.StringType) and isinstance(wanted, t.StringType):
+        return True
+    if isinstance(given, t.StructType | t.ArrayType | t.MapType):
+        return _nested_equal(given, wanted)
+    return isinstance(given, t.DateType) and isinstance(wanted, t.TimestampType)
+
+
+def _nested_equal(given: object, wanted: object) -> bool:
+    """Nested types that differ only in what may be NULL are the same to us."""
+    return getattr(given, "simpleString", str)() == getattr(wanted, "simpleString", str)()
+
+
+def declared(rows: "DataFrame", columns: str | None, where: str) -> "DataFrame":
+    """The rows with the columns that a view declares: by position, with a type where it gives one."""
+    if columns is None:
+        return rows
+    given = split_columns(columns)
+    if len(given) != len(rows.columns):
+        raise SchemaError(
+            f"{len(given)} columns are declared and the query gives {len(rows.columns)}",
+            where=where,
+            hint=f"The query gives: {', '.join(rows.columns)}",
+        )
+    if not all(" " in column for column in given):
+        return rows.toDF(*(column.split()[0].strip("`") for column in given))
+    schema = parsed_schema(rows.sparkSession, columns, where)
+    return rows.select(
+        *(
+            sf.col(quoted(name)).cast(field.dataType).alias(field.name)
+            for name, field in zip(rows.columns, schema.fields, strict=True)
+        )
+    )
+
+
+def split_columns(columns: str) -> list[str]:
+    """The single declarations in a column list.
+
+    >>> split_columns("id BIGINT, amount DECIMAL(12, 2)")
+    ['id BIGINT', 'amount DECIMAL(12, 2)']
+    """
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(columns):
+        depth += (char in "(<") - (char in ")>")
+        if char == "," and depth == 0:
+            parts.append(columns[start:at].strip())
+            start = at + 1
+    return [part for part in [*parts, columns[start:].strip()] if part]

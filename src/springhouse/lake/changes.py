@@ -1,0 +1,177 @@
+"""Which rows changed between two versions of a table?
+
+The strong delta of 004 section 2.2: the rows with a weight, +n for inserted and -n for deleted, as
+a column `__springhouse_weight`. It comes from the cheapest place that has it:
+
+    a commit that only adds rows     its added files, weight 1
+    a commit of ours that rewrites   its change files under `_changes/`
+    anything else                    files that one version has and the other has not, netted
+
+`difference` is the other direction: from two states of the rows to the delta that is written down.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as sf
+from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructField, StructType
+
+from springhouse.errors import LakeError
+from springhouse.lake.log import Commit, TableLog
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import TableVersion, open_table, quoted, read_parquet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WEIGHT = "__springhouse_weight"
+FOLDER = "_changes"
+
+
+def strong_delta(
+    spark: "SparkSession", log: TableLog, start: int | None, end: int
+) -> "DataFrame":
+    """The change from version `start` (None: from nothing) to version `end`, net of what cancels."""
+    after = _opened(log, end)
+    if start is None:
+        return after.read(spark).withColumn(WEIGHT, sf.lit(1).cast("long"))
+    between = [c for c in log.commits() if start < c.version <= end]
+    if len(between) != end - start:
+        return net(_file_difference(spark, _opened(log, start), after))
+    changing = [commit for commit in between if commit.changes_data]
+    parts = [_change_of(spark, log, commit, after) for commit in changing]
+    if not parts:
+        empty = spark.createDataFrame([], after.schema)
+        return empty.withColumn(WEIGHT, sf.lit(1).cast("long"))
+    whole = reduce(lambda left, right: left.unionByName(right), parts)
+    monotone = all(commit.appends_only for commit in changing)
+    netted = len(changing) == 1 and changing[0].note is not None
+    return whole if monotone or netted else net(whole)
+
+
+def appended(log: TableLog, start: int | None, end: int) -> bool:
+    """Whether rows were only added after version `start`, up to version `end`."""
+    if start is None:
+        return True
+    between = [c for c in log.commits() if start < c.version <= end]
+    return len(between) == end - start and all(
+        commit.appends_only for commit in between if commit.changes_data
+    )
+
+
+def net(delta: "DataFrame") -> "DataFrame":
+    """The delta with equal rows added up, and those gone whose weights cancel."""
+    columns = [name for name in delta.columns if name != WEIGHT]
+    if any(not _comparable(delta.schema[name].dataType) for name in columns):
+        # Spark can't group by a map. A delta that is not netted is larger, and still right.
+        return delta
+    grouped = delta.groupBy(*(sf.col(quoted(name)) for name in columns))
+    return grouped.agg(sf.sum(WEIGHT).alias(WEIGHT)).where(sf.col(WEIGHT) != 0)
+
+
+def difference(old: pa.Table, new: pa.Table) -> pa.Table | None:
+    """The strong delta from `old` to `new`, in this process; None if Arrow can't compare the rows."""
+    columns = new.schema.names
+    if old.num_rows == 0:
+        return _weighted(new, 1)
+    if any(pa.types.is_nested(field.type) for field in new.schema):
+        return None
+    if old.schema.names != columns:
+        return pa.concat_tables(
+            [_weighted(old, -1), _weighted(new, 1)], promote_options="permissive"
+        )
+    both = pa.concat_tables([_weighted(old.cast(new.schema), -1), _weighted(new, 1)])
+    summed = both.group_by(columns, use_threads=False).aggregate([(WEIGHT, "sum")])
+    summed = summed.rename_columns([*columns, WEIGHT])
+    return summed.filter(pc.not_equal(summed[WEIGHT], 0))
+
+
+def spark_difference(old: "DataFrame", new: "DataFrame") -> "DataFrame":
+    """The strong delta from `old` to `new`, where both have the same columns."""
+    minus = old.withColumn(WEIGHT, sf.lit(-1).cast("long"))
+    plus = new.withColumn(WEIGHT, sf.lit(1).cast("long"))
+    return net(minus.unionByName(plus, allowMissingColumns=True))
+
+
+def weights(delta: pa.Table) -> tuple[int, int]:
+    """How many rows the delta inserts, and how many it deletes."""
+    weight = delta[WEIGHT]
+    inserted = pc.sum(pc.if_else(pc.greater(weight, 0), weight, 0)).as_py() or 0
+    deleted = pc.sum(pc.if_else(pc.less(weight, 0), weight, 0)).as_py() or 0
+    return int(inserted), -int(deleted)
+
+
+def spark_weights(
+    spark: "SparkSession", storage: Storage, paths: Sequence[str]
+) -> tuple[int, int]:
+    """How many rows the delta in these files inserts, and how many it deletes."""
+    if not paths:
+        return 0, 0
+    only = StructType([StructField(WEIGHT, LongType())])
+    sums = read_parquet(spark, storage, paths, only).agg(
+        sf.sum(sf.greatest(WEIGHT, sf.lit(0))), sf.sum(sf.least(WEIGHT, sf.lit(0)))
+    )
+    inserted, deleted = sums.collect()[0]
+    return int(inserted), -int(deleted)
+
+
+def _change_of(
+    spark: "SparkSession", log: TableLog, commit: Commit, after: TableVersion
+) -> "DataFrame":
+    noted = commit.note.changes if commit.note else None
+    if noted is not None:
+        schema = StructType([*after.schema.fields, StructField(WEIGHT, LongType())])
+        return read_parquet(spark, log.storage, list(noted), schema)
+    if commit.appends_only:
+        # The files of this commit may be gone from later versions, so ask the version it made.
+        made = _opened(log, commit.version)
+        added = set(commit.added)
+        files = [file for file in made.files if file.path in added]
+        rows = made.read_files(spark, files)
+        return _as(rows, after.schema).withColumn(WEIGHT, sf.lit(1).cast("long"))
+    return _file_difference(spark, _opened(log, commit.version - 1), _opened(log, commit.version))
+
+
+def _file_difference(
+    spark: "SparkSession", before: TableVersion, after: TableVersion
+) -> "DataFrame":
+    old, new = {f.path for f in before.files}, {f.path for f in after.files}
+    gone = before.read_files(spark, [f for f in before.files if f.path not in new])
+    come = after.read_files(spark, [f for f in after.files if f.path not in old])
+    minus = _as(gone, after.schema).withColumn(WEIGHT, sf.lit(-1).cast("long"))
+    return minus.unionByName(come.withColumn(WEIGHT, sf.lit(1).cast("long")))
+
+
+def _as(rows: "DataFrame", schema: StructType) -> "DataFrame":
+    """The rows with the columns of `schema`: those that are missing are NULL, others are dropped."""
+    have = set(rows.columns)
+    return rows.select(
+        *(
+            (sf.col(quoted(f.name)) if f.name in have else sf.lit(None)).cast(f.dataType).alias(f.name)
+            for f in schema.fields
+        )
+    )
+
+
+def _opened(log: TableLog, version: int) -> TableVersion:
+    opened = open_table(log.storage, version)
+    if opened is None:
+        raise LakeError(f'the table "{log.name}" is not there', where=log.storage.root)
+    return opened
+
+
+def _weighted(rows: pa.Table, weight: int) -> pa.Table:
+    return rows.append_column(WEIGHT, pa.array([weight] * rows.num_rows, pa.int64()))
+
+
+def _comparable(kind: DataType) -> bool:
+    if isinstance(kind, MapType):
+        return False
+    if isinstance(kind, ArrayType):
+        return _comparable(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(_comparable(field.dataType) for field in kind.fields)
+    return True

@@ -1,0 +1,137 @@
+"""How does a change become part of a table, whole or not at all?
+
+A commit is data: what must still be true, and what to change. What must still be true is the ground
+it stands on, the `TableVersion` from which the work was computed:
+
+    no commit after the ground   carries a transaction of ours  (the same offsets, the same refresh)
+    no commit after the ground   removed a file that we remove
+
+delta-rs checks both against every commit made after the ground was opened, and writes one log entry.
+So two processes that both believe they own a table commit its work once: the second one gets a
+`CommitConflict` and has written nothing that anybody can see. Never reload the ground between the
+reading and the commit: that would forget what was read.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from deltalake import CommitProperties, Schema, Transaction
+from deltalake import Field as DeltaField
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+from pyspark.sql.types import NullType, StructField, StructType
+
+from springhouse.errors import CommitConflict, LakeError, SchemaError
+from springhouse.lake.note import KEY, Note
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import DataFile, TableVersion, open_table, url_path
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a commit changes, in one step that readers see whole or not at all.
+
+    `replace` puts the added files in the place of all that there is, with a new schema if need be.
+    `transactions` name the work, so that it can't be committed twice.
+    """
+
+    note: Note
+    add: Sequence[AddAction] = ()
+    remove: Sequence[DataFile] = ()
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    replace: StructType | None = None
+
+
+def commit(ground: TableVersion, change: Change) -> None:
+    """Write the change on top of the ground, or raise `CommitConflict` and change nothing."""
+    now = int(time.time() * 1000)
+    data_change = change.note.kind != "compaction"
+    removes = [
+        RemoveAction(url_path(file.path), data_change, now, file.size, dict(file.partition) or None)
+        for file in change.remove
+    ]
+    adds = [_as_maintenance(add) for add in change.add] if not data_change else list(change.add)
+    schema = ground.delta.schema() if change.replace is None else delta_schema(change.replace)
+    try:
+        ground.delta.create_write_transaction(
+            [*adds, *removes],
+            mode="append" if change.replace is None else "overwrite",
+            schema=schema,
+            commit_properties=_properties(change.note, change.transactions),
+        )
+    except (CommitFailedError, DeltaProtocolError) as error:
+        raise CommitConflict(
+            "somebody else committed the same work first", where=ground.storage.root
+        ) from error
+
+
+def create(storage: Storage, schema: StructType, change: Change) -> None:
+    """Make the table with the change as its first version, or raise `CommitConflict` if it is there."""
+    try:
+        create_table_with_add_actions(
+            storage.root,
+            delta_schema(schema),
+            list(change.add),
+            commit_properties=_properties(change.note, change.transactions),
+        )
+    except DeltaError as error:
+        if open_table(storage) is None:
+            raise LakeError(f"the table can't be created: {error}", where=storage.root) from error
+        raise CommitConflict("somebody else created it first", where=storage.root) from error
+
+
+def ensure(storage: Storage, schema: StructType, note: Note) -> TableVersion:
+    """The table, made empty if it is not there yet; whoever comes second gets the first one's."""
+    opened = open_table(storage)
+    if opened is None:
+        with suppress(CommitConflict):
+            create(storage, schema, Change(note))
+        opened = open_table(storage)
+    assert opened is not None
+    return opened
+
+
+def add_columns(ground: TableVersion, columns: Sequence[StructField], note: Note) -> TableVersion:
+    """The table with these columns added; they are NULL in the rows that are already there."""
+    fields = delta_schema(StructType([StructField(c.name, c.dataType) for c in columns])).fields
+    try:
+        ground.delta.alter.add_columns(
+            [DeltaField(f.name, f.type) for f in fields], commit_properties=_properties(note, {})
+        )
+    except DeltaError as error:
+        raise CommitConflict("the columns can't be added", where=ground.storage.root) from error
+    opened = open_table(ground.storage)
+    assert opened is not None
+    return opened
+
+
+def delta_schema(schema: StructType) -> Schema:
+    """The schema as Delta stores it: every column may be NULL, and has a type."""
+    for column in schema.fields:
+        if isinstance(column.dataType, NullType):
+            raise SchemaError(
+                f'the column "{column.name}" has no type, only NULLs',
+                hint=f"Give it one: CAST(NULL AS STRING) AS {column.name}",
+            )
+    nullable = StructType([StructField(f.name, f.dataType, True) for f in schema.fields])
+    try:
+        return Schema.from_json(nullable.json())
+    except (DeltaError, ValueError) as error:
+        raise SchemaError(f"Delta can't store these columns: {error}") from error
+
+
+def _properties(note: Note, transactions: Mapping[str, int]) -> CommitProperties:
+    return CommitProperties(
+        custom_metadata={KEY: note.as_json()},
+        app_transactions=[Transaction(app, version) for app, version in transactions.items()],
+        # delta-rs rebases on concurrent commits that do not conflict (another flow's append).
+        max_commit_retries=20,
+    )
+
+
+def _as_maintenance(add: AddAction) -> AddAction:
+    return AddAction(
+        add.path, add.size, add.partition_values, add.modification_time, False, add.stats
+    )

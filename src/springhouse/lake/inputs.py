@@ -1,0 +1,102 @@
+"""Which rows does a name in a query stand for, in this refresh?
+
+A refresh reads its inputs as of chosen versions. `Inputs` gives the DataFrame for each name, goes
+through temporary views, and remembers what was really read: a Python function may read a table that
+nobody could see in its source.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from springhouse.errors import LakeError
+from springhouse.lake.lake import QUARANTINE, Lake, input_key
+from springhouse.lake.queries import frame
+from springhouse.lake.tables import open_table
+from springhouse.project.declaration import Project, Query, Reading, Reference
+from springhouse.project.names import Names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class NotThereYet(LakeError):
+    """A query reads a table that no refresh has made yet; `key` says which."""
+
+    def __init__(self, key: str, where: str) -> None:
+        super().__init__(
+            f'"{key}" is read here, and no refresh has made it yet',
+            where=where,
+            hint="`springhouse run --once` makes every table; `springhouse status` says what failed.",
+        )
+        self.key = key
+
+
+class Inputs:
+    """The inputs of one refresh: chosen versions, and the rows of each stream that it reads."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        project: Project,
+        versions: Mapping[str, int],
+        streams: "Mapping[Reference, DataFrame] | None" = None,
+    ) -> None:
+        self._lake = lake
+        self._project = project
+        self._versions = versions
+        self._streams = streams or {}
+        self.read: dict[str, int] = {}
+        self.size = 0
+
+    @property
+    def session(self) -> "SparkSession":
+        return self._lake.spark.session()
+
+    def frame(self, query: Query) -> "DataFrame":
+        """The rows of a query over these inputs."""
+        return frame(self.session, query, self.resolve)
+
+    def resolve(self, reference: Reference) -> "DataFrame | None":
+        """The rows of one reference; None if it is not ours to read."""
+        if reference in self._streams:
+            return self._streams[reference]
+        if reference.reading is Reading.OTHER:
+            return None
+        name = self.own_name(reference.name)
+        temporary = self._project.temporary_views.get(name)
+        if temporary is not None:
+            return self.frame(temporary.query)
+        if reference.reading is Reading.DELTA:
+            return self._table(input_key(Reading.DELTA, reference.name), reference)
+        if self.is_declared(name):
+            return self._table(name, reference)
+        return None
+
+    def own_name(self, name: str) -> str:
+        """A name without the project's own catalog and database in front of it."""
+        return names_of(self._project).parse(name)
+
+    def is_declared(self, name: str) -> bool:
+        """Whether it is a table or a view of the project, or the quarantine of one."""
+        project = self._project
+        base = name.removesuffix(QUARANTINE)
+        return name in project.tables or base in project.tables or base in project.views
+
+    def _table(self, key: str, reference: Reference) -> "DataFrame":
+        version = self._versions.get(key)
+        if version is None:
+            newest = self._lake.log(key).newest()
+            if newest is None:
+                raise NotThereYet(key, str(reference.place))
+            version = newest.version
+        opened = open_table(self._lake.place(key), version)
+        if opened is None:
+            raise NotThereYet(key, str(reference.place))
+        self.read[key] = version
+        self.size += opened.size
+        return opened.read(self.session)
+
+
+def names_of(project: Project) -> Names:
+    """How names are read in this project."""
+    return Names(project.catalog or Names.catalog, project.database or Names.database)

@@ -1,0 +1,92 @@
+"""Which tables does this warehouse have, and how are they opened?
+
+A `Lake` is the storage, the Spark and the Delta logs of one House. Inputs have keys: a table or view
+of the project by its name, a Delta table that others write by ``delta.`path` ``.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from springhouse.errors import LakeError
+from springhouse.lake.log import TableLog
+from springhouse.lake.session import Spark
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import TableVersion, open_table
+from springhouse.planner.provenance import Provenance, joined
+from springhouse.project.declaration import Reading, Reference
+
+QUARANTINE = "_quarantine"
+
+
+def input_key(reading: Reading, name: str) -> str:
+    """The key of what a query reads.
+
+    >>> input_key(Reading.TABLE, "orders"), input_key(Reading.DELTA, "data/rates")
+    ('orders', 'delta.`data/rates`')
+    """
+    if reading in (Reading.DELTA, Reading.DELTA_STREAM):
+        return f"delta.`{name}`"
+    return name
+
+
+def key_of(reference: Reference) -> str:
+    """The key of what a reference names."""
+    return input_key(reference.reading, reference.name)
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The storage and the Spark of one House."""
+
+    storage: Storage
+    spark: Spark
+    folder: Path
+    _logs: dict[str, TableLog] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def place(self, key: str) -> Storage:
+        """Where the table with this key lies."""
+        if key.startswith("delta.`"):
+            return Storage.at(key[len("delta.`") : -1], self.folder)
+        return self.storage.inside("tables", key)
+
+    def log(self, key: str) -> TableLog:
+        """The log of a table, which remembers what it has read."""
+        with self._lock:
+            if key not in self._logs:
+                self._logs[key] = TableLog(self.place(key), key)
+            return self._logs[key]
+
+    def open(self, key: str, version: int | None = None) -> TableVersion:
+        """The table as of a version; an error if it is not there."""
+        opened = open_table(self.place(key), version)
+        if opened is None:
+            raise LakeError(
+                f'there is no table "{key}" yet',
+                where=self.place(key).root,
+                hint="Run `springhouse run --once`: the first refresh makes it.",
+            )
+        return opened
+
+    def find(self, key: str) -> TableVersion | None:
+        """The newest version of a table, or None if it has none."""
+        return open_table(self.place(key))
+
+    def tables(self) -> list[str]:
+        """The keys of all tables in the storage, declared or not."""
+        return [
+            name
+            for name in self.storage.inside("tables").folders()
+            if self.log(name).newest() is not None
+        ]
+
+
+def provenance_of(lake: Lake, read: Mapping[str, int]) -> Provenance:
+    """What rows reflect that were computed from these versions of these tables."""
+    parts = []
+    for key, version in read.items():
+        states = [s for s in lake.log(key).snapshots() if s.made <= version]
+        parts += [s.provenance for s in states[-1:]]
+    return joined(parts)

@@ -1,0 +1,181 @@
+"""How do computed rows land in a table: kept rows, rows set aside, and one atomic commit?
+
+Everything that writes a table (a flow, a view, a merge) comes through here with its rows as a lazy
+DataFrame and leaves with files that a commit can add. Small inputs are computed to Arrow in this
+process; for large ones Spark writes the files. What is done twice by mistake is invisible: files that
+no commit names are nobody's.
+
+Two tables, one story: rows set aside are committed to the quarantine *first*, with the same
+transactions. If the process dies in between, the repeated work finds its transactions there, repeats
+exactly the same ranges, and does not set the rows aside again.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.transaction import AddAction
+from pyspark.sql import functions as sf
+
+from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.lake import QUARANTINE, Lake
+from springhouse.lake.note import Note
+from springhouse.lake.quality import (
+    QUARANTINE_SCHEMA,
+    count_violations,
+    failure,
+    judged,
+    kept_rows,
+    rows_set_aside,
+    with_verdicts,
+)
+from springhouse.lake.tables import quoted
+from springhouse.lake.writing import SMALL_BYTES, rows_of, write_arrow, write_with_spark
+from springhouse.project.declaration import Expectation, OnViolation
+from springhouse.units import Instant
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Aside = tuple[str, str, str]
+"""Reason, record, origin of a row that goes to quarantine."""
+
+
+@dataclass(frozen=True)
+class Landed:
+    """Rows that are written and not yet committed; `rows` is set when they are in this process."""
+
+    add: Sequence[AddAction]
+    count: int
+    rows: pa.Table | None = None
+    aside: Sequence[Aside] = ()
+    violations: Mapping[str, int] = field(default_factory=dict)
+    newest: Instant | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a refresh did. `read` are the versions that it read, by input."""
+
+    table: str
+    kind: str
+    rows: int = 0
+    rows_added: int = 0
+    rows_removed: int = 0
+    rows_set_aside: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    committed: bool = True
+    read: Mapping[str, int] | None = None
+
+
+def land(
+    lake: Lake,
+    table: str,
+    rows: "DataFrame",
+    *,
+    size: int,
+    expectations: Sequence[Expectation] = (),
+    timestamp: str | None = None,
+    write: bool = True,
+) -> Landed:
+    """Compute the rows, hold them against their expectations, and write what is kept.
+
+    `size` is how many bytes the inputs have. With `write` off, small rows are left to the caller.
+    """
+    judgeable = with_verdicts(rows, expectations)
+    if size <= SMALL_BYTES:
+        verdict = judged(_arrow(judgeable), expectations, table)
+        aside = [(reason, record, table) for reason, record in verdict.set_aside]
+        kept = verdict.kept
+        add = [write_arrow(lake.place(table), kept)] if write and kept.num_rows else []
+        newest = _newest(kept, timestamp)
+        return Landed(add, kept.num_rows, kept, aside, verdict.violations, newest)
+    return _land_large(lake, table, judgeable, expectations, timestamp)
+
+
+def _land_large(
+    lake: Lake,
+    table: str,
+    rows: "DataFrame",
+    expectations: Sequence[Expectation],
+    timestamp: str | None,
+) -> Landed:
+    violations: dict[str, int] = {}
+    aside: list[Aside] = []
+    if expectations:
+        rows = rows.persist()
+        violations = count_violations(rows, expectations)
+        for expectation in expectations:
+            if expectation.on_violation is OnViolation.FAIL_UPDATE:
+                if count := violations.get(expectation.name):
+                    rows.unpersist()
+                    raise failure(expectation, table, count)
+        if any(e.on_violation is OnViolation.QUARANTINE for e in expectations if e.name in violations):
+            found = rows_set_aside(rows, expectations).collect()
+            aside = [(row["reason"], row["record"], table) for row in found]
+    add = write_with_spark(lake.place(table), kept_rows(rows, expectations))
+    newest = None
+    if timestamp is not None:
+        top = kept_rows(rows, expectations).agg(sf.max(sf.col(quoted(timestamp)).cast("timestamp")))
+        newest = _instant(top.toArrow().column(0)[0].as_py())
+    if expectations:
+        rows.unpersist()
+    return Landed(add, rows_of(add), None, aside, violations, newest)
+
+
+def set_aside(
+    lake: Lake,
+    table: str,
+    flow: str,
+    rows: Sequence[Aside],
+    transactions: Mapping[str, int],
+    at: Instant,
+) -> None:
+    """Add rows to the table's quarantine, unless that was done before the process died."""
+    place = lake.place(table + QUARANTINE)
+    note = Note(kind="schema", at=at, channel=True)
+    ground = ensure(place, QUARANTINE_SCHEMA, note)
+    if transactions and all(ground.offset(app) >= end for app, end in transactions.items()):
+        return
+    when = datetime.fromtimestamp(at, UTC)
+    columns = {
+        "reason": [reason for reason, _, _ in rows],
+        "record": [record for _, record, _ in rows],
+        "origin": [origin for _, _, origin in rows],
+        "flow": [flow] * len(rows),
+        "quarantined_at": pa.array([when] * len(rows), pa.timestamp("us", tz="UTC")),
+    }
+    add = [write_arrow(place, pa.table(columns))] if rows else []
+    done = Note(
+        kind="append", at=at, channel=True, rows_added=len(rows), changes=None if add else ()
+    )
+    # A conflict here means that another process does the same work right now: only one of us will
+    # commit the table, and this one gives way.
+    commit(ground, Change(done, add, transactions=transactions))
+
+
+def _arrow(rows: "DataFrame") -> pa.Table:
+    return rows.toArrow()
+
+
+def _newest(rows: pa.Table, timestamp: str | None) -> Instant | None:
+    if timestamp is None or rows.num_rows == 0:
+        return None
+    return _instant(pc.max(rows[timestamp]).as_py())
+
+
+def _instant(value: object) -> Instant | None:
+    if isinstance(value, datetime):
+        return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+    return None
+
+
+def now() -> Instant:
+    """The wall clock, in milliseconds as the Delta log keeps time."""
+    return Instant(round(time.time(), 3))
+

@@ -1,0 +1,174 @@
+"""What happened to a Delta table, commit by commit?
+
+delta-rs gives the files of a version. What each commit did (its note, whether it changed data, the
+files that it added) stands in `_delta_log/N.json`; `TableLog` reads those once each and remembers.
+A commit without a note was made by somebody else: it counts as a change of data unless its actions
+say otherwise, and its change is worked out from the files.
+"""
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote
+
+from springhouse.lake.note import KEY, Note
+from springhouse.lake.storage import Storage
+from springhouse.planner.provenance import Channel, Provenance, joined
+from springhouse.units import Instant
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One version of a table, as its log tells it."""
+
+    version: int
+    at: Instant
+    operation: str
+    note: Note | None
+    added: tuple[str, ...]  # paths relative to the table, of files that hold new data
+    removed: tuple[str, ...]  # of files whose data went away
+    transactions: Mapping[str, int]
+
+    @property
+    def changes_data(self) -> bool:
+        if self.note is not None:
+            return self.note.changes_data
+        return bool(self.added or self.removed)
+
+    @property
+    def appends_only(self) -> bool:
+        """Whether the change is exactly the rows of the added files."""
+        if self.note is not None:
+            return self.note.changes is None and not self.removed
+        return not self.removed
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state of a table's rows: a version to read it at, since when it is there, what it reflects.
+
+    `version` is the newest version with these rows: a compaction after the commit that made them
+    changes the version to read, and nothing else.
+    """
+
+    version: int
+    made: int
+    at: Instant
+    provenance: Provenance
+    note: Note | None
+
+
+class TableLog:
+    """The commits of one table, read once and kept; `name` is its channel if it is a base table."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self.storage = storage
+        self.name = name
+        self._log = storage.inside("_delta_log")
+        self._commits: list[Commit] = []
+        self._snapshots: list[Snapshot] = []
+        self._channel = Channel((), ())
+        self._lock = threading.Lock()
+
+    def commits(self) -> Sequence[Commit]:
+        """All commits whose log entries are still there, oldest first, up to this very moment."""
+        with self._lock:
+            self._catch_up()
+            return tuple(self._commits)
+
+    def snapshots(self) -> Sequence[Snapshot]:
+        """The distinct states of the table, oldest first."""
+        with self._lock:
+            self._catch_up()
+            return tuple(self._snapshots)
+
+    def newest(self) -> Snapshot | None:
+        """The state that a reader sees now; None before the first commit."""
+        with self._lock:
+            self._catch_up()
+            return self._snapshots[-1] if self._snapshots else None
+
+    def channel(self) -> Channel:
+        """The table as an input channel: every state that it was in, and since when."""
+        made = self.snapshots()
+        if len(self._channel.versions) != len(made):
+            self._channel = Channel(tuple(s.made for s in made), tuple(s.at for s in made))
+        return self._channel
+
+    def _catch_up(self) -> None:
+        if not self._commits:
+            # The first entries may be gone (log retention); begin where the log begins.
+            for info in self._log.files():
+                if info.base_name.endswith(".json") and info.base_name[:20].isdigit():
+                    self._append(int(info.base_name[:20]))
+            return
+        while self._append(self._commits[-1].version + 1):
+            pass
+
+    def _append(self, version: int) -> bool:
+        text = self._log.read_text(f"{version:020}.json")
+        if not text:
+            return False
+        commit = _parsed(version, text)
+        self._commits.append(commit)
+        self._snapshots_with(commit)
+        return True
+
+    def _snapshots_with(self, commit: Commit) -> None:
+        before = self._snapshots[-1] if self._snapshots else None
+        if before is not None and not _makes_a_state(commit, before):
+            maintenance = commit.note is None or commit.note.kind in ("schema", "compaction")
+            note = before.note if maintenance else commit.note
+            self._snapshots[-1] = replace(before, version=commit.version, note=note)
+            return
+        # Timestamps of one channel never step back, even if a clock does.
+        at = Instant(max(commit.at, before.at)) if before else commit.at
+        provenance = _provenance(commit, self.name)
+        self._snapshots.append(Snapshot(commit.version, commit.version, at, provenance, commit.note))
+
+
+def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
+    """Whether the table is in a new state after it: it holds other rows, or reflects other versions."""
+    note, noted_before = commit.note, before.note
+    if commit.changes_data or note is None or noted_before is None:
+        return commit.changes_data
+    return note.kind not in ("schema", "compaction") and note.after != noted_before.after
+
+
+def _provenance(commit: Commit, channel: str) -> Provenance:
+    own = Provenance({channel: frozenset({commit.version})})
+    if commit.note is None:
+        return own
+    return joined([commit.note.after, own]) if commit.note.channel else commit.note.after
+
+
+def _parsed(version: int, text: str) -> Commit:
+    actions: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.strip()]
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for action in actions:
+        for kind, body in action.items():
+            by_kind.setdefault(kind, []).append(body)
+    info = by_kind.get("commitInfo", [{}])[0]
+    noted = info.get(KEY)
+    note = Note.from_json(noted) if isinstance(noted, dict) else None
+    # Prefer the in-commit timestamp or our own instant; a log without either is dated by its files.
+    stamp = info.get("inCommitTimestamp") or info.get("timestamp") or _newest_file(by_kind)
+    return Commit(
+        version=version,
+        at=note.at if note else Instant(float(stamp) / 1000.0),
+        operation=str(info.get("operation", "")),
+        note=note,
+        added=_data_paths(by_kind.get("add", ())),
+        removed=_data_paths(by_kind.get("remove", ())),
+        transactions={t["appId"]: int(t["version"]) for t in by_kind.get("txn", ())},
+    )
+
+
+def _data_paths(actions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(unquote(action["path"]) for action in actions if action.get("dataChange", True))
+
+
+def _newest_file(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
+    return max((int(add.get("modificationTime", 0)) for add in by_kind.get("add", ())), default=0)

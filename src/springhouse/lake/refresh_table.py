@@ -1,0 +1,294 @@
+"""How do new records get into a base table, each exactly once?
+
+One commit holds the rows of a range of offsets *and* the ends of the range, as transactions on the
+ground from which the starts were read. So either both are there or neither, and whoever tries the
+same range again is rejected. Records that do not fit, and rows that break an expectation, go to the
+table's quarantine just before (see `landing` for why that order is safe).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from springhouse.lake.alignment import aligned, new_columns, parsed_schema
+from springhouse.lake.commits import Change, add_columns, commit, ensure
+from springhouse.lake.feeds import Feed, is_channel
+from springhouse.lake.inputs import Inputs
+from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
+from springhouse.lake.landing import Aside, Done, Landed, land, now, set_aside
+from springhouse.lake.note import FlowNote, Note
+from springhouse.lake.queries import blamed_on
+from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
+from springhouse.lake.tables import TableVersion
+from springhouse.planner.provenance import Provenance
+from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, Table
+from springhouse.units import Instant
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def unfinished(
+    lake: Lake, table: str, ranges: Mapping[str, Range]
+) -> dict[str, Range]:
+    """The ranges to read now: those that a dead process left half done, exactly as it had them.
+
+    Their ends stand in the quarantine, which is committed first. Without such, the ranges as given.
+    """
+    quarantine = lake.find(table + QUARANTINE)
+    if quarantine is None:
+        return dict(ranges)
+    half_done = {
+        name: Range(given.start, quarantine.offset(name))
+        for name, given in ranges.items()
+        if given.start < quarantine.offset(name)
+    }
+    return half_done or dict(ranges)
+
+
+def append(
+    lake: Lake,
+    project: Project,
+    table: Table,
+    feed: Feed,
+    reason: str,
+    until: Mapping[str, int] | None = None,
+) -> Done | None:
+    """Append the rows of everything new that the flow's streams have; None if there is nothing."""
+    flow = feed.flow
+    assert isinstance(flow, AppendFlow)
+    began = now()
+    ground = lake.find(table.name)
+    ranges = unfinished(lake, table.name, feed.behind(ground, until))
+    if not ranges:
+        return None
+    with blamed_on(flow.place):
+        taken = Intake(lake, feed, ranges)
+        inputs = Inputs(lake, project, {}, taken.good)
+        rows = inputs.frame(flow.query)
+        rows = rows if flow.by_name or ground is None else rows.toDF(*ground.schema.fieldNames())
+        ground, rows = fitted(lake, project, table, flow, ground, rows)
+        landed = land(
+            lake,
+            table.name,
+            rows,
+            size=feed.size(ranges) + inputs.size,
+            expectations=table.expectations,
+            timestamp=table.timestamp,
+        )
+        aside = [*taken.bad_rows(), *landed.aside]
+        batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
+        return finish(lake, table, flow, ground, landed, aside, batch, reason, began)
+
+
+def append_batch(
+    lake: Lake,
+    project: Project,
+    table: Table,
+    flow: AppendFlow,
+    rows: "DataFrame",
+    size: int,
+    number: int,
+    reflected: Mapping[str, int],
+    reason: str,
+) -> Done:
+    """Append a micro-batch of Structured Streaming; its number is the version of its transaction."""
+    began = now()
+    ground, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
+    landed = land(
+        lake,
+        table.name,
+        rows,
+        size=size,
+        expectations=table.expectations,
+        timestamp=table.timestamp,
+    )
+    transaction = batch_transaction(flow)
+    offsets = {transaction: (number, number + 1)}
+    noted = FlowNote(offsets, rows_in=landed.count, quarantined=len(landed.aside))
+    channel = is_channel(project, table.name)
+    batch = Batch({transaction: number + 1}, noted, channel, provenance_of(lake, reflected))
+    return finish(lake, table, flow, ground, landed, landed.aside, batch, reason, began)
+
+
+def batch_transaction(flow: AppendFlow) -> str:
+    """The transaction whose version counts the micro-batches of a flow that are in its table."""
+    return f"springhouse/{flow.name}/batch"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one commit of a flow takes in.
+
+    `ends` are its transactions, `reflected` the versions of other tables that the rows came from;
+    `channel` says that something outside the warehouse flows in, so that the table is a channel.
+    """
+
+    ends: Mapping[str, int]
+    noted: FlowNote
+    channel: bool
+    reflected: Provenance
+
+
+def batch_of(
+    lake: Lake,
+    project: Project,
+    feed: Feed,
+    ranges: Mapping[str, Range],
+    rows_in: int | None,
+    aside: int,
+) -> Batch:
+    """What the commit of these ranges takes in."""
+    offsets = {name: (given.start, given.end) for name, given in ranges.items()}
+    noted = FlowNote(offsets, feed.memory(), rows_in or 0, aside)
+    ends = {name: given.end for name, given in ranges.items()}
+    channel = is_channel(project, feed.flow.target)
+    return Batch(ends, noted, channel, provenance_of(lake, feed.inputs(ranges)))
+
+
+class Intake:
+    """The rows of some ranges: the good ones lazily, and the bad ones once the good are computed."""
+
+    def __init__(self, lake: Lake, feed: Feed, ranges: Mapping[str, Range]) -> None:
+        self.good: dict[Reference, DataFrame] = {}
+        self._counted: list[tuple[DataFrame, Observation]] = []
+        self._raw: dict[Reference, DataFrame] = feed.read(lake.spark.session(), ranges)
+        for reference, raw in self._raw.items():
+            if BAD not in raw.columns:
+                self.good[reference] = raw
+                continue
+            # Counting while the good rows are computed saves a second look when none is bad,
+            # which is nearly always.
+            observed = Observation()
+            counts = [sf.count(sf.lit(1)).alias("all"), sf.count(sf.col(BAD)).alias("bad")]
+            watched = raw.observe(observed, *counts)
+            self.good[reference] = watched.where(sf.col(BAD).isNull()).drop(BAD, RECORD, ORIGIN)
+            self._counted.append((raw, observed))
+
+    @property
+    def count(self) -> int | None:
+        """How many records were read, if every source counted."""
+        if len(self._counted) < len(self._raw):
+            return None
+        return sum(int(observed.get["all"]) for _, observed in self._counted)
+
+    def bad_rows(self) -> list[Aside]:
+        """The records that do not fit; only after the good rows were computed."""
+        found: list[Aside] = []
+        for raw, observed in self._counted:
+            if int(observed.get["bad"]):
+                rows = raw.where(sf.col(BAD).isNotNull()).select(BAD, RECORD, ORIGIN).toArrow()
+                found += [(r[BAD], r[RECORD], r[ORIGIN]) for r in rows.to_pylist()]
+        return found
+
+
+def fitted(
+    lake: Lake,
+    project: Project,
+    table: Table,
+    flow: Flow,
+    ground: TableVersion | None,
+    rows: "DataFrame",
+) -> "tuple[TableVersion, DataFrame]":
+    """The table and the rows with the same columns: the table is made, or grows, if it has to."""
+    session = lake.spark.session()
+    channel = is_channel(project, table.name)
+    if ground is None:
+        wanted = rows.schema
+        if table.schema is not None:
+            wanted = parsed_schema(session, table.schema, str(table.place))
+        ground = ensure(lake.place(table.name), wanted, _schema_note(channel, "created"))
+    extra = new_columns(rows, ground.schema)
+    if extra.fields and table.schema is None:
+        ground = _grown(ground, channel, extra)
+    elif table.schema is not None:
+        promised = parsed_schema(session, table.schema, str(table.place))
+        missing = [f for f in promised.fields if f.name not in ground.schema.fieldNames()]
+        if missing:
+            ground = _grown(ground, channel, StructType(missing))
+    return ground, aligned(rows, ground.schema, str(flow.place))
+
+
+def _grown(ground: TableVersion, channel: bool, extra: StructType) -> TableVersion:
+    names = ", ".join(extra.fieldNames())
+    return add_columns(ground, extra.fields, _schema_note(channel, f"new columns: {names}"))
+
+
+def _schema_note(channel: bool, reason: str) -> Note:
+    return Note(kind="schema", at=now(), channel=channel, reason=reason)
+
+
+def finish(
+    lake: Lake,
+    table: Table,
+    flow: Flow,
+    ground: TableVersion,
+    landed: Landed,
+    aside: Sequence[Aside],
+    batch: Batch,
+    reason: str,
+    began: Instant,
+) -> Done:
+    """Set aside what goes aside, then commit the rows with the ends of their ranges."""
+    if aside:
+        set_aside(lake, table.name, flow.name, aside, batch.ends, now())
+    note = described(
+        lake,
+        table,
+        flow,
+        batch,
+        landed,
+        Note(
+            kind="append",
+            at=now(),
+            variant="append",
+            reason=reason,
+            rows=ground.rows + landed.count,
+            rows_added=landed.count,
+            seconds=now() - began,
+            changes=None if landed.add else (),
+        ),
+    )
+    commit(ground, Change(note, landed.add, transactions=batch.ends))
+    return Done(
+        table.name,
+        "append",
+        note.rows,
+        landed.count,
+        rows_set_aside=len(aside),
+        seconds=now() - began,
+        reason=reason,
+    )
+
+
+def described(
+    lake: Lake, table: Table, flow: Flow, batch: Batch, landed: Landed, note: Note
+) -> Note:
+    """The note with what every commit of a flow says: where it stands, and what it reflects."""
+    newest = lake.log(table.name).newest()
+    before = newest.note.after if newest and newest.note else Provenance()
+    return replace(
+        note,
+        channel=batch.channel,
+        freshness=_freshness(lake, table, landed, note.at),
+        before=before,
+        after=Provenance({**before.reflected, **batch.reflected.reflected}),
+        flows={flow.name: batch.noted},
+        violations=landed.violations,
+    )
+
+
+def _freshness(lake: Lake, table: Table, landed: Landed, at: Instant) -> Instant | None:
+    """The safe trailing edge (001 section 2.2): before it no record will come any more."""
+    if table.timestamp is None:
+        return at
+    newest = lake.log(table.name).newest()
+    before = newest.note.freshness if newest and newest.note else None
+    if landed.newest is None:
+        return before
+    edge = Instant(landed.newest - table.lateness_seconds)
+    return edge if before is None else max(before, edge)

@@ -1,0 +1,211 @@
+"""Which Spark computes?
+
+Classic Spark in this process by default (`local[*]`), a cluster with `springhouse.spark.master`, or
+any server that speaks Spark Connect with `springhouse.spark.remote`. It starts when first needed, not
+before: most of what a warehouse is asked can be answered from the Delta logs alone.
+
+The rest of the lake uses only calls that classic Spark and Spark Connect share. What only classic
+Spark has is here and optional: a FAIR pool per track.
+"""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from springhouse.errors import LakeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# PySpark logs every failed query with the JVM's whole stack; a refresh reports it in one line.
+logging.getLogger("SQLQueryContextLogger").disabled = True
+logging.getLogger("DataFrameQueryContextLogger").disabled = True
+
+MASTER = "springhouse.spark.master"
+REMOTE = "springhouse.spark.remote"
+
+_EVERYWHERE = {
+    # Delta wants timestamps as microseconds; the old INT96 has no statistics either.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+}
+_CLASSIC = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
+    # Refreshes are small and many: a driver that plans them needs room more than executors do.
+    "spark.driver.memory": "2g",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Files that a source lists are many and tiny; open them in few tasks.
+    "spark.sql.files.openCostInBytes": str(256 * 1024),
+}
+
+
+class Spark:
+    """The session of one House: made when first asked for, stopped with the House."""
+
+    def __init__(
+        self,
+        configuration: Mapping[str, str],
+        name: str,
+        log: Path | None = None,
+        on_start: "Callable[[], None] | None" = None,
+    ) -> None:
+        self._configuration = configuration
+        self._name = name
+        self._log = log or Path(tempfile.gettempdir()) / f"springhouse-spark-{os.getpid()}.log"
+        self._on_start = on_start
+        self._session: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def started(self) -> bool:
+        return self._session is not None
+
+    @property
+    def remote(self) -> str | None:
+        """The address of the Spark Connect server, if that is what computes."""
+        return self._configuration.get(REMOTE) or self._configuration.get("spark.remote")
+
+    def session(self) -> SparkSession:
+        """The session; the first call takes the seconds that Spark needs to start."""
+        with self._lock:
+            if self._session is None:
+                if self._on_start is not None:
+                    self._on_start()
+                self._session = self._connect() if self.remote else self._start()
+            return self._session
+
+    @contextmanager
+    def track(self, name: str) -> Iterator[None]:
+        """Run what this thread asks of Spark in a FAIR pool of its own, where there are pools."""
+        if self.remote:
+            yield
+            return
+        context = self.session().sparkContext
+        context.setLocalProperty("spark.scheduler.pool", name)
+        try:
+            yield
+        finally:
+            context.setLocalProperty("spark.scheduler.pool", None)
+
+    def stop(self) -> None:
+        """Let the session go; of a Spark Connect server only our session ends."""
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.stop()
+
+    def _start(self) -> SparkSession:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        find_java()
+        settings = _EVERYWHERE | _CLASSIC | self._own_settings()
+        settings.setdefault("spark.driver.extraJavaOptions", _quiet_logging())
+        master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
+        conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
+        try:
+            # What the JVM prints goes to a file: on the user's terminal it would be noise.
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            with self._log.open("a") as log:
+                gateway = launch_gateway(conf, {"stderr": log, "stdout": log})
+            session = SparkSession(SparkContext(gateway=gateway, conf=conf))
+        except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
+            raise LakeError(
+                f"Spark does not start: {_first_line(error)}",
+                where=f"{MASTER} = {master}",
+                hint=f"It needs a Java 17 or newer. What Java said is in {self._log}",
+            ) from error
+        session.sparkContext.setLogLevel("ERROR")
+        return session
+
+    def _connect(self) -> SparkSession:
+        assert self.remote is not None
+        # PySpark decides by this variable which of its two clients the user's own code gets.
+        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+        try:
+            session = SparkSession.builder.remote(self.remote).getOrCreate()
+            session.range(1).count()
+        except Exception as error:
+            raise LakeError(
+                f"the Spark Connect server does not answer: {_first_line(error)}",
+                where=f"{REMOTE} = {self.remote}",
+                hint="Is it running, and is the address right (sc://host:15002)?",
+            ) from error
+        for key, value in (_EVERYWHERE | self._own_settings()).items():
+            # A static setting belongs to the server: it was chosen when that started.
+            _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
+        return session
+
+    def _own_settings(self) -> dict[str, str]:
+        return {
+            key: value
+            for key, value in self._configuration.items()
+            if key.startswith("spark.") and key != "spark.remote"
+        }
+
+
+class LazySession:
+    """Stands for the session in a project's Python files: Spark starts when it is first used."""
+
+    def __init__(self, spark: "Callable[[], SparkSession]") -> None:
+        self._springhouse_session = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._springhouse_session(), name)
+
+
+def find_java() -> None:
+    """Make sure that PySpark finds a Java, or say in one sentence what is missing."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return
+    if shutil.which("java"):
+        return
+    for folder in sorted(Path("/usr/lib/jvm").glob("*"), reverse=True):
+        java = folder / "bin" / "java"
+        if java.exists() and _java_version(java) >= 17:
+            os.environ["JAVA_HOME"] = str(folder)
+            return
+    raise LakeError(
+        "there is no Java on this machine, and Spark needs one",
+        hint="Install a Java 17 or newer (openjdk-17-jre-headless), or set JAVA_HOME.",
+    )
+
+
+def _java_version(java: Path) -> int:
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    words = said.stderr.split('"')
+    return int(words[1].split(".")[0]) if len(words) > 1 and words[1][:1].isdigit() else 0
+
+
+def _quiet_logging() -> str:
+    file = resources.files("springhouse.lake") / "log4j2.properties"
+    return f"-Dlog4j2.configurationFile=file:{file}"
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _try(action: "Callable[[], None]") -> None:
+    try:
+        action()
+    except Exception:  # noqa: BLE001, S110  the setting is a wish, not a need
+        pass

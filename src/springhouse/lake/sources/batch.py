@@ -1,0 +1,55 @@
+"""How are the files of one range reached: by Spark, by Arrow, and by name?
+
+Some of a file can only be known by opening it: the header of a CSV file, the footer of a Parquet
+file. `grouped` opens all files at once, and puts those together that answer the same, which is
+nearly always all of them.
+"""
+
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyarrow import fs
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from springhouse.lake.storage import Storage
+
+_Answer = TypeVar("_Answer", bound=Hashable)
+
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files in a folder, by their paths relative to it."""
+
+    folder: Storage
+    paths: tuple[str, ...]
+
+    def for_spark(self) -> list[str]:
+        """The paths as Spark's readers want them, escaped where a glob would take them."""
+        special = str.maketrans({char: f"\\{char}" for char in "{}[]*?\\"})
+        return [self.full(path).translate(special) for path in self.paths]
+
+    def full(self, path: str) -> str:
+        """The whole path of a file, for people."""
+        return f"{self.folder.root}/{path}"
+
+    def grouped(self, ask: Callable[[fs.FileSystem, str], _Answer]) -> "dict[_Answer, Batch]":
+        """The files by what opening each of them answers."""
+        filesystem, root = self.folder.filesystem, self.folder.path
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            answers = list(pool.map(lambda path: ask(filesystem, f"{root}/{path}"), self.paths))
+        groups: dict[_Answer, list[str]] = {}
+        for path, given in zip(self.paths, answers, strict=True):
+            groups.setdefault(given, []).append(path)
+        return {given: Batch(self.folder, tuple(paths)) for given, paths in groups.items()}
+
+
+def origin() -> Column:
+    """The path of the file that a row of Spark's comes from, as `Batch.full` gives it."""
+    # Spark percent-encodes the path; a plus is a plus there, and a blank to `url_decode`.
+    encoded = sf.replace(sf.col("_metadata.file_path"), sf.lit("+"), sf.lit("%2B"))
+    return sf.regexp_replace(sf.url_decode(encoded), "^file:/+", "/")

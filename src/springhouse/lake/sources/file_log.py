@@ -1,0 +1,131 @@
+"""Which files are which offsets?
+
+A folder has no order and no memory, so the files that are found in it are written down before they
+are ever offered: one Delta table per use of `read_files`, one row per file.
+
+    offset n   =   the file whose row says position n
+    positions are 0, 1, 2, … without a gap; a row, once committed, never changes
+
+Two processes that find the same file agree by way of the commit: each appends from the ground on
+which it counted, with the same transaction, so the second one is rejected, reads what the first one
+wrote, and looks again at what is left.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from springhouse.errors import CommitConflict, SourceError
+from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.note import Note
+from springhouse.lake.sources.contract import Range, SourceContext
+from springhouse.lake.tables import TableVersion, open_table, read_arrow
+from springhouse.lake.writing import write_arrow
+
+COMPACT_AT = 100
+"""So many small files in the log are rewritten as one."""
+
+_COLUMNS = StructType(
+    [
+        StructField("position", LongType()),
+        StructField("path", StringType()),
+        StructField("size", LongType()),
+        StructField("modified_nanoseconds", LongType()),
+    ]
+)
+
+
+class FoundFile(NamedTuple):
+    """A file as a listing shows it; `path` is relative to the folder that is read."""
+
+    path: str
+    size: int
+    modified_nanoseconds: int
+
+
+class FileLog:
+    """The files that were admitted to a stream, in order."""
+
+    def __init__(self, context: SourceContext) -> None:
+        self._storage = context.storage
+        self._now = context.now
+        self._ground: TableVersion | None = None
+        self._loaded: set[str] = set()  # the log's own data files that were read
+        self._files: list[FoundFile] = []
+        self._paths: set[str] = set()
+        self._lock = threading.Lock()
+
+    def admit(self, found: Iterable[FoundFile]) -> int:
+        """Write down the files that are not yet, oldest first, and give the number of all."""
+        with self._lock:
+            while True:
+                self._catch_up()
+                new = [file for file in found if file.path not in self._paths]
+                if not new:
+                    return len(self._files)
+                # Created and then read again, in case somebody else created it and admitted files.
+                if self._ground is None:
+                    ensure(self._storage, _COLUMNS, Note("schema", self._now()))
+                    continue
+                new.sort(key=lambda file: (file.modified_nanoseconds, file.path))
+                with suppress(CommitConflict):
+                    self._append(self._ground, new)
+
+    def files(self, given: Range) -> Sequence[FoundFile]:
+        """The files at these offsets."""
+        with self._lock:
+            if given.end > len(self._files):
+                self._catch_up()
+            if given.end > len(self._files):
+                raise SourceError(
+                    f"{given.end} files were read and only {len(self._files)} are written down",
+                    where=self._storage.root,
+                    hint="The log of the files was removed or replaced: rebuild the table.",
+                )
+            return tuple(self._files[given.start : given.end])
+
+    def _append(self, ground: TableVersion, new: Sequence[FoundFile]) -> None:
+        first = len(self._files)
+        columns = {
+            "position": pa.array(range(first, first + len(new)), pa.int64()),
+            "path": pa.array([file.path for file in new], pa.string()),
+            "size": pa.array([file.size for file in new], pa.int64()),
+            "modified_nanoseconds": pa.array([f.modified_nanoseconds for f in new], pa.int64()),
+        }
+        count = first + len(new)
+        note = Note("append", self._now(), rows=count, rows_added=len(new))
+        add = write_arrow(self._storage, pa.table(columns))
+        commit(ground, Change(note, [add], transactions={"springhouse/files": count}))
+        if len(ground.files) >= COMPACT_AT:
+            self._compact()
+
+    def _compact(self) -> None:
+        newest = open_table(self._storage)
+        assert newest is not None
+        # Whoever compacts at the same moment does the same work; one of the two is enough.
+        with suppress(DeltaError):
+            newest.delta.optimize.compact()
+
+    def _catch_up(self) -> None:
+        """Read what was appended since the last time, by us or by another process."""
+        if self._ground is not None and not self._moved(self._ground):
+            return
+        self._ground = open_table(self._storage)
+        if self._ground is None:
+            return
+        unread = [f.path for f in self._ground.files if f.path not in self._loaded]
+        rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
+        self._loaded = {file.path for file in self._ground.files}
+        for row in sorted(rows, key=lambda row: int(row["position"])):
+            # A compacted file repeats what is known.
+            if row.pop("position") == len(self._files):
+                self._files.append(FoundFile(**row))
+                self._paths.add(row["path"])
+
+    def _moved(self, ground: TableVersion) -> bool:
+        return self._storage.inside("_delta_log", f"{ground.version + 1:020}.json").exists()

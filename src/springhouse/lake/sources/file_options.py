@@ -1,0 +1,85 @@
+"""What did the user ask of `read_files`?
+
+The options that are ours, and those that are passed on to Spark's reader of the format. A name that
+neither knows is an error, because Spark would silently ignore it: a misspelt `schema` would become
+an inferred one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from springhouse.errors import SourceError
+from springhouse.lake.sources.options import flag, whole_number, wrong
+from springhouse.project.names import did_you_mean
+
+_DATES = (
+    "dateFormat timestampFormat timestampNTZFormat enableDateTimeParsingFallback locale timeZone"
+)
+_READER_OPTIONS = {
+    "json": "primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames "
+    "allowSingleQuotes allowNumericLeadingZeros allowBackslashEscapingAnyCharacter "
+    "allowUnquotedControlChars allowNonNumericNumbers dropFieldIfAllNull samplingRatio lineSep "
+    + _DATES,
+    "csv": "quote escape comment charToEscapeQuoteEscaping ignoreLeadingWhiteSpace "
+    "ignoreTrailingWhiteSpace nullValue nanValue positiveInf negativeInf emptyValue preferDate "
+    "maxColumns maxCharsPerColumn unescapedQuoteHandling samplingRatio lineSep encoding " + _DATES,
+    "parquet": "datetimeRebaseMode int96RebaseMode",
+    "text": "wholetext lineSep",
+}
+_OWN_OPTIONS = {
+    "json": "schema multiline",
+    "csv": "schema multiline header delimiter sep",
+    "parquet": "schema",
+    "text": "",
+}
+_EVERY_FORMAT = "format pattern recursive max_files"
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """The options of one `read_files`; `reader` is what Spark's reader gets, by lower-case name."""
+
+    format: str
+    schema: str | None = None
+    header: bool = False
+    multiline: bool = False
+    pattern: str | None = None
+    recursive: bool = False
+    max_files: int = 1000
+    reader: Mapping[str, str] = field(default_factory=dict)
+
+
+def parsed(options: Mapping[str, str]) -> FileOptions:
+    """The options as they were meant, or an error that names the one that can't be meant."""
+    given = {name.lower(): text for name, text in options.items()}
+    chosen = _format(given.pop("format", None))
+    known = _known(chosen)
+    for name in given:
+        if name not in known:
+            raise SourceError(
+                f'read_files has no option "{name}" for the format {chosen}',
+                hint=did_you_mean(name, known.values()) or f"It has {', '.join(known.values())}.",
+            )
+    separator = given.pop("delimiter", None) or given.pop("sep", None)
+    own = {name: given.pop(name, None) for name in ("schema", "pattern")}
+    flags = {
+        name: flag(name, given.pop(name, "false")) for name in ("header", "multiline", "recursive")
+    }
+    most = whole_number("max_files", given.pop("max_files", "1000"), least=1)
+    reader = given | ({"sep": separator} if separator else {})
+    return FileOptions(chosen, **own, **flags, max_files=most, reader=reader)  # type: ignore[arg-type]
+
+
+def _format(text: str | None) -> str:
+    formats = ", ".join(_READER_OPTIONS)
+    if text is None:
+        raise SourceError("read_files needs a format", hint=f"Give format => one of {formats}.")
+    if text.lower() not in _READER_OPTIONS:
+        raise wrong("format", text, f"one of {formats}")
+    return text.lower()
+
+
+def _known(chosen: str) -> dict[str, str]:
+    """The options that a format has, by lower-case name."""
+    names = f"{_EVERY_FORMAT} {_OWN_OPTIONS[chosen]} {_READER_OPTIONS[chosen]}".split()
+    return {name.lower(): name for name in names}

@@ -1,0 +1,72 @@
+"""How is JSON read?
+
+One record per line, or with `multiline` one document per file: an object, or an array of objects.
+A record is parsed as the value of a field, `{"record": … }`: alone, Spark would take the first
+value of `{"id": 1}{"id": 2}`, two records on one line, and silently forget the second.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructField, StructType
+
+from springhouse.lake.sources.batch import Batch, origin
+from springhouse.lake.sources.contract import ORIGIN
+from springhouse.lake.sources.file_options import FileOptions
+from springhouse.lake.sources.records import (
+    CORRUPT,
+    FIELDS,
+    VALUE,
+    Grammar,
+    rows,
+    with_corrupt,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class JsonFiles:
+    """Files of JSON records."""
+
+    def __init__(self, options: FileOptions) -> None:
+        self._multiline = options.multiline
+        self._reader = dict(options.reader)
+        self._parser = {
+            **self._reader,
+            "mode": "PERMISSIVE",
+            "columnNameOfCorruptRecord": CORRUPT,
+        }
+
+    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+        """The columns that the records have."""
+        reader = spark.read.options(**self._reader, mode="DROPMALFORMED")
+        return [reader.json(batch.for_spark(), multiLine=self._multiline).schema]
+
+    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> DataFrame:
+        """The records as rows."""
+        separator = self._reader.get("linesep")
+        texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
+        records = texts.select(VALUE, origin().alias(ORIGIN)).where(sf.trim(VALUE) != "")
+        if self._multiline:
+            records = records.select(sf.explode(self._elements()).alias(VALUE), ORIGIN)
+        grammar = Grammar(self._parse, "not a JSON object")
+        return rows(records, grammar, schema, schema)
+
+    def _parse(self, value: Column, schema: StructType) -> Column:
+        wrapper = with_corrupt(StructType([StructField(FIELDS, schema)]))
+        return sf.from_json(_wrapped(value), wrapper, self._parser)
+
+    def _elements(self) -> Column:
+        """The records of a document: the elements of an array, or else the document itself."""
+        # VARIANT keeps the digits of a number; an array of strings would make a DOUBLE of it.
+        schema = f"{FIELDS} VARIANT, {CORRUPT} STRING"
+        document = sf.from_json(_wrapped(sf.col(VALUE)), schema, self._parser).getField(FIELDS)
+        array = sf.try_variant_get(document, "$", "ARRAY<VARIANT>")
+        return sf.coalesce(sf.transform(array, sf.to_json), sf.array(VALUE))
+
+
+def _wrapped(value: Column) -> Column:
+    # On a line of its own, the closing brace survives a comment at the end of the record.
+    return sf.concat(sf.lit(f'{{"{FIELDS}":'), value, sf.lit("\n}"))

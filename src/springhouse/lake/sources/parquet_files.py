@@ -1,0 +1,111 @@
+"""How are Parquet files read that others write?
+
+The footer of every file is looked at before any of them is read, so a column whose type does not
+fit is an error that names the file, and a file that is not Parquet is one bad record. Spark says
+once for every distinct footer what it makes of it; files with the same footer are read together.
+"""
+
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from springhouse.errors import SchemaError
+from springhouse.lake.alignment import aligned
+from springhouse.lake.sources.batch import Batch, origin
+from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.sources.file_options import FileOptions
+from springhouse.lake.sources.records import no_rows
+from springhouse.lake.tables import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+class Footer(NamedTuple):
+    """What decides how Spark reads a file; `problem` says why, if it is no Parquet file."""
+
+    columns: tuple[tuple[str, str, str, int], ...] = ()
+    spark_schema: bytes | None = None
+    problem: str | None = None
+
+
+class ParquetFiles:
+    """Parquet files that others write."""
+
+    def __init__(self, options: FileOptions) -> None:
+        self._reader = dict(options.reader)
+        self._schemas: dict[Footer, StructType] = {}
+
+    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+        """The columns of the files, one schema for each kind of footer."""
+        groups = batch.grouped(_footer)
+        return [self._schema(spark, f, group) for f, group in groups.items() if not f.problem]
+
+    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> DataFrame:
+        """The rows of the files, and one bad row for a file that is not Parquet."""
+        parts = []
+        for footer, group in batch.grouped(_footer).items():
+            if footer.problem:
+                bad = [
+                    (f"not a Parquet file: {footer.problem}", group.full(p)) for p in group.paths
+                ]
+                marks = spark.createDataFrame(bad, f"{BAD} STRING, {ORIGIN} STRING")
+                parts.append(no_rows(spark, schema).unionByName(marks, allowMissingColumns=True))
+            else:
+                parts.append(self._group_rows(spark, footer, group, schema))
+        return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
+
+    def _group_rows(
+        self, spark: "SparkSession", footer: Footer, group: Batch, schema: StructType
+    ) -> DataFrame:
+        reader = spark.read.options(**self._reader).schema(self._schema(spark, footer, group))
+        found = reader.parquet(*group.for_spark()).select("*", origin().alias(ORIGIN))
+        try:
+            fitted = aligned(found, StructType([*schema.fields, found.schema[ORIGIN]]), "")
+        except SchemaError as error:
+            raise SchemaError(
+                error.problem,
+                where=group.full(group.paths[0]),
+                hint="Write the file anew with the other type, or keep it in a folder of its own.",
+            ) from error
+        columns = [sf.col(quoted(name)) for name in schema.fieldNames()]
+        missing = [
+            sf.when(sf.col(quoted(field.name)).isNull(), sf.lit(f"{field.name}: missing"))
+            for field in schema.fields
+            if not field.nullable
+        ]
+        bad = sf.nullif(sf.concat_ws("; ", *missing), sf.lit(""))
+        record = sf.when(bad.isNotNull(), sf.to_json(sf.struct(*columns)))
+        return fitted.select(*columns, bad.alias(BAD), record.alias(RECORD), ORIGIN)
+
+    def _schema(self, spark: "SparkSession", footer: Footer, group: Batch) -> StructType:
+        if footer not in self._schemas:
+            try:
+                read = spark.read.options(**self._reader).parquet(group.for_spark()[0])
+                self._schemas[footer] = read.schema
+            except PySparkException as error:
+                raise SchemaError(
+                    f"Spark can't read the columns: {str(error).splitlines()[0]}",
+                    where=group.full(group.paths[0]),
+                ) from error
+        return self._schemas[footer]
+
+
+def _footer(filesystem: fs.FileSystem, path: str) -> Footer:
+    try:
+        with filesystem.open_input_file(path) as file:
+            metadata = pq.read_metadata(file)
+    except pa.ArrowInvalid as error:
+        return Footer(problem=str(error).partition(". ")[0])
+    leaves = (metadata.schema.column(index) for index in range(metadata.num_columns))
+    columns = tuple((c.path, c.physical_type, str(c.logical_type), c.length) for c in leaves)
+    return Footer(columns, (metadata.metadata or {}).get(_SPARK_SCHEMA))

@@ -1,0 +1,83 @@
+"""What is a source whose every record can be checked?
+
+The `SampleEventSource` of paper 003, section 4.4.1: events with a time, a rising offset, the node
+that read them and whether it was the leader. It needs no data, and shows that none was dropped:
+
+    event o of a partition happens at   anchor + o / rate
+    latest                              floor((now - anchor) * rate), at most `limit`
+
+All of it is exact arithmetic down to the microsecond, so an offset has the same time whoever asks,
+whenever. Only `node` and `leader` say who asked.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from springhouse.lake.sources.contract import Range, SourceContext
+from springhouse.lake.sources.options import moment, positive_number, whole_number
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MICROSECONDS = 1_000_000
+_OFFSETS_PER_TASK = 1_000_000
+
+
+class Sample:
+    """`sample(rate => '10', partitions => '1')`: events per second in each of the partitions."""
+
+    def __init__(
+        self,
+        rate: str = "10",
+        partitions: str = "1",
+        start: str | None = None,
+        limit: str | None = None,
+        *,
+        context: SourceContext,
+    ) -> None:
+        self._rate = positive_number("rate", rate)
+        self._partitions = whole_number("partitions", partitions, least=1)
+        self._limit = None if limit is None else whole_number("limit", limit, least=0)
+        self._context = context
+        self.memory: dict[str, Any] = dict(context.memory)
+        if start is not None:
+            began = moment("start", start)
+            self._anchor = int(began.timestamp()) * _MICROSECONDS + began.microsecond
+        else:
+            # The anchor is in the first commit, and so the same ever after.
+            self._anchor = int(self.memory.setdefault("anchor_microseconds", self._now()))
+
+    def latest(self) -> Mapping[str, int]:
+        """The events of each partition that have happened by now."""
+        passed = max(0, self._now() - self._anchor)
+        count = int(passed * self._rate / _MICROSECONDS)
+        end = count if self._limit is None else min(count, self._limit)
+        return {str(partition): end for partition in range(self._partitions)}
+
+    def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> DataFrame:
+        """The events of these offsets."""
+        parts = [self._events(spark, int(name), given) for name, given in sorted(ranges.items())]
+        return reduce(DataFrame.union, parts or [self._events(spark, 0, Range(0, 0))])
+
+    def _events(self, spark: "SparkSession", partition: int, given: Range) -> DataFrame:
+        tasks = 1 + (given.end - given.start) // _OFFSETS_PER_TASK
+        events = spark.range(given.start, given.end, 1, tasks)
+        # Decimals, because offset * denominator * 1,000,000 outgrows a BIGINT.
+        passed = sf.expr(
+            f"(CAST(id AS DECIMAL(19, 0)) * {self._rate.denominator * _MICROSECONDS}BD)"
+            f" div {self._rate.numerator}BD"
+        )
+        return events.select(
+            sf.timestamp_micros(sf.lit(self._anchor) + passed).alias("time"),
+            sf.col("id").alias("offset"),
+            sf.lit(partition).alias("partition"),
+            sf.lit(self._context.node).alias("node"),
+            sf.lit(self._context.leader).alias("leader"),
+        )
+
+    def _now(self) -> int:
+        return round(self._context.now() * _MICROSECONDS)

@@ -1,0 +1,83 @@
+"""Where do the files of the warehouse lie, and how are they reached?
+
+A warehouse lives under one root, a local folder or any URI that pyarrow has a file system for:
+
+    tables/<name>/        one Delta table each, with `_changes/` and `_state/` inside
+    files/<flow>/         the write-ahead log of a `read_files` source, a Delta table too
+    streams/<flow>/       checkpoint and staged batches of a Structured Streaming flow
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pyarrow import fs
+
+from springhouse.errors import LakeError
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A folder, local or not; `root` is an absolute path or a URI with a scheme."""
+
+    root: str
+
+    @staticmethod
+    def at(location: str, relative_to: Path | None = None) -> "Storage":
+        """The storage at a path or URI, as a user writes it."""
+        if location.startswith("file:"):
+            location = "/" + location.removeprefix("file:").lstrip("/")
+        if "://" in location:
+            return Storage(location.rstrip("/"))
+        return Storage(str(((relative_to or Path.cwd()) / location).resolve()))
+
+    def inside(self, *parts: str) -> "Storage":
+        return Storage("/".join([self.root, *parts]))
+
+    @cached_property
+    def _opened(self) -> tuple[fs.FileSystem, str]:
+        try:
+            opened, path = fs.FileSystem.from_uri(self.root)
+        except (OSError, ValueError) as error:
+            raise LakeError(f'the storage "{self.root}" can\'t be reached: {error}') from error
+        return opened, path
+
+    @property
+    def filesystem(self) -> fs.FileSystem:
+        return self._opened[0]
+
+    @property
+    def path(self) -> str:
+        """The root as the file system names it, without a scheme."""
+        return self._opened[1]
+
+    def exists(self) -> bool:
+        return bool(self.filesystem.get_file_info(self.path).type != fs.FileType.NotFound)
+
+    def make(self) -> None:
+        self.filesystem.create_dir(self.path, recursive=True)
+
+    def files(self, *, recursive: bool = False) -> list[fs.FileInfo]:
+        """The files (not folders) in it, by path; none if it does not exist."""
+        selector = fs.FileSelector(self.path, allow_not_found=True, recursive=recursive)
+        found = [i for i in self.filesystem.get_file_info(selector) if i.type == fs.FileType.File]
+        return sorted(found, key=lambda info: str(info.path))
+
+    def folders(self) -> list[str]:
+        """The names of the folders directly in it."""
+        selector = fs.FileSelector(self.path, allow_not_found=True)
+        found = self.filesystem.get_file_info(selector)
+        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file in it, or None if there is none."""
+        try:
+            with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:
+                return str(stream.read().decode())
+        except FileNotFoundError:
+            return None
+
+    def remove(self) -> None:
+        """Delete it with everything in it, if it is there."""
+        if self.exists():
+            self.filesystem.delete_dir(self.path)

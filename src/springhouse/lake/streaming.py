@@ -1,0 +1,196 @@
+"""How does a streaming DataFrame of any Spark source get into a table, exactly once?
+
+A Python flow may return a streaming DataFrame: Spark's own Structured Streaming runs it with
+`availableNow`. Each micro-batch is staged as a folder of Parquet files named after its batch id, and
+then committed to the table with the batch id as the version of a transaction. Spark may repeat a
+batch after a crash, always with the same id and the same rows:
+
+    staged, not committed     committed when the flow runs next, before Spark goes on
+    committed, repeated       its transaction is there already: nothing happens
+
+Staging instead of committing inside `foreachBatch` is what makes one code path serve classic Spark
+and Spark Connect, where the function runs in another process.
+
+A flow may read our own tables with `spark.readStream.table`. Spark has no source for them without a
+connector, so the files of their commits are linked into a folder of the flow's, in order, and Spark
+streams that folder.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from springhouse.errors import LakeError, SourceError
+from springhouse.lake.changes import appended
+from springhouse.lake.inputs import Inputs, NotThereYet
+from springhouse.lake.lake import Lake
+from springhouse.lake.landing import Done
+from springhouse.lake.log import TableLog
+from springhouse.lake.queries import blamed_on
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import open_table
+from springhouse.project.declaration import AppendFlow, Project, Reading, Reference, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Commit = Callable[["DataFrame", int, int, dict[str, int]], Done]
+"""Commits the rows of a batch: (rows, bytes, batch id, versions of tables that it reflects)."""
+
+
+@dataclass(frozen=True)
+class StagedBatch:
+    """A micro-batch that Spark has computed; `number` is its batch id."""
+
+    number: int
+    folder: Storage
+
+
+def run_stream(
+    lake: Lake,
+    project: Project,
+    table: Table,
+    flow: AppendFlow,
+    committed: int,
+    commit: Commit,
+    timeout_seconds: float = 600.0,
+) -> list[Done]:
+    """Take in all that the flow's streaming DataFrame has now. `committed` batches are in already."""
+    place = lake.storage.inside("streams", flow.name)
+    inputs = _StreamInputs(lake, project, place)
+    with blamed_on(flow.place):
+        # Staged by a process that died before it could commit; Spark may never repeat these.
+        done = _commit_staged(lake, place, committed, commit, {})
+        committed += len(done)
+        rows = inputs.frame(flow.query)
+        if not rows.isStreaming:
+            raise LakeError(
+                f'the flow "{flow.name}" returned a DataFrame that is not streaming',
+                where=str(flow.place),
+                hint="Read with spark.readStream, or declare it with @dp.materialized_view.",
+            )
+        _run_to_its_end(rows, place, flow, timeout_seconds)
+        return done + _commit_staged(lake, place, committed, commit, inputs.linked)
+
+
+def _run_to_its_end(
+    rows: "DataFrame", place: Storage, flow: AppendFlow, timeout_seconds: float
+) -> None:
+    staged = f"{place.root}/staged"
+
+    def stage(batch: "DataFrame", number: int) -> None:
+        # Runs in a Python process of Spark's under Spark Connect: nothing of ours may be used here.
+        batch.write.mode("overwrite").parquet(f"{staged}/{number}")
+
+    writer = rows.writeStream.foreachBatch(stage).queryName(flow.name.replace(".", "_"))
+    writer = writer.option("checkpointLocation", f"{place.root}/checkpoint")
+    query = writer.trigger(availableNow=True).start()
+    try:
+        if not query.awaitTermination(timeout_seconds):
+            raise LakeError(
+                f'the stream of the flow "{flow.name}" was not through after {timeout_seconds:.0f} s',
+                where=str(flow.place),
+                hint="What it has staged is kept; the flow goes on from there.",
+            )
+    except PySparkException as error:
+        raise LakeError(f"the stream failed: {_cause(error)}", where=str(flow.place)) from error
+    finally:
+        query.stop()
+
+
+def _commit_staged(
+    lake: Lake, place: Storage, committed: int, commit: Commit, reflected: dict[str, int]
+) -> list[Done]:
+    """Commit the batches that are staged whole and not committed yet, in order."""
+    done = []
+    for batch in staged_batches(place):
+        if batch.number >= committed:
+            session = lake.spark.session()
+            schema = session.read.parquet(batch.folder.root)
+            size = sum(info.size for info in batch.folder.files())
+            done.append(commit(schema, size, batch.number, reflected))
+        batch.folder.remove()
+    return done
+
+
+def staged_batches(place: Storage) -> list[StagedBatch]:
+    """The batches that Spark staged to their end, oldest first."""
+    staged = place.inside("staged")
+    found = []
+    for name in staged.folders():
+        folder = staged.inside(name)
+        if name.isdigit() and folder.read_text("_SUCCESS") is not None:
+            found.append(StagedBatch(int(name), folder))
+    return sorted(found, key=lambda batch: batch.number)
+
+
+class _StreamInputs(Inputs):
+    """The inputs of a streaming function: tables of ours as files that Spark can stream."""
+
+    def __init__(self, lake: Lake, project: Project, place: Storage) -> None:
+        super().__init__(lake, project, {})
+        self._place = place
+        self.linked: dict[str, int] = {}
+
+    def resolve(self, reference: Reference) -> "DataFrame | None":
+        if reference.reading is not Reading.STREAM:
+            return super().resolve(reference)
+        name = self.own_name(reference.name)
+        temporary = self._project.temporary_views.get(name)
+        if temporary is not None:
+            return self.frame(temporary.query)
+        if not self.is_declared(name):
+            return None
+        log = self._lake.log(name)
+        newest = log.newest()
+        if newest is None:
+            raise NotThereYet(name, str(reference.place))
+        folder = self._place.inside("input", name)
+        self.linked[name] = _link_new_files(log, folder, reference)
+        opened = open_table(log.storage, newest.version)
+        assert opened is not None
+        schema = StructType(opened.schema.fields)
+        reader: Any = self.session.readStream.schema(schema)
+        stream: DataFrame = reader.parquet(folder.root)
+        return stream
+
+
+def _link_new_files(log: TableLog, folder: Storage, reference: Reference) -> int:
+    """Link the files of every new commit into a folder, in order; the version linked up to."""
+    folder.make()
+    linked = {info.base_name for info in folder.files()}
+    last = max((int(name.split("-")[0]) for name in linked), default=-1)
+    commits = [c for c in log.commits() if c.changes_data]
+    if commits and not appended(log, max(last, commits[0].version - 1), commits[-1].version):
+        raise SourceError(
+            f'the table "{log.name}" is updated in place, and a stream can only read what is added',
+            where=str(reference.place),
+            hint=f'Read it with spark.read.table("{log.name}") in a materialized view.',
+        )
+    for commit in commits:
+        for index, path in enumerate(commit.added):
+            name = f"{commit.version:020}-{index:05}.parquet"
+            if name not in linked:
+                _link(f"{log.storage.path}/{path}", f"{folder.path}/{name}")
+    return commits[-1].version if commits else -1
+
+
+def _link(source: str, target: str) -> None:
+    # A link takes no room and no time; where there are none (another disk), a copy will do.
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return
+    except OSError:
+        shutil.copyfile(source, f"{target}.tmp")
+        os.replace(f"{target}.tmp", target)
+
+
+def _cause(error: PySparkException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(line for line in lines[:3] if not line.startswith(("at ", "==")))[:500]

@@ -1,0 +1,216 @@
+"""What is in a Delta table at a version, and how does Spark read it?
+
+A snapshot is the list of files that delta-rs gives for a version; Spark reads those files as plain
+Parquet with the schema of the table, so no connector is needed. Columns that the schema does not list
+(hidden state) are invisible unless asked for by name.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from springhouse.errors import LakeError
+from springhouse.lake.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
+"""Features of the Delta protocol that change nothing in how Parquet files are read."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One Parquet file of a snapshot; `path` is relative to the table."""
+
+    path: str
+    size: int
+    rows: int
+    partition: Mapping[str, str | None]
+
+
+class TableVersion:
+    """A Delta table as of one version, opened through delta-rs.
+
+    It is also the ground that a commit stands on: whatever others commit after it was opened counts
+    as concurrent, so a second commit of the same work is rejected (see `commits`).
+    """
+
+    def __init__(self, storage: Storage, delta: DeltaTable) -> None:
+        self.storage = storage
+        self.delta = delta
+        self.version = int(delta.version())
+
+    @cached_property
+    def schema(self) -> StructType:
+        return StructType.fromJson(json.loads(self.delta.schema().to_json()))
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        adds = pa.table(self.delta.get_add_actions(flatten=True)).to_pylist()
+        return tuple(_data_file(add) for add in adds)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    def offset(self, app_id: str) -> int:
+        """The version of the last transaction of `app_id`; 0 before the first."""
+        return int(self.delta.transaction_version(app_id) or 0)
+
+    def read(self, spark: "SparkSession", hidden: StructType | None = None) -> "DataFrame":
+        """The rows as a DataFrame; with `hidden`, those columns of the files too."""
+        return self.read_files(spark, self.files, hidden)
+
+    def read_files(
+        self, spark: "SparkSession", files: Iterable[DataFile], hidden: StructType | None = None
+    ) -> "DataFrame":
+        """The rows of some of the files, with the columns of the table."""
+        self.prove_readable()
+        schema = StructType([*self.schema.fields, *(hidden.fields if hidden else ())])
+        chosen = list(files)
+        keys = list(self.delta.metadata().partition_columns)
+        if not keys:
+            return read_parquet(spark, self.storage, [file.path for file in chosen], schema)
+        return _read_partitioned(spark, self.storage, chosen, schema, keys)
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows as an Arrow table in this process: for small tables that are not partitioned."""
+        names = list(columns) if columns is not None else self.schema.fieldNames()
+        return read_arrow(self.storage, [file.path for file in self.files], names)
+
+    def prove_readable(self) -> None:
+        """An error that names whatever makes plain Parquet reading wrong for this table."""
+        protocol = self.delta.protocol()
+        features = set(protocol.reader_features or ()) - READABLE_FEATURES
+        mapping = self.delta.metadata().configuration.get("delta.columnMapping.mode", "none")
+        if mapping != "none":
+            features.add("columnMapping")
+        elif protocol.min_reader_version < 3:
+            features.clear()
+        # A table may list deletion vectors as a feature and have none: then reading is safe.
+        if "deletionVectors" in features and not _has_deletion_vectors(self.delta):
+            features.discard("deletionVectors")
+        if features:
+            raise LakeError(
+                f"the Delta table uses {_listed(features)}, which Springhouse can't read",
+                where=self.storage.root,
+                hint=_mend(features),
+            )
+
+
+def open_table(storage: Storage, version: int | None = None) -> TableVersion | None:
+    """The table as of a version (the newest by default); None if there is no table."""
+    try:
+        return TableVersion(storage, DeltaTable(storage.root, version=version))
+    except TableNotFoundError:
+        return None
+    except DeltaError as error:
+        wanted = "" if version is None else f" at version {version}"
+        raise LakeError(
+            f"the Delta table can't be read{wanted}: {error}",
+            where=storage.root,
+            hint="Its log or its files may have been removed by a vacuum." if version else None,
+        ) from error
+
+
+def read_parquet(
+    spark: "SparkSession", storage: Storage, paths: Sequence[str], schema: StructType
+) -> "DataFrame":
+    """Rows of Parquet files inside `storage`, by relative path, with exactly these columns."""
+    if not paths:
+        return spark.createDataFrame([], schema)
+    # Spark takes a path for a glob: what is special there has to be escaped.
+    return spark.read.schema(schema).parquet(*(_no_glob(f"{storage.root}/{p}") for p in paths))
+
+
+def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Rows of Parquet files inside `storage` as one Arrow table; columns a file lacks are NULL."""
+    tables = []
+    for path in paths:
+        with storage.filesystem.open_input_file(f"{storage.path}/{path}") as file:
+            parquet = pq.ParquetFile(file)
+            present = [name for name in columns if name in parquet.schema_arrow.names]
+            tables.append(parquet.read(columns=present))
+    if not tables:
+        return pa.table({})
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _read_partitioned(
+    spark: "SparkSession",
+    storage: Storage,
+    files: Sequence[DataFile],
+    schema: StructType,
+    keys: Sequence[str],
+) -> "DataFrame":
+    """Partition values stand in the log, not in the files: read per partition and add them."""
+    inside = StructType([field for field in schema.fields if field.name not in keys])
+    groups: dict[tuple[str | None, ...], list[str]] = {}
+    for file in files:
+        groups.setdefault(tuple(file.partition.get(key) for key in keys), []).append(file.path)
+    frames = []
+    for values, paths in groups.items():
+        frame = read_parquet(spark, storage, paths, inside)
+        for key, value in zip(keys, values, strict=True):
+            frame = frame.withColumn(key, sf.lit(value).cast(schema[key].dataType))
+        frames.append(frame.select(*(sf.col(quoted(name)) for name in schema.fieldNames())))
+    if not frames:
+        return spark.createDataFrame([], schema)
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame)
+    return whole
+
+
+def _data_file(add: Mapping[str, Any]) -> DataFile:
+    prefix = "partition."
+    partition = {
+        key.removeprefix(prefix): None if value is None else str(value)
+        for key, value in add.items()
+        if key.startswith(prefix)
+    }
+    rows = add.get("num_records")
+    return DataFile(unquote(add["path"]), int(add["size_bytes"]), int(rows or 0), partition)
+
+
+def _has_deletion_vectors(delta: DeltaTable) -> bool:
+    return pa.table(delta.deletion_vectors()).num_rows > 0
+
+
+def _listed(features: Iterable[str]) -> str:
+    return " and ".join(f'the table feature "{name}"' for name in sorted(features))
+
+
+def _mend(features: set[str]) -> str | None:
+    if features == {"deletionVectors"}:
+        return "Rewrite it with REORG TABLE … APPLY (PURGE) and set delta.enableDeletionVectors = false."
+    return None
+
+
+def quoted(name: str) -> str:
+    """A column's name that Spark takes as it is, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _no_glob(path: str) -> str:
+    return "".join("\\" + char if char in "{}[]*?\\" else char for char in path)
+
+
+def url_path(path: str) -> str:
+    """A relative path as the Delta log wants it: percent-encoded."""
+    return quote(path, safe="/=")

@@ -1,0 +1,1 @@
+"""How is a table brought up to date: from which versions of its inputs, at what cost?"""

@@ -1,0 +1,113 @@
+"""Which states of the base tables does a snapshot reflect?
+
+Base tables are the input channels of 004 section 2.1. Each of their versions was the newest from its
+timestamp until the next version's: its interval of validity `[t, t+)`, where `t+` of the newest one
+is *now*. The temporal provenance of a snapshot is, for each channel, the set of versions reflected in
+it. With `T+` the latest left end and `T-` the earliest right end of all those intervals:
+
+    a snapshot is consistent  iff  T+ < T-
+
+that is, iff there was a moment at which it held exactly the newest data of every channel.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from springhouse.units import Instant
+
+NOW = Instant(float("inf"))
+"""The right end of an interval that no later version has closed yet."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """The versions of one base table in order, each with the timestamp at which it became the newest.
+
+    Versions that changed no data (a compaction) are not listed: they are the same snapshot.
+    """
+
+    versions: tuple[int, ...]
+    timestamps: tuple[Instant, ...]
+
+    def since(self, version: int) -> Instant:
+        """The left end of the interval of validity of `version`."""
+        return self.timestamps[self._position(version)]
+
+    def until(self, version: int) -> Instant:
+        """The right end of the interval of validity of `version`."""
+        after = self._position(version) + 1
+        return self.timestamps[after] if after < len(self.timestamps) else NOW
+
+    def at(self, moment: Instant) -> int | None:
+        """The version that was the newest at `moment`; None before the first."""
+        position = bisect_right(self.timestamps, moment) - 1
+        return self.versions[position] if position >= 0 else None
+
+    def _position(self, version: int) -> int:
+        # The log of a long-lived table is cut off at its old end: what is older than the oldest
+        # version that is still listed counts as that one.
+        return max(bisect_right(self.versions, version) - 1, 0)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """For each channel, the versions of it that a snapshot reflects; one version when synchronous."""
+
+    reflected: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(**versions: int) -> "Provenance":
+        """The provenance of a synchronous snapshot.
+
+        >>> Provenance.of(orders=3).reflected
+        {'orders': frozenset({3})}
+        """
+        return Provenance({name: frozenset({version}) for name, version in versions.items()})
+
+    def newest(self, channel: str) -> int | None:
+        """`T[i]+`: the latest version of `channel` that is reflected."""
+        versions = self.reflected.get(channel)
+        return max(versions) if versions else None
+
+    def precedes(self, other: "Provenance") -> bool:
+        """`T1 < T2` of 004: the other is behind on no channel, and ahead on at least one."""
+        ahead = False
+        for channel in self.reflected.keys() | other.reflected.keys():
+            mine, theirs = self.newest(channel), other.newest(channel)
+            if mine is not None and (theirs is None or theirs < mine):
+                return False
+            ahead = ahead or mine is None or (theirs is not None and theirs > mine)
+        return ahead
+
+    def interval(self, channels: Mapping[str, Channel]) -> tuple[Instant, Instant]:
+        """`(T+, T-)`; from ever until now for a snapshot that reflects no channel at all."""
+        ends = [
+            (channels[name].since(version), channels[name].until(version))
+            for name, versions in self.reflected.items()
+            for version in versions
+        ]
+        if not ends:
+            return Instant(float("-inf")), NOW
+        return max(since for since, _ in ends), min(until for _, until in ends)
+
+    def consistent(self, channels: Mapping[str, Channel]) -> bool:
+        """Whether there was a moment at which every version in it was the newest of its channel."""
+        left, right = self.interval(channels)
+        return left < right
+
+    def as_json(self) -> dict[str, list[int]]:
+        return {name: sorted(versions) for name, versions in sorted(self.reflected.items())}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Iterable[int]]) -> "Provenance":
+        return Provenance({name: frozenset(versions) for name, versions in value.items()})
+
+
+def joined(parts: Iterable[Provenance]) -> Provenance:
+    """The provenance of what is computed from snapshots with these provenances."""
+    reflected: dict[str, frozenset[int]] = {}
+    for part in parts:
+        for channel, versions in part.reflected.items():
+            reflected[channel] = reflected.get(channel, frozenset()) | versions
+    return Provenance(reflected)

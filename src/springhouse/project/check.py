@@ -1,0 +1,324 @@
+"""Does the whole of a project make sense?
+
+Readers look at one statement at a time; here are the rules that need all of them: names are unique
+and free, everything that is read is declared, nothing reads itself, flows and tables fit together,
+and streams are read where streams can be read. Every rule is a function from a project to errors;
+`check` is the tuple of them in order, and a project that breaks three hears of all three.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from springhouse.errors import DeclarationError
+from springhouse.project.contents import KINDS
+from springhouse.project.declaration import (
+    AppendFlow,
+    CdcFlow,
+    Flow,
+    Place,
+    Project,
+    Query,
+    Reading,
+    Reference,
+    SqlQuery,
+    Table,
+    TemporaryView,
+    View,
+)
+from springhouse.project.graph import QUARANTINE, Graph
+from springhouse.project.names import Names, did_you_mean
+from springhouse.project.streaming import STREAMING, stateful_part
+
+_UNFIT = re.compile(r"[/\\:*?\"<>|]")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A project that is being checked, and what else is known about it.
+
+    `excused` are names whose own declaration is an error already; with `names_missing` there may be
+    more of those, so nobody is told that a name is not declared.
+    """
+
+    project: Project
+    names: Names
+    known_sources: frozenset[str]
+    excused: frozenset[str] = frozenset()
+    names_missing: bool = False
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph(self.project)
+
+    @cached_property
+    def stored(self) -> dict[str, Table | View]:
+        return {**self.project.tables, **self.project.views}
+
+    @cached_property
+    def declared(self) -> dict[str, Table | View | TemporaryView]:
+        return {**self.stored, **self.project.temporary_views}
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What can be read by name, and what it is."""
+        quarantines = {name + QUARANTINE: f'quarantine of "{name}"' for name in self.stored}
+        return {**quarantines, **{name: KINDS[type(d)] for name, d in self.declared.items()}}
+
+    def readers(self) -> Iterator[tuple[str, Query]]:
+        """Everything that has a query, called by its kind and name."""
+        for name, declaration in self.declared.items():
+            if isinstance(declaration, View | TemporaryView):
+                yield f'{self.kinds[name]} "{name}"', declaration.query
+        for flow in self.project.flows:
+            if isinstance(flow, AppendFlow):
+                yield called(flow), flow.query
+
+    def references(self) -> Iterator[tuple[str, Reference]]:
+        """Everything that is read, with the reader."""
+        for reader, query in self.readers():
+            for reference in query.references:
+                yield reader, reference
+        for flow in self.project.flows:
+            if isinstance(flow, CdcFlow):
+                yield called(flow), flow.source
+
+
+def check(checked: Checked) -> list[DeclarationError]:
+    """Everything that is wrong with a project as a whole."""
+    return [error for rule in RULES for error in rule(checked)]
+
+
+def called(flow: Flow) -> str:
+    """A flow in the user's words; one that was declared with its table is called by that."""
+    own = flow.name == flow.target
+    return f'streaming table "{flow.target}"' if own else f'flow "{flow.name}"'
+
+
+def _error(problem: str, place: Place, hint: str | None = None) -> DeclarationError:
+    return DeclarationError(problem, where=str(place), hint=hint)
+
+
+# Names
+
+
+def names_are_free(checked: Checked) -> Iterator[DeclarationError]:
+    """Names that Springhouse keeps for itself, or that no folder could have."""
+    stored = checked.stored
+    for name, declaration in checked.declared.items():
+        if name.rpartition(".")[2].startswith("_"):
+            hint = "Names that begin with _ are kept for Springhouse."
+            yield _error(f'"{name}" begins with _', declaration.place, hint)
+        elif _UNFIT.search(name):
+            hint = "Use letters, digits and _."
+            yield _error(f'"{name}" can\'t be the name of a folder', declaration.place, hint)
+        elif name.endswith(QUARANTINE) and name.removesuffix(QUARANTINE) in stored:
+            owner = name.removesuffix(QUARANTINE)
+            problem = f'"{name}" is the name of the quarantine of "{owner}"'
+            yield _error(problem, declaration.place, f'"{owner}" is at {stored[owner].place}.')
+
+
+def reads_are_declared(checked: Checked) -> Iterator[DeclarationError]:
+    """Tables that are read, and exist nowhere."""
+    if checked.names_missing:
+        return
+    for reader, reference in checked.references():
+        if reference.reading not in (Reading.TABLE, Reading.STREAM):
+            continue
+        name = reference.name
+        if name in checked.kinds or name.removesuffix(QUARANTINE) in checked.excused:
+            continue
+        hint = did_you_mean(name, checked.kinds)
+        yield _error(
+            f'{reader} reads "{name}", which this project does not declare',
+            reference.place,
+            hint or "A Delta table that others write is read by its path: delta.`path`.",
+        )
+
+
+def nothing_reads_itself(checked: Checked) -> Iterator[DeclarationError]:
+    """Circles of tables and views."""
+    for circle in checked.graph.cycles:
+        yield _error(
+            f'"{circle[0]}" reads itself: {" -> ".join(circle)}',
+            checked.declared[circle[0]].place,
+            "A table can only be made from what is there before it.",
+        )
+
+
+# Flows and tables
+
+
+def flows_have_targets(checked: Checked) -> Iterator[DeclarationError]:
+    """Flows into nothing, and into what no flow can write."""
+    tables = dict.fromkeys(checked.project.tables, "table")
+    for flow in checked.project.flows:
+        target = flow.target
+        if target in tables or target in checked.excused:
+            continue
+        if target in checked.declared:
+            kind = checked.kinds[target]
+            yield _error(
+                f'{called(flow)} writes into "{target}", which is a {kind}',
+                flow.place,
+                "Flows write into streaming tables; a view is made by its query alone.",
+            )
+        elif not checked.names_missing:
+            yield _error(
+                f'{called(flow)} writes into "{target}", which this project does not declare',
+                flow.place,
+                did_you_mean(target, tables) or f"Declare it: CREATE STREAMING TABLE {target};",
+            )
+
+
+def tables_have_flows(checked: Checked) -> Iterator[DeclarationError]:
+    """Tables that nothing ever writes, or that are written in two ways."""
+    for table in checked.project.tables.values():
+        flows = checked.project.flows_into(table.name)
+        if not flows and not checked.names_missing and table.name not in checked.excused:
+            yield _error(
+                f'no flow writes into the table "{table.name}"',
+                table.place,
+                f"Add AS SELECT … FROM STREAM …, or CREATE FLOW … AS INSERT INTO {table.name} ….",
+            )
+        changing = [flow for flow in flows if isinstance(flow, CdcFlow)]
+        appending = [flow for flow in flows if isinstance(flow, AppendFlow)]
+        if changing and appending:
+            yield _error(
+                f'the table "{table.name}" gets both changes ({called(changing[0])}) and appended '
+                f"rows ({called(appending[0])})",
+                appending[0].place,
+                "An appended row has no place in a sequence of changes: use two tables.",
+            )
+
+
+# Streams
+
+
+def views_read_tables(checked: Checked) -> Iterator[DeclarationError]:
+    """Materialized views that read a stream, themselves or through a temporary view."""
+    for view in checked.project.views.values():
+        for reference in view.query.references:
+            if reference.reading in STREAMING:
+                yield _error(
+                    f'view "{view.name}" reads a stream, and a view is about all of its input',
+                    reference.place,
+                    "Leave STREAM out, or make it CREATE STREAMING TABLE.",
+                )
+    for reader, reference in checked.references():
+        inner = checked.project.temporary_views.get(reference.name)
+        if inner is None or reference.reading not in (Reading.TABLE, Reading.STREAM):
+            continue
+        streams = _is_streaming(checked, inner.query)
+        if streams is not None and streams != (reference.reading is Reading.STREAM):
+            what, hint = (
+                ("all rows", f"Write STREAM({inner.name}), in a streaming table.")
+                if streams
+                else ("a stream", f"Leave STREAM out, or put it into {inner.name}.")
+            )
+            yield _error(
+                f'{reader} reads {what} of the temporary view "{inner.name}", which '
+                f"{'reads a stream' if streams else 'reads none'}",
+                reference.place,
+                hint,
+            )
+
+
+def flows_read_streams(checked: Checked) -> Iterator[DeclarationError]:
+    """Streaming flows that would append everything again and again, or that need memory."""
+    for flow in checked.project.flows:
+        if not isinstance(flow, AppendFlow) or flow.once or not isinstance(flow.query, SqlQuery):
+            continue
+        if not any(reference.reading in STREAMING for reference in flow.query.references):
+            yield _error(
+                f"{called(flow)} reads no stream, so it would append all rows again and again",
+                flow.query.place,
+                "Read STREAM(table), or make it CREATE MATERIALIZED VIEW.",
+            )
+        else:
+            yield from _remembers_nothing(checked, called(flow), flow.query)
+    for view in checked.project.temporary_views.values():
+        if isinstance(view.query, SqlQuery) and _is_streaming(checked, view.query):
+            yield from _remembers_nothing(checked, f'temporary view "{view.name}"', view.query)
+
+
+def _remembers_nothing(checked: Checked, who: str, query: SqlQuery) -> Iterator[DeclarationError]:
+    problem = stateful_part(query, checked.names)
+    if problem is not None:
+        yield _error(
+            f"{who} has {problem}, which needs the rows that came before",
+            query.place,
+            "Use a materialized view over the table; it is kept up to date incrementally too.",
+        )
+
+
+def _is_streaming(checked: Checked, query: Query) -> bool | None:
+    """Whether a query reads a stream; None for Python that could do anything."""
+    readings = {reference.reading for reference in query.references}
+    if readings & STREAMING:
+        return True
+    return False if isinstance(query, SqlQuery) else None
+
+
+def sources_are_known(checked: Checked) -> Iterator[DeclarationError]:
+    """Sources that no plug-in stands for, and sources that are read without STREAM."""
+    for _, reference in checked.references():
+        call = reference.source
+        if call is None:
+            continue
+        known = call.plugin in checked.known_sources
+        if reference.reading is Reading.SOURCE and not known:
+            yield _error(
+                f'no source is named "{call.plugin}"',
+                call.place,
+                did_you_mean(call.plugin, checked.known_sources)
+                or f"The sources are {', '.join(sorted(checked.known_sources))}.",
+            )
+        elif reference.reading is Reading.OTHER and known:
+            yield _error(
+                f"{call.plugin} is a source, and is read here without STREAM",
+                call.place,
+                f"Write STREAM {call.plugin}(…) in a streaming table and read that table here; "
+                "a Delta table is read by its path: delta.`path`.",
+            )
+
+
+# Promises
+
+
+def promises_name_inputs(checked: Checked) -> Iterator[DeclarationError]:
+    """Bounds on the staleness of an input that is not one."""
+    for declaration in checked.declared.values():
+        if isinstance(declaration, TemporaryView):
+            continue
+        inputs = checked.graph.tables_read(declaration.name)
+        for name in sorted(set(declaration.promise.staleness_by_input) - set(inputs)):
+            kinds = {each: checked.kinds.get(each, "table") for each in inputs}
+            yield _error(
+                f'"springhouse.staleness.{name}": "{declaration.name}" does not read "{name}"',
+                declaration.place,
+                _promise_hint(checked, name, kinds),
+            )
+
+
+def _promise_hint(checked: Checked, name: str, inputs: dict[str, str]) -> str | None:
+    view = checked.project.temporary_views.get(name)
+    if view is not None:
+        reads = ", ".join(dict.fromkeys(reference.name for reference in view.query.references))
+        return f'"{name}" is only a name for a query: name what it reads: {reads}.'
+    reads = ", ".join(inputs) or "no table of this project"
+    return did_you_mean(name, inputs) or f"It reads {reads}."
+
+
+RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (
+    names_are_free,
+    reads_are_declared,
+    nothing_reads_itself,
+    flows_have_targets,
+    tables_have_flows,
+    views_read_tables,
+    flows_read_streams,
+    sources_are_known,
+    promises_name_inputs,
+)

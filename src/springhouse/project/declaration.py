@@ -1,0 +1,249 @@
+"""What did the user declare?
+
+One frozen value, `Project`, holds everything that a project's files say: tables and the flows into
+them, views, temporary views, promises and expectations, each with the place that declared it.
+Readers (`from_yaml`, `from_sql`, `from_python`) make parts of it, `check` proves the whole; no other
+room ever looks at a file of the project again.
+
+A query keeps the user's own text. What it reads is listed as spans of that text (`Reference`), so
+that a span can be replaced by the name of a snapshot without printing the SQL anew.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from springhouse.units import Seconds
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A line of a project's file, as an editor wants it: `transformations/sales.sql:3`."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class SourceCall:
+    """`read_files('data/orders', format => 'json')`: a source plug-in by name, with its options.
+
+    `arguments` are the positional ones; every value is the text that the user wrote, unquoted.
+    """
+
+    plugin: str
+    arguments: tuple[str, ...]
+    options: Mapping[str, str] = field(hash=False)
+    place: Place
+
+
+class Reading(Enum):
+    """How a query reads what it names."""
+
+    TABLE = "table"  # FROM orders: all of it, as of one version
+    STREAM = "stream"  # FROM STREAM(orders), FROM STREAM orders: what was added since last time
+    SOURCE = "source"  # FROM STREAM read_files(…): a source plug-in
+    DELTA = "delta"  # FROM delta.`path`: a Delta table that others write
+    DELTA_STREAM = "delta_stream"  # FROM STREAM delta.`path`
+    OTHER = "other"  # parquet.`path`, range(10), …: Spark reads it, nobody tracks its changes
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One span `text[start:end]` of a query's text, and what it names.
+
+    `name` is the normalised name of a table, or the path of a Delta table; for a source, its plug-in.
+    `alias_needed` says that the text gives the span no alias of its own, so that whoever replaces it
+    must append `AS name` to keep `name.column` meaning what it meant.
+    """
+
+    start: int
+    end: int
+    reading: Reading
+    name: str
+    place: Place
+    source: SourceCall | None = None
+    alias_needed: bool = False
+
+
+@dataclass(frozen=True)
+class SqlQuery:
+    """A SELECT in the user's own words, with the spans that name its inputs, in order."""
+
+    text: str
+    references: tuple[Reference, ...]
+    place: Place
+
+    def spliced(self, replacement: Callable[[Reference], str | None]) -> str:
+        """The text with every reference replaced, except those for which there is None."""
+        pieces, at = [], 0
+        for reference in self.references:
+            new = replacement(reference)
+            if new is None:
+                continue
+            pieces += [self.text[at : reference.start], new]
+            at = reference.end
+        return "".join([*pieces, self.text[at:]])
+
+
+@dataclass(frozen=True)
+class PythonQuery:
+    """A function that returns a DataFrame.
+
+    `reads` are the tables that its source names in plain strings; it may turn out to read more when
+    it is called. `fingerprint` changes whenever its file does.
+    """
+
+    function: Callable[[], Any]
+    reads: tuple[Reference, ...]
+    fingerprint: str
+    place: Place
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        return self.reads
+
+
+Query = SqlQuery | PythonQuery
+
+
+class OnViolation(Enum):
+    """What happens to a row that breaks an expectation."""
+
+    KEEP = "keep"
+    DROP_ROW = "drop row"
+    FAIL_UPDATE = "fail update"
+    QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """`CONSTRAINT name EXPECT (condition) ON VIOLATION …`."""
+
+    name: str
+    condition: str
+    on_violation: OnViolation
+    place: Place
+
+
+class RefreshMode(Enum):
+    """`springhouse.refresh`."""
+
+    AUTO = "auto"
+    INCREMENTAL = "incremental"
+    FULL = "full"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the owner of a table was promised: bounds on its lag, its inconsistency, its weight."""
+
+    staleness_seconds: Seconds | None = None
+    staleness_by_input: Mapping[str, Seconds] = field(default_factory=dict)
+    inconsistency_seconds: Seconds = Seconds(0.0)
+    priority: float = 1.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """A base table: flows append to it, or apply changes to it."""
+
+    name: str
+    place: Place
+    schema: str | None = None  # DDL, as declared: `id BIGINT NOT NULL, amount DECIMAL(12,2)`
+    comment: str | None = None
+    partition_by: tuple[str, ...] = ()
+    promise: Promise = Promise()
+    expectations: tuple[Expectation, ...] = ()
+    timestamp: str | None = None
+    lateness_seconds: Seconds = Seconds(0.0)
+    period_seconds: Seconds = Seconds(1.0)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class View:
+    """A materialized view."""
+
+    name: str
+    place: Place
+    query: Query
+    schema: str | None = None
+    comment: str | None = None
+    partition_by: tuple[str, ...] = ()
+    promise: Promise = Promise()
+    expectations: tuple[Expectation, ...] = ()
+    refresh: RefreshMode = RefreshMode.AUTO
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TemporaryView:
+    """A name for a query inside the project; nothing is stored."""
+
+    name: str
+    place: Place
+    query: Query
+
+
+@dataclass(frozen=True)
+class AppendFlow:
+    """Rows from a query over streams, appended to a table. `once` flows run a single time."""
+
+    name: str
+    target: str
+    place: Place
+    query: Query
+    by_name: bool = True
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class CdcFlow:
+    """AUTO CDC: events from a stream, applied to a table by key in the order of a sequence.
+
+    `columns` and `except_columns` choose what is stored (None: all columns); `scd_type` 1 keeps the
+    last state of each key, 2 its history in `__START_AT` and `__END_AT`. `once` flows run a single
+    time.
+    """
+
+    name: str
+    target: str
+    place: Place
+    source: Reference
+    keys: tuple[str, ...]
+    sequence_by: str
+    delete_when: str | None = None
+    columns: tuple[str, ...] | None = None
+    except_columns: tuple[str, ...] = ()
+    scd_type: int = 1
+    once: bool = False
+
+
+Flow = AppendFlow | CdcFlow
+
+
+@dataclass(frozen=True)
+class Project:
+    """Everything that a project declares, checked: names are unique, inputs exist, no cycles."""
+
+    name: str
+    folder: Path
+    storage: str  # a path or URI; a relative one is relative to `folder`
+    catalog: str | None
+    database: str | None
+    configuration: Mapping[str, str]
+    tables: Mapping[str, Table]
+    views: Mapping[str, View]
+    temporary_views: Mapping[str, TemporaryView]
+    flows: tuple[Flow, ...]
+    sources: Mapping[str, type]  # source plug-ins that the project's own Python files registered
+
+    def flows_into(self, table: str) -> tuple[Flow, ...]:
+        """The flows whose target is `table`, in the order of their declaration."""
+        return tuple(flow for flow in self.flows if flow.target == table)

@@ -1,0 +1,153 @@
+"""How does a folder become a checked project?
+
+Read the pipeline file, read every file that it names, put the pieces together, check the whole.
+Nothing stops at the first error: a user mends a project once, not once per error.
+"""
+
+from collections.abc import Set
+from pathlib import Path
+from typing import Any, TypeVar
+
+from springhouse.errors import DeclarationError, ProjectErrors, SpringhouseError
+from springhouse.project.check import Checked, called, check
+from springhouse.project.contents import Contents, Declaration
+from springhouse.project.declaration import (
+    AppendFlow,
+    CdcFlow,
+    Flow,
+    Place,
+    Project,
+    Table,
+    TemporaryView,
+    View,
+)
+from springhouse.project.from_sql import read_sql
+from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
+from springhouse.project.names import Names
+from springhouse.project.settings import check_setting
+from springhouse.project.sources import BUILT_IN_SOURCES
+
+_Declared = TypeVar("_Declared", bound=Declaration)
+
+
+def load(folder: str | Path, spark: Any = None, known_sources: Set[str] = frozenset()) -> Project:
+    """The project in `folder`, or `ProjectErrors` with everything that is wrong with it.
+
+    `spark` is what the project's Python files see as their session. `known_sources` are names of
+    plug-ins besides the built-in ones and those that the project's own files register.
+    """
+    folder = Path(folder).resolve()
+    try:
+        pipeline = read_pipeline_file(folder)
+    except DeclarationError as error:
+        raise ProjectErrors([error]) from None
+    names = Names(pipeline.catalog or Names.catalog, pipeline.database or Names.database)
+    contents = Contents(errors=list(pipeline.errors), unread=bool(pipeline.errors))
+    for path in pipeline.files:
+        contents.add(_read_file(path, folder, names, spark))
+
+    project = _assemble(folder, pipeline, contents)
+    checked = Checked(
+        project,
+        names,
+        BUILT_IN_SOURCES | frozenset(project.sources) | frozenset(known_sources),
+        excused=frozenset(contents.broken),
+        names_missing=contents.unread,
+    )
+    errors: list[SpringhouseError] = [*contents.errors, *check(checked)]
+    if errors:
+        raise ProjectErrors(sorted(errors, key=_in_reading_order))
+    return project
+
+
+def _read_file(path: Path, folder: Path, names: Names, spark: Any) -> Contents:
+    if path.suffix == ".py":
+        # Imported late: pyspark takes a second to import, and many projects are only SQL.
+        from springhouse.project.from_python import read_python
+
+        return read_python(path, folder, names, spark)
+    return read_sql(path.read_text(encoding="utf-8"), shown_path(path, folder), names)
+
+
+def shown_path(path: Path, folder: Path) -> str:
+    """A file as errors name it."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+
+
+def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Project:
+    """The project as declared; names that are taken already are errors and left out."""
+    firsts: dict[str, Declaration] = {}
+    for declaration in contents.named():
+        first = firsts.setdefault(declaration.name, declaration)
+        if first is not declaration:
+            contents.errors.append(_declared_twice(declaration.name, declaration, first))
+    named = list(firsts.values())
+    return Project(
+        name=pipeline.name,
+        folder=folder,
+        storage=pipeline.storage,
+        catalog=pipeline.catalog,
+        database=pipeline.database,
+        configuration=_configuration(pipeline, contents),
+        tables=_by_name(named, Table),
+        views=_by_name(named, View),
+        temporary_views=_by_name(named, TemporaryView),
+        flows=_flows(contents),
+        sources=_sources(contents),
+    )
+
+
+def _by_name(declarations: list[Declaration], kind: type[_Declared]) -> dict[str, _Declared]:
+    return {each.name: each for each in declarations if isinstance(each, kind)}
+
+
+def _flows(contents: Contents) -> tuple[Flow, ...]:
+    firsts: dict[str, Flow] = {}
+    for flow in contents.declarations:
+        if not isinstance(flow, AppendFlow | CdcFlow):
+            continue
+        first = firsts.setdefault(flow.name, flow)
+        # A table that is declared twice with its query was an error already.
+        if first is not flow and not flow.name == flow.target == first.target:
+            contents.errors.append(_declared_twice(called(flow), flow, first))
+    return tuple(firsts.values())
+
+
+def _declared_twice(name: str, second: Declaration, first: Declaration) -> DeclarationError:
+    shown = name if '"' in name else f'"{name}"'
+    return DeclarationError(
+        f"{shown} is declared twice",
+        where=str(second.place),
+        hint=f"The first declaration is at {first.place}.",
+    )
+
+
+def _configuration(pipeline: PipelineFile, contents: Contents) -> dict[str, str]:
+    for key, written in contents.settings.items():
+        error = check_setting(key, written.value, written.place)
+        if error is not None:
+            contents.errors.append(error)
+    merged = {**pipeline.configuration, **contents.settings}
+    return {key: written.value for key, written in merged.items()}
+
+
+def _sources(contents: Contents) -> dict[str, type]:
+    places: dict[str, Place] = {}
+    sources: dict[str, type] = {}
+    for plugin in contents.plugins:
+        if plugin.name in BUILT_IN_SOURCES:
+            problem = f'the source "{plugin.name}" is built in'
+            error = DeclarationError(problem, where=str(plugin.place), hint="Choose another name.")
+            contents.errors.append(error)
+        elif plugin.name in sources:
+            problem = f'the source "{plugin.name}" is registered twice'
+            hint = f"The first is at {places[plugin.name]}."
+            contents.errors.append(DeclarationError(problem, where=str(plugin.place), hint=hint))
+        else:
+            places[plugin.name], sources[plugin.name] = plugin.place, plugin.cls
+    return sources
+
+
+def _in_reading_order(error: SpringhouseError) -> tuple[str, int]:
+    file, _, line = (error.where or "").rpartition(":")
+    return file, int(line) if line.isdecimal() else 0

@@ -1,0 +1,170 @@
+"""What was promised about a table, and what else do its properties say?
+
+Everything of ours in TBLPROPERTIES starts with `springhouse.`; `PROPERTIES` is the one list of
+them, with where each may stand. All other properties are the user's own and are kept as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from springhouse.errors import DeclarationError
+from springhouse.project.contents import Written
+from springhouse.project.declaration import Promise, RefreshMode
+from springhouse.project.durations import duration_seconds
+from springhouse.project.names import Names, did_you_mean
+from springhouse.units import Seconds
+
+PREFIX = "springhouse."
+_PER_INPUT = "springhouse.staleness."
+
+
+class Holder(Enum):
+    """The kinds of thing that can have properties."""
+
+    TABLE = "a streaming table"
+    VIEW = "a materialized view"
+    TEMPORARY_VIEW = "a view that is not stored"
+
+
+_STORED = (Holder.TABLE, Holder.VIEW)
+
+PROPERTIES: Mapping[str, tuple[Holder, ...]] = {
+    "springhouse.staleness": _STORED,
+    "springhouse.inconsistency": _STORED,
+    "springhouse.priority": _STORED,
+    "springhouse.refresh": (Holder.VIEW,),
+    "springhouse.timestamp": (Holder.TABLE,),
+    "springhouse.lateness": (Holder.TABLE,),
+    "springhouse.period": (Holder.TABLE,),
+}
+
+
+@dataclass(frozen=True)
+class Properties:
+    """The properties of one table or view, understood."""
+
+    promise: Promise = field(default_factory=Promise)
+    refresh: RefreshMode = RefreshMode.AUTO
+    timestamp: str | None = None
+    lateness_seconds: Seconds = Seconds(0.0)
+    period_seconds: Seconds = Seconds(1.0)
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_properties(
+    owner: str, holder: Holder, written: Mapping[str, Written], names: Names
+) -> tuple[Properties, list[DeclarationError]]:
+    """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
+    reader = _Reader(owner, holder, written)
+    known = Properties(
+        promise=Promise(
+            staleness_seconds=reader.duration("springhouse.staleness"),
+            staleness_by_input=reader.staleness_by_input(names),
+            inconsistency_seconds=reader.duration("springhouse.inconsistency") or Seconds(0.0),
+            priority=reader.priority(),
+        ),
+        refresh=reader.refresh(),
+        timestamp=reader.column("springhouse.timestamp"),
+        lateness_seconds=reader.duration("springhouse.lateness") or Seconds(0.0),
+        period_seconds=reader.period(),
+        others={key: w.value for key, w in written.items() if not key.startswith(PREFIX)},
+    )
+    return known, reader.errors
+
+
+class _Reader:
+    """Reads one property at a time and collects what is wrong."""
+
+    def __init__(self, owner: str, holder: Holder, written: Mapping[str, Written]) -> None:
+        self.errors: list[DeclarationError] = []
+        self._written = {
+            key: value
+            for key, value in written.items()
+            if key.startswith(PREFIX) and self._belongs(key, value, owner, holder)
+        }
+
+    def _belongs(self, key: str, written: Written, owner: str, holder: Holder) -> bool:
+        holders = _STORED if key.startswith(_PER_INPUT) else PROPERTIES.get(key)
+        if holders is None:
+            hint = did_you_mean(key, PROPERTIES)
+            self._wrong(written, f'unknown property "{key}"', hint or _known_properties(holder))
+            return False
+        if holder not in holders:
+            belongs = " or ".join(each.value for each in holders)
+            problem = f'"{key}" belongs on {belongs}, and "{owner}" is {holder.value}'
+            self._wrong(written, problem, _known_properties(holder))
+            return False
+        return True
+
+    def _wrong(self, written: Written, problem: str, hint: str | None) -> None:
+        self.errors.append(DeclarationError(problem, where=str(written.place), hint=hint))
+
+    def duration(self, key: str) -> Seconds | None:
+        written = self._written.get(key)
+        if written is None:
+            return None
+        try:
+            return duration_seconds(written.value)
+        except DeclarationError as error:
+            problem = f'"{key}" is "{written.value}", which is not a duration'
+            self._wrong(written, problem, error.hint)
+            return None
+
+    def staleness_by_input(self, names: Names) -> Mapping[str, Seconds]:
+        bounds = {}
+        for key in self._written:
+            if key.startswith(_PER_INPUT):
+                seconds = self.duration(key)
+                if seconds is not None:
+                    bounds[names.parse(key.removeprefix(_PER_INPUT))] = seconds
+        return bounds
+
+    def priority(self) -> float:
+        written = self._written.get("springhouse.priority")
+        if written is None:
+            return 1.0
+        try:
+            weight = float(written.value)
+        except ValueError:
+            weight = 0.0
+        if 0 < weight < float("inf"):
+            return weight
+        problem = f'"springhouse.priority" is "{written.value}", which is not a number above 0'
+        self._wrong(written, problem, "A table of priority 10 counts as ten tables of priority 1.")
+        return 1.0
+
+    def refresh(self) -> RefreshMode:
+        written = self._written.get("springhouse.refresh")
+        if written is None:
+            return RefreshMode.AUTO
+        try:
+            return RefreshMode(written.value.strip().lower())
+        except ValueError:
+            modes = ", ".join(f'"{mode.value}"' for mode in RefreshMode)
+            problem = f'"springhouse.refresh" is "{written.value}", which is not a refresh mode'
+            self._wrong(written, problem, f"The modes are {modes}.")
+            return RefreshMode.AUTO
+
+    def column(self, key: str) -> str | None:
+        written = self._written.get(key)
+        if written is None:
+            return None
+        column = written.value.strip().strip("`")
+        if not column:
+            self._wrong(written, f'"{key}" names no column', "Name the column that dates a record.")
+        return column or None
+
+    def period(self) -> Seconds:
+        seconds = self.duration("springhouse.period")
+        if seconds is not None and not seconds:
+            problem = '"springhouse.period" is 0, and a source can\'t be asked without a pause'
+            self._wrong(self._written["springhouse.period"], problem, "The default is 1 second.")
+        return seconds or Seconds(1.0)
+
+
+def _known_properties(holder: Holder) -> str | None:
+    known = [key for key, holders in PROPERTIES.items() if holder in holders]
+    if not known:
+        return "Only what is stored can keep a promise: make it a materialized view."
+    return f"The properties of {holder.value} are {', '.join(sorted(known))}."

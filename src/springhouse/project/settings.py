@@ -1,0 +1,79 @@
+"""What can be set for a whole project?
+
+Spark's pipeline file has no room for keys of ours at its top, so ours live in `configuration:`
+beside Spark's own, under `springhouse.`. `SETTINGS` is the one list of them: the checker, the hints
+and the documentation read it. Every other key is Spark's, and passed on unread.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from springhouse.errors import DeclarationError
+from springhouse.project.declaration import Place
+from springhouse.project.durations import duration_seconds
+from springhouse.project.names import did_you_mean
+
+PREFIX = "springhouse."
+
+
+def _any_text(value: str) -> bool:
+    return bool(value.strip())
+
+
+def _count(value: str) -> bool:
+    return value.isdecimal() and int(value) > 0
+
+
+def _seconds(value: str) -> bool:
+    try:
+        return 0 <= float(value) < float("inf")
+    except ValueError:
+        return False
+
+
+def _duration(value: str) -> bool:
+    try:
+        duration_seconds(value)
+    except DeclarationError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key of ours in `configuration:`, what it means, and which values it takes."""
+
+    key: str
+    meaning: str
+    values: str
+    accepts: Callable[[str], bool]
+
+
+SETTINGS = (
+    Setting("springhouse.tracks", "how many refreshes may run at once", "a whole number", _count),
+    Setting("springhouse.spark.master", "the Spark cluster to use", "a URL", _any_text),
+    Setting("springhouse.spark.remote", "the Spark Connect server to use", "a URL", _any_text),
+    Setting("springhouse.node.name", "this node's name in its cluster", "a name", _any_text),
+    Setting("springhouse.retry.seconds", "the pause before a second attempt", "a number", _seconds),
+    Setting("springhouse.retention", "how long vacuum keeps old files", "a duration", _duration),
+    Setting("springhouse.compact.files", "small files that are too many", "a whole number", _count),
+)
+
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+def check_setting(key: str, value: str, place: Place) -> DeclarationError | None:
+    """What is wrong with one entry of `configuration:`, if anything."""
+    if not key.startswith(PREFIX):
+        return None
+    setting = _BY_KEY.get(key)
+    if setting is None:
+        hint = did_you_mean(key, _BY_KEY) or f"The keys are {', '.join(sorted(_BY_KEY))}."
+        return DeclarationError(f'unknown configuration key "{key}"', where=str(place), hint=hint)
+    if not setting.accepts(value):
+        return DeclarationError(
+            f'"{key}" is "{value}", which is not {setting.values}',
+            where=str(place),
+            hint=f"It means: {setting.meaning}.",
+        )
+    return None

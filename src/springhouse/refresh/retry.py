@@ -1,0 +1,32 @@
+"""When is a refresh that failed tried again?
+
+After a wait that doubles with every failure in a row, up to a limit: what heals by itself (a file
+that was being written, a server that restarts) heals soon, and what does not costs little.
+"""
+
+from dataclasses import dataclass
+
+from springhouse.units import Instant, Seconds
+
+LONGEST = Seconds(300.0)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong last, how often in a row, and when it is tried again."""
+
+    problem: str
+    times: int
+    at: Instant
+    retry_at: Instant
+
+
+def failed(before: Failure | None, problem: str, now: Instant, first: Seconds) -> Failure:
+    """The failure after one more: it waits `first` seconds, then twice that, and so on.
+
+    >>> failed(failed(None, "no", Instant(0.0), Seconds(2.0)), "no", Instant(9.0), Seconds(2.0)).retry_at
+    13.0
+    """
+    times = before.times + 1 if before else 1
+    wait = min(first * 2.0 ** min(times - 1, 30), LONGEST)
+    return Failure(problem, times, now, Instant(now + wait))

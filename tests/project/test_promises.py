@@ -1,0 +1,145 @@
+import pytest
+
+from springhouse.project.contents import Written
+from springhouse.project.declaration import Place, Promise, RefreshMode
+from springhouse.project.names import Names
+from springhouse.project.promises import Holder, Properties, read_properties
+from springhouse.units import Seconds
+
+
+def read(holder: Holder, **properties: str) -> tuple[Properties, list[str]]:
+    written = {
+        key.replace("__", "."): Written(value, Place("a.sql", 2))
+        for key, value in properties.items()
+    }
+    known, errors = read_properties("sales", holder, written, Names(database="shop"))
+    return known, [str(error) for error in errors]
+
+
+def test_without_properties_a_table_is_as_fresh_as_possible_and_strictly_consistent() -> None:
+    assert read(Holder.VIEW) == (Properties(), [])
+    assert Properties().promise == Promise(None, {}, Seconds(0), 1.0)
+
+
+def test_the_promises_of_a_view() -> None:
+    known, errors = read(
+        Holder.VIEW,
+        springhouse__staleness="1 minute",
+        springhouse__staleness__Customers="1 day",
+        springhouse__staleness__shop__orders="1h",
+        springhouse__inconsistency="1 week",
+        springhouse__priority="10",
+        springhouse__refresh="incremental",
+        delta__x="kept",
+    )
+    assert errors == []
+    assert known.promise == Promise(
+        Seconds(60), {"customers": Seconds(86_400), "orders": Seconds(3_600)}, Seconds(604_800), 10
+    )
+    assert known.refresh is RefreshMode.INCREMENTAL
+    assert known.others == {"delta.x": "kept"}
+
+
+def test_the_times_of_a_base_table() -> None:
+    known, errors = read(
+        Holder.TABLE,
+        springhouse__timestamp="placed_at",
+        springhouse__lateness="10 minutes",
+        springhouse__period="5s",
+    )
+    assert errors == []
+    assert (known.timestamp, known.lateness_seconds, known.period_seconds) == ("placed_at", 600, 5)
+
+
+@pytest.mark.parametrize(
+    ("holder", "key", "value", "message"),
+    [
+        (
+            Holder.VIEW,
+            "springhouse__stalenes",
+            "1m",
+            'unknown property "springhouse.stalenes"\n'
+            '  hint: Did you mean "springhouse.staleness"?',
+        ),
+        (
+            Holder.VIEW,
+            "springhouse__timestamp",
+            "t",
+            '"springhouse.timestamp" belongs on a streaming table, and "sales" is a materialized '
+            "view\n  hint: The properties of a materialized view are springhouse.inconsistency, "
+            "springhouse.priority, springhouse.refresh, springhouse.staleness.",
+        ),
+        (
+            Holder.TABLE,
+            "springhouse__refresh",
+            "full",
+            '"springhouse.refresh" belongs on a materialized view, and "sales" is a streaming '
+            "table\n  hint: The properties of a streaming table are springhouse.inconsistency, "
+            "springhouse.lateness, springhouse.period, springhouse.priority, "
+            "springhouse.staleness, springhouse.timestamp.",
+        ),
+        (
+            Holder.TEMPORARY_VIEW,
+            "springhouse__staleness",
+            "1m",
+            '"springhouse.staleness" belongs on a streaming table or a materialized view, and '
+            '"sales" is a view that is not stored\n'
+            "  hint: Only what is stored can keep a promise: make it a materialized view.",
+        ),
+        (
+            Holder.VIEW,
+            "springhouse__staleness",
+            "soon",
+            '"springhouse.staleness" is "soon", which is not a duration\n  hint: Write it like '
+            '"5 minutes", "90s", "1h 30m", "1 day" or "INTERVAL 2 HOURS".',
+        ),
+        (
+            Holder.VIEW,
+            "springhouse__priority",
+            "high",
+            '"springhouse.priority" is "high", which is not a number above 0\n'
+            "  hint: A table of priority 10 counts as ten tables of priority 1.",
+        ),
+        (
+            Holder.VIEW,
+            "springhouse__priority",
+            "nan",
+            '"springhouse.priority" is "nan", which is not a number above 0\n'
+            "  hint: A table of priority 10 counts as ten tables of priority 1.",
+        ),
+        (
+            Holder.VIEW,
+            "springhouse__refresh",
+            "sometimes",
+            '"springhouse.refresh" is "sometimes", which is not a refresh mode\n'
+            '  hint: The modes are "auto", "incremental", "full".',
+        ),
+        (
+            Holder.TABLE,
+            "springhouse__timestamp",
+            " ",
+            '"springhouse.timestamp" names no column\n'
+            "  hint: Name the column that dates a record.",
+        ),
+        (
+            Holder.TABLE,
+            "springhouse__period",
+            "0",
+            '"springhouse.period" is 0, and a source can\'t be asked without a pause\n'
+            "  hint: The default is 1 second.",
+        ),
+    ],
+)
+def test_a_wrong_property_is_named_and_placed(
+    holder: Holder, key: str, value: str, message: str
+) -> None:
+    known, errors = read(holder, **{key: value})
+    assert errors == [f"a.sql:2: {message}"]
+    assert known == Properties()
+
+
+def test_all_wrong_properties_are_reported_at_once() -> None:
+    _, errors = read(
+        Holder.VIEW, springhouse__staleness="x", springhouse__priority="x", springhouse__refresh="x"
+    )
+    assert len(errors) == 3
