@@ -1,10 +1,30 @@
 """Springhouse: a streaming warehouse on Spark, whose tables and views stay as fresh as promised."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from springhouse.errors import SpringhouseError
-from springhouse.house import House, open
-from springhouse.lake.sources.contract import Range, SourceContext
-from springhouse.project.sources import source
+
+if TYPE_CHECKING:
+    from springhouse.house import House, open  # noqa: A004  `springhouse.open` is what it's called
+    from springhouse.lake.sources.contract import Range, SourceContext
+    from springhouse.project.sources import source
 
 __version__ = "0.1.0"
 
 __all__ = ["House", "Range", "SourceContext", "SpringhouseError", "open", "source"]
+
+_HOMES = {
+    "House": "springhouse.house",
+    "Range": "springhouse.lake.sources.contract",
+    "SourceContext": "springhouse.lake.sources.contract",
+    "open": "springhouse.house",
+    "source": "springhouse.project.sources",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a room when it is asked for: Arrow and Spark would make `springhouse --help` slow."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,6 +1,6 @@
 import pytest
 
-from springhouse.project.names import Names, did_you_mean
+from springhouse.project.names import Names, did_you_mean, did_you_mean_the
 
 SHOP = Names("main", "shop")
 
@@ -24,8 +24,8 @@ def test_one_table_has_one_name(written: str, normal: str) -> None:
 
 
 def test_a_hint_names_the_nearest_candidate_and_its_kind() -> None:
-    assert did_you_mean("order", {"orders": "table"}) == 'Did you mean the table "orders"?'
+    assert did_you_mean_the("order", {"orders": "table"}) == 'Did you mean the table "orders"?'
     assert did_you_mean("springhouse.trakcs", ["springhouse.tracks"]) == (
         'Did you mean "springhouse.tracks"?'
     )
-    assert did_you_mean("zebra", {"orders": "table"}) is None
+    assert did_you_mean_the("zebra", {"orders": "table"}) is None

@@ -58,75 +58,94 @@ def test_the_times_of_a_base_table() -> None:
             Holder.VIEW,
             "springhouse__stalenes",
             "1m",
-            'unknown property "springhouse.stalenes"\n'
-            '  hint: Did you mean "springhouse.staleness"?',
+            (
+                'unknown property "springhouse.stalenes"\n'
+                '  hint: Did you mean "springhouse.staleness"?'
+            ),
         ),
         (
             Holder.VIEW,
             "springhouse__timestamp",
             "t",
-            '"springhouse.timestamp" belongs on a streaming table, and "sales" is a materialized '
-            "view\n  hint: The properties of a materialized view are springhouse.inconsistency, "
-            "springhouse.priority, springhouse.refresh, springhouse.staleness.",
+            (
+                '"springhouse.timestamp" belongs on a streaming table, and "sales" is a '
+                "materialized "
+                "view\n  hint: The properties of a materialized view are "
+                "springhouse.inconsistency, "
+                "springhouse.priority, springhouse.refresh, springhouse.staleness."
+            ),
         ),
         (
             Holder.TABLE,
             "springhouse__refresh",
             "full",
-            '"springhouse.refresh" belongs on a materialized view, and "sales" is a streaming '
-            "table\n  hint: The properties of a streaming table are springhouse.inconsistency, "
-            "springhouse.lateness, springhouse.period, springhouse.priority, "
-            "springhouse.staleness, springhouse.timestamp.",
+            (
+                '"springhouse.refresh" belongs on a materialized view, and "sales" is a streaming '
+                "table\n  hint: The properties of a streaming table are springhouse.inconsistency, "
+                "springhouse.lateness, springhouse.period, springhouse.priority, "
+                "springhouse.staleness, springhouse.timestamp."
+            ),
         ),
         (
             Holder.TEMPORARY_VIEW,
             "springhouse__staleness",
             "1m",
-            '"springhouse.staleness" belongs on a streaming table or a materialized view, and '
-            '"sales" is a view that is not stored\n'
-            "  hint: Only what is stored can keep a promise: make it a materialized view.",
+            (
+                '"springhouse.staleness" belongs on a streaming table or a materialized view, and '
+                '"sales" is a view that is not stored\n'
+                "  hint: Only what is stored can keep a promise: make it a materialized view."
+            ),
         ),
         (
             Holder.VIEW,
             "springhouse__staleness",
             "soon",
-            '"springhouse.staleness" is "soon", which is not a duration\n  hint: Write it like '
-            '"5 minutes", "90s", "1h 30m", "1 day" or "INTERVAL 2 HOURS".',
+            (
+                '"springhouse.staleness" is "soon", which is not a duration\n  hint: Write it like '
+                '"5 minutes", "90s", "1h 30m", "1 day" or "INTERVAL 2 HOURS".'
+            ),
         ),
         (
             Holder.VIEW,
             "springhouse__priority",
             "high",
-            '"springhouse.priority" is "high", which is not a number above 0\n'
-            "  hint: A table of priority 10 counts as ten tables of priority 1.",
+            (
+                '"springhouse.priority" is "high", which is not a number above 0\n'
+                "  hint: A table of priority 10 counts as ten tables of priority 1."
+            ),
         ),
         (
             Holder.VIEW,
             "springhouse__priority",
             "nan",
-            '"springhouse.priority" is "nan", which is not a number above 0\n'
-            "  hint: A table of priority 10 counts as ten tables of priority 1.",
+            (
+                '"springhouse.priority" is "nan", which is not a number above 0\n'
+                "  hint: A table of priority 10 counts as ten tables of priority 1."
+            ),
         ),
         (
             Holder.VIEW,
             "springhouse__refresh",
             "sometimes",
-            '"springhouse.refresh" is "sometimes", which is not a refresh mode\n'
-            '  hint: The modes are "auto", "incremental", "full".',
+            (
+                '"springhouse.refresh" is "sometimes", which is not a refresh mode\n'
+                '  hint: The modes are "auto", "incremental", "full".'
+            ),
         ),
         (
             Holder.TABLE,
             "springhouse__timestamp",
             " ",
-            '"springhouse.timestamp" names no column\n'
-            "  hint: Name the column that dates a record.",
+            '"springhouse.timestamp" names no column\n  hint: Name the column that dates a record.',
         ),
         (
             Holder.TABLE,
             "springhouse__period",
             "0",
-            '"springhouse.period" is 0, and a source can\'t be asked without a pause\n'
-            "  hint: The default is 1 second.",
+            (
+                '"springhouse.period" is 0, and a source can\'t be asked without a pause\n'
+                "  hint: The default is 1 second."
+            ),
         ),
     ],
 )

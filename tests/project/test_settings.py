@@ -26,20 +26,27 @@ def test_a_known_key_with_a_fitting_value_is_fine(key: str, value: str) -> None:
         (
             "springhouse.track",
             "2",
-            'spark-pipeline.yml:4: unknown configuration key "springhouse.track"\n'
-            '  hint: Did you mean "springhouse.tracks"?',
+            (
+                'spark-pipeline.yml:4: unknown configuration key "springhouse.track"\n'
+                '  hint: Did you mean "springhouse.tracks"?'
+            ),
         ),
         (
             "springhouse.tracks",
             "many",
-            'spark-pipeline.yml:4: "springhouse.tracks" is "many", which is not a whole number\n'
-            "  hint: It means: how many refreshes may run at once.",
+            (
+                'spark-pipeline.yml:4: "springhouse.tracks" is "many", which is not a '
+                "whole number\n"
+                "  hint: It means: how many refreshes may run at once."
+            ),
         ),
         (
             "springhouse.retention",
             "long",
-            'spark-pipeline.yml:4: "springhouse.retention" is "long", which is not a duration\n'
-            "  hint: It means: how long vacuum keeps old files.",
+            (
+                'spark-pipeline.yml:4: "springhouse.retention" is "long", which is not a duration\n'
+                "  hint: It means: how long vacuum keeps old files."
+            ),
         ),
     ],
 )

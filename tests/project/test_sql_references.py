@@ -48,6 +48,14 @@ def told(text: str) -> list[str]:
         ("SELECT extract(YEAR FROM t), changes FROM a", ["a = table a?"]),
         ("SELECT /*+ BROADCAST(b) */ * FROM a JOIN b", ["a = table a?", "b = table b?"]),
         ("SELECT * FROM VALUES (1) AS t(x)", []),
+        (
+            "SELECT 'é😀' AS `ß` FROM größe, STREAM(b)",
+            [
+                "größe = table größe?",
+                "STREAM(b) = stream b?",
+            ],
+        ),
+        ("SELECT a.b.c, o.d[0].e, m:x FROM orders o", ["orders = table orders"]),
         ("SELECT * FROM a LATERAL VIEW explode(x) t AS y", ["a = table a?"]),
         ("SELECT * FROM a, LATERAL explode(a.x) AS t(y)", ["a = table a?"]),
         ("SELECT * FROM a PIVOT (sum(x) FOR y IN (1, 2))", ["a = table a?"]),
@@ -71,32 +79,50 @@ def told(text: str) -> list[str]:
         ("SELECT * FROM STREAM\n  orders", ["STREAM\n  orders = stream orders?"]),
         ("SELECT * FROM a, STREAM b", ["a = table a?", "STREAM b = stream b?"]),
         ("SELECT * FROM a JOIN STREAM(b) ON true", ["a = table a?", "STREAM(b) = stream b?"]),
-        ("SELECT * FROM a JOIN b ON a.x, STREAM c", [
-            "a = table a?", "b = table b?", "STREAM c = stream c?",
-        ]),
+        (
+            "SELECT * FROM a JOIN b ON a.x, STREAM c",
+            [
+                "a = table a?",
+                "b = table b?",
+                "STREAM c = stream c?",
+            ],
+        ),
         ("SELECT * FROM stream", ["stream = table stream?"]),
         ("SELECT * FROM stream AS s", ["stream = table stream"]),
         ("SELECT * FROM stream WHERE x", ["stream = table stream?"]),
         ("SELECT a, stream b FROM c", ["c = table c?"]),
-        ("SELECT * FROM STREAM(a) WATERMARK t DELAY OF INTERVAL 1 MINUTE AS b",
-         ["STREAM(a) = stream a"]),
+        (
+            "SELECT * FROM STREAM(a) WATERMARK t DELAY OF INTERVAL 1 MINUTE AS b",
+            ["STREAM(a) = stream a"],
+        ),
         # Sources, files, functions.
         ("SELECT * FROM STREAM read_files('x')", ["STREAM read_files('x') = source read_files?"]),
-        ("SELECT * FROM STREAM(read_files('x')) f", ["STREAM(read_files('x')) = source read_files"]),
+        (
+            "SELECT * FROM STREAM(read_files('x')) f",
+            ["STREAM(read_files('x')) = source read_files"],
+        ),
         ("SELECT * FROM STREAM delta.`a/B`", ["STREAM delta.`a/B` = delta_stream a/B?"]),
         ("SELECT * FROM delta.`a/B` d", ["delta.`a/B` = delta a/B"]),
         ("SELECT * FROM read_delta('a/B') d", ["read_delta('a/B') = delta a/B"]),
         ("SELECT * FROM parquet.`a/B`", ["parquet.`a/B` = other a/B?"]),
         ("SELECT * FROM range(10) r", ["range(10) = other range"]),
         ("SELECT * FROM explode(array(1, 2))", []),
-        ("SELECT * FROM f(TABLE(orders))", [
-            "f(TABLE(orders)) = other f?", "orders = table orders",
-        ]),
-        ("SELECT * FROM f(TABLE(SELECT * FROM orders))", [
-            "f(TABLE(SELECT * FROM orders)) = other f?", "orders = table orders?",
-        ]),
+        (
+            "SELECT * FROM f(TABLE(orders))",
+            [
+                "f(TABLE(orders)) = other f?",
+                "orders = table orders",
+            ],
+        ),
+        (
+            "SELECT * FROM f(TABLE(SELECT * FROM orders))",
+            [
+                "f(TABLE(SELECT * FROM orders)) = other f?",
+                "orders = table orders?",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_spans_that_name_inputs(text: str, expected: list[str]) -> None:
     assert told(text) == expected
 
@@ -122,29 +148,66 @@ def test_a_source_call_keeps_what_the_user_wrote_without_quotes() -> None:
     ("text", "message"),
     [
         ("SELECT a\nFROM", 'a.sql:6: this SQL does not parse: expected table name near "FROM"'),
-        ("SELECT a\nFROM b c d", "a.sql:6: this SQL does not parse: unexpected word or sign near "
-         '"d"'),
-        ("SELECT *\nFROM STREAM(a)\nb c", "a.sql:7: this SQL does not parse: unexpected word or "
-         'sign near "c"'),
+        (
+            "SELECT a\nFROM b c d",
+            ('a.sql:6: this SQL does not parse: unexpected word or sign near "d"'),
+        ),
+        (
+            "SELECT *\nFROM STREAM(a)\nb c",
+            ('a.sql:7: this SQL does not parse: unexpected word or sign near "c"'),
+        ),
         ("SELECT (a\nFROM b", "a.sql:5: this ( is never closed"),
         ("SELECT a)\nFROM b", "a.sql:5: this ) closes nothing"),
         ("DROP TABLE x", 'a.sql:5: expected a query here, found "DROP"'),
         ("SELECT 'a\nFROM b", "a.sql:5: this ' is never closed"),
-        ("SELECT * FROM STREAM(SELECT 1)", "a.sql:5: STREAM takes the name of a table or a source\n"
-         "  hint: Write STREAM(orders), or STREAM read_files('data/orders')."),
-        ("SELECT * FROM STREAM csv.`x`", "a.sql:5: csv.`x` can't be read as a stream\n"
-         "  hint: Write STREAM read_files('x', format => 'csv')."),
-        ("SELECT * FROM IDENTIFIER(a || 'b')", "a.sql:5: this IDENTIFIER(…) is known only when the "
-         "query runs\n  hint: Write the table's name, so that Springhouse knows what to wait for."),
-        ("SELECT * FROM a VERSION AS OF 3", 'a.sql:5: "a" is read as of a fixed version\n'
-         "  hint: Leave it out: Springhouse chooses one version of every input for each refresh."),
-        ("SELECT * FROM a TABLESAMPLE (5 ROWS)", 'a.sql:5: "a" has TABLESAMPLE but no alias\n'
-         "  hint: Give it one, after the TABLESAMPLE clause: AS a."),
-        ("SELECT * FROM STREAM a WITH ('x' = 'y') b", "a.sql:5: a table of a project is read "
-         "without options\n  hint: Leave it out: Springhouse itself decides which rows of a table "
-         "are read."),
+        (
+            "SELECT * FROM STREAM(SELECT 1)",
+            (
+                "a.sql:5: STREAM takes the name of a table or a source\n"
+                "  hint: Write STREAM(orders), or STREAM read_files('data/orders')."
+            ),
+        ),
+        (
+            "SELECT * FROM STREAM csv.`x`",
+            (
+                "a.sql:5: csv.`x` can't be read as a stream\n"
+                "  hint: Write STREAM read_files('x', format => 'csv')."
+            ),
+        ),
+        (
+            "SELECT * FROM IDENTIFIER(a || 'b')",
+            (
+                "a.sql:5: this IDENTIFIER(…) is known only when the "
+                "query runs\n  hint: Write the table's name, so that Springhouse knows "
+                "what to wait for."
+            ),
+        ),
+        (
+            "SELECT * FROM a VERSION AS OF 3",
+            (
+                'a.sql:5: "a" is read as of a fixed version\n'
+                "  hint: Leave it out: Springhouse chooses one version of every input for "
+                "each refresh."
+            ),
+        ),
+        (
+            "SELECT * FROM a TABLESAMPLE (5 ROWS)",
+            (
+                'a.sql:5: "a" has TABLESAMPLE but no alias\n'
+                "  hint: Give it one, after the TABLESAMPLE clause: AS a."
+            ),
+        ),
+        (
+            "SELECT * FROM STREAM a WITH ('x' = 'y') b",
+            (
+                "a.sql:5: a table of a project is read "
+                "without options\n  hint: Leave it out: Springhouse itself decides which "
+                "rows of a table "
+                "are read."
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_sql_that_is_broken_is_an_error_at_its_line(text: str, message: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         references(text)
@@ -152,8 +215,11 @@ def test_sql_that_is_broken_is_an_error_at_its_line(text: str, message: str) -> 
 
 
 RELATIONS = st.sampled_from(
-    ["orders", "shop.orders", "`Orders` o", "STREAM(orders)", "STREAM orders AS x", "delta.`a b` d"]
-    + ["STREAM read_files('a', b => 'c') f", "range(10)", "(SELECT * FROM customers)", "c"]
+    [
+        *("orders", "shop.orders", "`Orders` o", "STREAM(orders)", "STREAM orders AS x", "c"),
+        *("STREAM read_files('a', b => 'c') f", "range(10)", "delta.`a b` d"),
+        "(SELECT * FROM customers)",
+    ]
 )
 SPACES = st.sampled_from([" ", "\n", "  -- FROM nowhere\n", " /* JOIN nothing */ "])
 

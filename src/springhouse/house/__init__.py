@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from springhouse.errors import LakeError, SpringhouseError
 from springhouse.house import report
-from springhouse.house.live import Event, Failed, Finished, Kept, Listener, Live, Once, Started
+from springhouse.house.live import (
+    Event,
+    Failed,
+    Finished,
+    Kept,
+    Listener,
+    Live,
+    Once,
+    SparkNeeded,
+    Started,
+)
 from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.watch import Watch
 from springhouse.lake.inputs import Inputs, names_of
@@ -32,7 +42,7 @@ from springhouse.lake.upkeep import vacuum
 from springhouse.project import load
 from springhouse.project.declaration import Place, Project, Reading, SqlQuery
 from springhouse.project.durations import duration_seconds
-from springhouse.project.names import did_you_mean
+from springhouse.project.names import did_you_mean_the
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText
 from springhouse.refresh.retry import Failure
@@ -50,6 +60,7 @@ __all__ = [
     "Kept",
     "PlannedRefresh",
     "Refreshed",
+    "SparkNeeded",
     "Started",
     "TableStatus",
     "open",
@@ -80,13 +91,15 @@ class House:
     ) -> None:
         self._stop = threading.Event()
         self._listener = listener
-        session = LazySession(lambda: self.lake.spark.session())
+        session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  no lake yet
         declared = load(folder, session, known_sources({}))
         settings = {**declared.configuration, **(configuration or {})}
         self.project: Project = replace(declared, configuration=settings)
         storage = Storage.at(self.project.storage, self.project.folder)
         log = Path(storage.root) / "logs" / "spark.log" if "://" not in storage.root else None
-        spark = Spark(settings, f"springhouse {self.project.name}", log)
+        spark = Spark(
+            settings, f"springhouse {self.project.name}", log, lambda: listener(SparkNeeded())
+        )
         self.lake = Lake(storage, spark, self.project.folder)
         node = settings.get("springhouse.node.name", "local")
         self.watch = Watch(self.project, self.lake, _now, node)
@@ -113,7 +126,7 @@ class House:
         self._stop.set()
 
     def query(self, sql: str, *, consistent: bool = False) -> "DataFrame":
-        """The rows of a query over the tables and views; `consistent` reads all as of one moment."""
+        """The rows of a query over tables and views; `consistent` reads all as of one moment."""
         place = Place("query", 1)
         references = find_references(SqlText(sql, "query"), names_of(self.project))
         keys = []
@@ -133,7 +146,8 @@ class House:
             versions = choice.versions
         inputs = Inputs(self.lake, self.project, versions)
         with blamed_on(place):
-            return run_sql(self.lake.spark.session(), SqlQuery(sql, references, place), inputs.resolve)
+            query = SqlQuery(sql, references, place)
+            return run_sql(self.lake.spark.session(), query, inputs.resolve)
 
     def status(self) -> list[TableStatus]:
         """How every table and view stands."""
@@ -193,12 +207,18 @@ class House:
 
     def _needed_from(self, name: str) -> list[int]:
         """The versions of a table that its readers reflect: they will read on from there."""
-        needed = []
+        # A state is read at the newest version that has it: older ones with the same rows may go.
+        read_at = {s.made: s.version for s in self.lake.log(name).snapshots()}
+        return [read_at.get(made, made) for made in self._reflected_by_readers(name)]
+
+    def _reflected_by_readers(self, name: str) -> list[int]:
+        needed: list[int] = []
         for reader in self.watch.graph.downstream(name):
             newest = self.lake.log(reader).newest()
-            for version in newest.provenance.reflected.get(name, ()) if newest else ():
-                needed.append(version)
-            if newest is not None and name in self.project.views:
+            if newest is None:
+                continue
+            needed += newest.provenance.reflected.get(name, ())
+            if name in self.project.views:
                 needed += self._reflected_states(name, reader)
         return needed
 
@@ -217,19 +237,21 @@ class House:
         own = names_of(self.project).parse(name)
         if own in self.project.tables or own in self.project.views:
             return own
-        kinds = {t: "table" for t in self.project.tables} | {v: "view" for v in self.project.views}
+        kinds = dict.fromkeys(self.project.tables, "table")
+        kinds |= dict.fromkeys(self.project.views, "view")
         raise SpringhouseError(
             f'this project declares no table or view "{name}"',
-            hint=did_you_mean(own, kinds) or f"It declares: {', '.join(sorted(kinds))}",
+            hint=did_you_mean_the(own, kinds) or f"It declares: {', '.join(sorted(kinds))}",
         )
 
     def _prove_known(self, name: str) -> None:
-        if name.removesuffix(QUARANTINE) not in {*self.project.tables, *self.project.views}:
-            if name not in self.project.temporary_views:
-                self._declared(name)
+        base = name.removesuffix(QUARANTINE)
+        declared = {*self.project.tables, *self.project.views, *self.project.temporary_views}
+        if not declared & {name, base}:
+            self._declared(name)
 
 
-def open(folder: str | Path, **options: Any) -> House:
+def open(folder: str | Path, **options: Any) -> House:  # noqa: A001  read as springhouse.open
     """The House over a project folder; Spark starts when it is first needed."""
     return House(folder, **options)
 

@@ -54,14 +54,15 @@ class Chooser:
 
     def reveal(self, view: str, keys: Sequence[str]) -> None:
         """A call of the view's function read these tables, which its source may not have told."""
-        known = self.inputs(view)
-        self._revealed.setdefault(view, set()).update(set(keys) - set(known.keys))
+        self._revealed.setdefault(view, set()).update(keys)
 
     def inputs(self, view: str) -> Inputs:
         """The tables that a view reads, as far as is known by now."""
         listed = self._graph.inputs(view)
         keys = [input_key(i.reading, i.name) for i in listed if i.reading not in _UNTRACKED]
-        revealed = sorted(self._revealed.get(view, ()))
+        newest = self._lake.log(view).newest()
+        read = newest.note.read if newest and newest.note else {}
+        revealed = sorted({*self._revealed.get(view, ()), *read})
         opaque = any(i.reading in _UNTRACKED for i in listed) or not listed
         return Inputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
 

@@ -26,6 +26,11 @@ _TICK = Seconds(0.25)
 
 
 @dataclass(frozen=True)
+class SparkNeeded:
+    """Rows have to be computed for the first time: Spark starts, which takes seconds."""
+
+
+@dataclass(frozen=True)
 class Started:
     """A refresh began."""
 
@@ -52,7 +57,7 @@ class Failed:
     failure: Failure
 
 
-Event = Started | Finished | Failed
+Event = SparkNeeded | Started | Finished | Failed
 Listener = Callable[[Event], None]
 
 
@@ -153,7 +158,7 @@ class Once(Runner):
         self.finish()
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
-        """Try a table again: it has more to take in, or must wait for what it turned out to read."""
+        """Try a table again: it has more to take in, or waits for what it turned out to read."""
         waits = ended.error
         if isinstance(waits, NotThereYet) and waits.key not in pending:
             return

@@ -75,9 +75,7 @@ def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[D
 def _refresh_view(watch: Watch, name: str, reason: str) -> list[Done]:
     view = watch.project.views[name]
     try:
-        done = refresh_view(
-            watch.lake, watch.project, view, watch.choice(name).versions, reason
-        )
+        done = refresh_view(watch.lake, watch.project, view, watch.choice(name).versions, reason)
     except NotThereYet as waits:
         watch.chooser.reveal(name, [waits.key])
         raise

@@ -49,9 +49,7 @@ class TableStatus:
 def status(watch: Watch, failures: Mapping[str, Failure], now: Instant) -> list[TableStatus]:
     """Every table and view, each after what it reads."""
     wanted = {job.table: job for job in watch.jobs(now)}
-    return [
-        _table_status(watch, name, wanted, failures, now) for name in watch.graph.order
-    ]
+    return [_table_status(watch, name, wanted, failures, now) for name in watch.graph.order]
 
 
 def _table_status(
@@ -254,4 +252,3 @@ def _explain_table(watch: Watch, table: Table) -> dict[str, Any]:
         "period_seconds": table.period_seconds,
         "quarantine": table.name + QUARANTINE,
     }
-

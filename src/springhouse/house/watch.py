@@ -249,7 +249,7 @@ class Watch:
         return arrivals
 
     def waiting_since(self, name: str, now: Instant) -> list[Instant]:
-        """When data arrived that `name` does not reflect: in its base tables, and in their sources."""
+        """When data arrived that `name` does not reflect: in base tables, or in their sources."""
         sources = [*self.graph.upstream(name), name]
         waits = [s for t in sources if t in self._seen and (s := self._seen[t].waiting_since)]
         newest = self.lake.log(name).newest()

@@ -38,7 +38,7 @@ def _parsed(session: "SparkSession", ddl: str) -> StructType:
 
 
 def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
-    """The rows with the columns of a table: missing ones NULL, numbers widened, nothing narrowed."""
+    """The rows with the columns of a table: missing ones NULL, others widened at most."""
     have = {name.lower(): name for name in rows.columns}
     columns = []
     for column in schema.fields:
@@ -48,11 +48,12 @@ def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
             continue
         given = rows.schema[name].dataType
         if given != column.dataType and not _widens(given, column.dataType):
+            wanted = column.dataType.simpleString().upper()
             raise SchemaError(
-                f'the column "{column.name}" is {column.dataType.simpleString().upper()} in the table '
+                f'the column "{column.name}" is {wanted} in the table '
                 f"and {given.simpleString().upper()} in the new rows",
                 where=where,
-                hint=f"Cast it in the flow: CAST({column.name} AS {column.dataType.simpleString()}), "
+                hint=f"Cast it in the flow, CAST({column.name} AS {wanted}), "
                 "or send it to a new table.",
             )
         columns.append(sf.col(quoted(name)).cast(column.dataType).alias(column.name))
@@ -97,37 +98,19 @@ def _nested_equal(given: object, wanted: object) -> bool:
 
 
 def declared(rows: "DataFrame", columns: str | None, where: str) -> "DataFrame":
-    """The rows with the columns that a view declares: by position, with a type where it gives one."""
+    """The rows with the columns that a view declares: by position, cast where it gives a type."""
     if columns is None:
         return rows
-    given = split_columns(columns)
-    if len(given) != len(rows.columns):
+    schema = parsed_schema(rows.sparkSession, columns, where)
+    if len(schema.fields) != len(rows.columns):
         raise SchemaError(
-            f"{len(given)} columns are declared and the query gives {len(rows.columns)}",
+            f"{len(schema.fields)} columns are declared and the query gives {len(rows.columns)}",
             where=where,
             hint=f"The query gives: {', '.join(rows.columns)}",
         )
-    if not all(" " in column for column in given):
-        return rows.toDF(*(column.split()[0].strip("`") for column in given))
-    schema = parsed_schema(rows.sparkSession, columns, where)
     return rows.select(
         *(
             sf.col(quoted(name)).cast(field.dataType).alias(field.name)
             for name, field in zip(rows.columns, schema.fields, strict=True)
         )
     )
-
-
-def split_columns(columns: str) -> list[str]:
-    """The single declarations in a column list.
-
-    >>> split_columns("id BIGINT, amount DECIMAL(12, 2)")
-    ['id BIGINT', 'amount DECIMAL(12, 2)']
-    """
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(columns):
-        depth += (char in "(<") - (char in ")>")
-        if char == "," and depth == 0:
-            parts.append(columns[start:at].strip())
-            start = at + 1
-    return [part for part in [*parts, columns[start:].strip()] if part]

@@ -1,15 +1,16 @@
 """How do change events become the rows of a table?
 
-AUTO CDC applies events by key in the order of a sequence, whatever order they arrive in. The idea is
-the same for both types: recover from the stored rows the events that made them, add the new events,
-and derive the rows of the touched keys again.
+AUTO CDC applies events by key in the order of a sequence, whatever order they arrive in. The idea
+is the same for both types: recover from the stored rows the events that made them, add the new
+events, and derive the rows of the touched keys again.
 
     type 1   the event with the highest sequence of a key is its row, or its absence
     type 2   every event that is not a delete is a row, from its sequence until the next event's
 
-An event that arrives twice, or late, changes nothing that it should not. What the rows can't tell is
-kept as state in the same commit: the sequence of a type 1 row (a hidden column), and deletes that no
-row shows (`tombstones`), so that an older event which arrives after a delete stays deleted.
+An event that arrives twice, or late, changes nothing that it should not. What the rows can't tell
+is kept as state in the same commit: the sequence of a type 1 row (a hidden column), and deletes
+that no row shows (`tombstones`), so that an older event which arrives after a delete stays
+deleted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +87,9 @@ def apply_changes(
             write=False,
         )
         aside = [*taken.bad_rows(), *arrived.aside]
-        ground, _ = fitted(lake, project, table, flow, ground, _row_columns(events, flow, empty=True))
+        ground, _ = fitted(
+            lake, project, table, flow, ground, _row_columns(events, flow, empty=True)
+        )
         events = _again(lake, table.name, arrived, events.schema)
         merged = _merge(lake, flow, ground, events, small=arrived.rows is not None)
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
@@ -264,7 +267,8 @@ def _last_of_each(events: "DataFrame", keys: Sequence[str]) -> "DataFrame":
     text = sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in events.columns)))
     order = [sf.col(SEQUENCE).desc_nulls_last(), sf.col(_NEW).desc(), sf.col(DELETE).desc(), text]
     ranked = Window.partitionBy(*(sf.col(quoted(key)) for key in keys)).orderBy(*order)
-    return events.withColumn("__rank", sf.row_number().over(ranked)).where("__rank = 1").drop("__rank")
+    numbered = events.withColumn("__rank", sf.row_number().over(ranked))
+    return numbered.where("__rank = 1").drop("__rank")
 
 
 def _tombstones(
@@ -366,4 +370,3 @@ def _write_large(
         derived.unpersist()
     inserted, removed = changes.spark_weights(old.sparkSession, ground.storage, paths_of(written))
     return _Merged(add, touched, tombs, paths_of(written), inserted, removed)
-

@@ -31,10 +31,8 @@ WEIGHT = "__springhouse_weight"
 FOLDER = "_changes"
 
 
-def strong_delta(
-    spark: "SparkSession", log: TableLog, start: int | None, end: int
-) -> "DataFrame":
-    """The change from version `start` (None: from nothing) to version `end`, net of what cancels."""
+def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: int) -> "DataFrame":
+    """The change from version `start` (None: from nothing) to `end`, net of what cancels."""
     after = _opened(log, end)
     if start is None:
         return after.read(spark).withColumn(WEIGHT, sf.lit(1).cast("long"))
@@ -73,7 +71,7 @@ def net(delta: "DataFrame") -> "DataFrame":
 
 
 def difference(old: pa.Table, new: pa.Table) -> pa.Table | None:
-    """The strong delta from `old` to `new`, in this process; None if Arrow can't compare the rows."""
+    """The strong delta from `old` to `new`, in this process; None if Arrow can't compare rows."""
     columns = new.schema.names
     if old.num_rows == 0:
         return _weighted(new, 1)
@@ -104,9 +102,7 @@ def weights(delta: pa.Table) -> tuple[int, int]:
     return int(inserted), -int(deleted)
 
 
-def spark_weights(
-    spark: "SparkSession", storage: Storage, paths: Sequence[str]
-) -> tuple[int, int]:
+def spark_weights(spark: "SparkSession", storage: Storage, paths: Sequence[str]) -> tuple[int, int]:
     """How many rows the delta in these files inserts, and how many it deletes."""
     if not paths:
         return 0, 0
@@ -146,14 +142,13 @@ def _file_difference(
 
 
 def _as(rows: "DataFrame", schema: StructType) -> "DataFrame":
-    """The rows with the columns of `schema`: those that are missing are NULL, others are dropped."""
+    """The rows with the columns of `schema`: missing ones are NULL, others are dropped."""
     have = set(rows.columns)
-    return rows.select(
-        *(
-            (sf.col(quoted(f.name)) if f.name in have else sf.lit(None)).cast(f.dataType).alias(f.name)
-            for f in schema.fields
-        )
-    )
+    columns = []
+    for field in schema.fields:
+        value = sf.col(quoted(field.name)) if field.name in have else sf.lit(None)
+        columns.append(value.cast(field.dataType).alias(field.name))
+    return rows.select(*columns)
 
 
 def _opened(log: TableLog, version: int) -> TableVersion:

@@ -1,15 +1,15 @@
 """How does a change become part of a table, whole or not at all?
 
-A commit is data: what must still be true, and what to change. What must still be true is the ground
-it stands on, the `TableVersion` from which the work was computed:
+A commit is data: what must still be true, and what to change. What must still be true is the
+ground it stands on, the `TableVersion` from which the work was computed:
 
     no commit after the ground   carries a transaction of ours  (the same offsets, the same refresh)
     no commit after the ground   removed a file that we remove
 
-delta-rs checks both against every commit made after the ground was opened, and writes one log entry.
-So two processes that both believe they own a table commit its work once: the second one gets a
-`CommitConflict` and has written nothing that anybody can see. Never reload the ground between the
-reading and the commit: that would forget what was read.
+delta-rs checks both against every commit made after the ground was opened, and writes one log
+entry. So two processes that both believe they own a table commit its work once: the second one
+gets a `CommitConflict` and has written nothing that anybody can see. Never reload the ground
+between the reading and the commit: that would forget what was read.
 """
 
 import time
@@ -68,7 +68,7 @@ def commit(ground: TableVersion, change: Change) -> None:
 
 
 def create(storage: Storage, schema: StructType, change: Change) -> None:
-    """Make the table with the change as its first version, or raise `CommitConflict` if it is there."""
+    """Make the table, with the change as its first version; `CommitConflict` if it is there."""
     try:
         create_table_with_add_actions(
             storage.root,

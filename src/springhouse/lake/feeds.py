@@ -20,7 +20,6 @@ from springhouse.lake.sources.delta import DeltaSource
 from springhouse.lake.sources.registry import open_source
 from springhouse.lake.tables import TableVersion
 from springhouse.project.declaration import (
-    AppendFlow,
     CdcFlow,
     Flow,
     Place,
@@ -59,13 +58,16 @@ class Feed:
 
     def latest(self) -> dict[str, int]:
         """The end of what can be read now, by transaction."""
-        if isinstance(self.flow, AppendFlow) and self.flow.once:
-            return {f"springhouse/{self.flow.name}/once": 1}
-        return {
+        once = {self._once: 1} if self.flow.once else {}
+        return once | {
             stream.transaction(partition): end
             for stream in self.streams
             for partition, end in stream.source.latest().items()
         }
+
+    @property
+    def _once(self) -> str:
+        return f"springhouse/{self.flow.name}/once"
 
     def horizon(self) -> dict[str, int]:
         """The ends of what comes from outside the warehouse: what is inside still moves with it."""
@@ -75,8 +77,10 @@ class Feed:
     def behind(
         self, table: TableVersion | None, until: Mapping[str, int] | None = None
     ) -> dict[str, Range]:
-        """What can be read (up to `until`, if given) and is not in the table yet, by transaction."""
-        ranges = {}
+        """What can be read, up to `until`, and is not in the table yet, by transaction."""
+        ranges: dict[str, Range] = {}
+        if self.flow.once and table is not None and table.offset(self._once):
+            return ranges
         for transaction, latest in self.latest().items():
             start = table.offset(transaction) if table else 0
             end = latest if until is None else min(latest, until.get(transaction, latest))
@@ -87,7 +91,7 @@ class Feed:
     def read(
         self, session: "SparkSession", ranges: Mapping[str, Range]
     ) -> "dict[Reference, DataFrame]":
-        """The rows of these ranges, by where the query names them; streams without any are empty."""
+        """The rows of these ranges, by where the query names them; none for other streams."""
         return {
             stream.reference: stream.source.read(session, self._own(stream, ranges))
             for stream in self.streams
@@ -179,9 +183,7 @@ def _streams_in(project: Project, query: Query) -> Iterator[Reference]:
             yield reference
 
 
-def _source(
-    lake: Lake, project: Project, reference: Reference, context: SourceContext
-) -> Source:
+def _source(lake: Lake, project: Project, reference: Reference, context: SourceContext) -> Source:
     if reference.reading is Reading.SOURCE:
         assert reference.source is not None
         return open_source(reference.source, project.sources, context)
@@ -214,4 +216,3 @@ def _unique(name: str, taken: list[str]) -> str:
     while f"{name}.{count}" in taken:
         count += 1
     return f"{name}.{count}"
-

@@ -26,7 +26,7 @@ class NotThereYet(LakeError):
         super().__init__(
             f'"{key}" is read here, and no refresh has made it yet',
             where=where,
-            hint="`springhouse run --once` makes every table; `springhouse status` says what failed.",
+            hint="`springhouse run --once` makes it; `springhouse status` says what failed.",
         )
         self.key = key
 

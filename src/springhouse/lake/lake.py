@@ -1,7 +1,7 @@
 """Which tables does this warehouse have, and how are they opened?
 
-A `Lake` is the storage, the Spark and the Delta logs of one House. Inputs have keys: a table or view
-of the project by its name, a Delta table that others write by ``delta.`path` ``.
+A `Lake` is the storage, the Spark and the Delta logs of one House. Inputs have keys: a table or
+view of the project by its name, a Delta table that others write by ``delta.`path` ``.
 """
 
 import threading

@@ -1,13 +1,13 @@
 """How do computed rows land in a table: kept rows, rows set aside, and one atomic commit?
 
-Everything that writes a table (a flow, a view, a merge) comes through here with its rows as a lazy
-DataFrame and leaves with files that a commit can add. Small inputs are computed to Arrow in this
-process; for large ones Spark writes the files. What is done twice by mistake is invisible: files that
-no commit names are nobody's.
+Everything that writes a table (a flow, a view, a merge) comes through here with its rows as a
+lazy DataFrame and leaves with files that a commit can add. Small inputs are computed to Arrow in
+this process; for large ones Spark writes the files. What is done twice by mistake is invisible:
+files that no commit names are nobody's.
 
 Two tables, one story: rows set aside are committed to the quarantine *first*, with the same
-transactions. If the process dies in between, the repeated work finds its transactions there, repeats
-exactly the same ranges, and does not set the rows aside again.
+transactions. If the process dies in between, the repeated work finds its transactions there,
+repeats exactly the same ranges, and does not set the rows aside again.
 """
 
 import time
@@ -110,12 +110,12 @@ def _land_large(
     if expectations:
         rows = rows.persist()
         violations = count_violations(rows, expectations)
-        for expectation in expectations:
+        broken = [e for e in expectations if e.name in violations]
+        for expectation in broken:
             if expectation.on_violation is OnViolation.FAIL_UPDATE:
-                if count := violations.get(expectation.name):
-                    rows.unpersist()
-                    raise failure(expectation, table, count)
-        if any(e.on_violation is OnViolation.QUARANTINE for e in expectations if e.name in violations):
+                rows.unpersist()
+                raise failure(expectation, table, violations[expectation.name])
+        if any(e.on_violation is OnViolation.QUARANTINE for e in broken):
             found = rows_set_aside(rows, expectations).collect()
             aside = [(row["reason"], row["record"], table) for row in found]
     add = write_with_spark(lake.place(table), kept_rows(rows, expectations))
@@ -178,4 +178,3 @@ def _instant(value: object) -> Instant | None:
 def now() -> Instant:
     """The wall clock, in milliseconds as the Delta log keeps time."""
     return Instant(round(time.time(), 3))
-

@@ -126,11 +126,12 @@ class TableLog:
         # Timestamps of one channel never step back, even if a clock does.
         at = Instant(max(commit.at, before.at)) if before else commit.at
         provenance = _provenance(commit, self.name)
-        self._snapshots.append(Snapshot(commit.version, commit.version, at, provenance, commit.note))
+        made = Snapshot(commit.version, commit.version, at, provenance, commit.note)
+        self._snapshots.append(made)
 
 
 def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
-    """Whether the table is in a new state after it: it holds other rows, or reflects other versions."""
+    """Whether the table is in a new state: it holds other rows, or reflects other versions."""
     note, noted_before = commit.note, before.note
     if commit.changes_data or note is None or noted_before is None:
         return commit.changes_data

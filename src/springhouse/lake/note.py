@@ -1,11 +1,12 @@
 """What does a commit say about itself?
 
 Every commit of ours carries one JSON value, `springhouse`, in the Delta log: a `Note`. State is
-rebuilt from these notes alone, so a note is everything that the warehouse has to remember: where each
-flow stands, what a snapshot reflects, which files hold the change, what it cost and why it was made.
+rebuilt from these notes alone, so a note is everything that the warehouse has to remember: where
+each flow stands, what a snapshot reflects, which files hold the change, what it cost and why it
+was made.
 
-Own channel: the version that a commit will get is not known before it is written, so a base table's
-note leaves its own channel out and says `channel: true` instead; the reader adds it.
+Own channel: the version that a commit will get is not known before it is written, so a base
+table's note leaves its own channel out and says `channel: true` instead; the reader adds it.
 """
 
 from collections.abc import Mapping
@@ -48,6 +49,8 @@ class Note:
     # None: the commit's own added files are the change. Otherwise files under `_changes/`, whose
     # rows carry a weight; an empty tuple says that nothing changed.
     changes: tuple[str, ...] | None = None
+    # The versions that a view was computed from, by input: its own files do not tell its inputs.
+    read: Mapping[str, int] = field(default_factory=dict)
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)

@@ -1,10 +1,11 @@
 """How does a declared query become a DataFrame?
 
-The user's SQL stays as it was written: each span that names an input is replaced by a parameter, and
-Spark is given the DataFrame of the chosen snapshot for it. Python functions call `spark.table`,
-`spark.read.table`, `spark.readStream.table` and `spark.sql` as they do under spark-pipelines; while a
-function runs, those four look names up here first. So one thread may read `orders` at version 7 while
-another reads it at version 9, and no temporary view is shared by anyone.
+The user's SQL stays as it was written: each span that names an input is replaced by a parameter,
+and Spark is given the DataFrame of the chosen snapshot for it. Python functions call
+`spark.table`, `spark.read.table`, `spark.readStream.table` and `spark.sql` as they do under
+spark-pipelines; while a function runs, those four look names up here first. So one thread may
+read `orders` at version 7 while another reads it at version 9, and no temporary view is shared by
+anyone.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +49,7 @@ def frame(session: SparkSession, query: Query, resolve: Resolve) -> "DataFrame":
 
 def run_sql(session: SparkSession, query: SqlQuery, resolve: Resolve) -> "DataFrame":
     """A query in SQL, with its inputs as parameters."""
-    frames: dict[str, DataFrame] = {}
+    frames: dict[str, Any] = {}
 
     def parameter(reference: Reference) -> str | None:
         found = resolve(reference)
@@ -74,7 +75,8 @@ def blamed_on(place: Place | str) -> Iterator[None]:
     """Turn what Spark says of a query into an error that names the line that wrote it."""
     try:
         yield
-    except SpringhouseError:
+    except SpringhouseError as error:
+        error.where = error.where or str(place)
         raise
     except PySparkException as error:
         raise LakeError(_plainly(error), where=str(place)) from error

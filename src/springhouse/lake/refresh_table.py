@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def unfinished(
-    lake: Lake, table: str, ranges: Mapping[str, Range]
-) -> dict[str, Range]:
+def unfinished(lake: Lake, table: str, ranges: Mapping[str, Range]) -> dict[str, Range]:
     """The ranges to read now: those that a dead process left half done, exactly as it had them.
 
     Their ends stand in the quarantine, which is committed first. Without such, the ranges as given.
@@ -96,7 +94,7 @@ def append_batch(
     reflected: Mapping[str, int],
     reason: str,
 ) -> Done:
-    """Append a micro-batch of Structured Streaming; its number is the version of its transaction."""
+    """Append a micro-batch of Structured Streaming; its number versions its transaction."""
     began = now()
     ground, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
     landed = land(
@@ -151,7 +149,7 @@ def batch_of(
 
 
 class Intake:
-    """The rows of some ranges: the good ones lazily, and the bad ones once the good are computed."""
+    """The rows of some ranges: the good ones lazily, the bad ones once the good are computed."""
 
     def __init__(self, lake: Lake, feed: Feed, ranges: Mapping[str, Range]) -> None:
         self.good: dict[Reference, DataFrame] = {}

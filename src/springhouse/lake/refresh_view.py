@@ -50,9 +50,7 @@ def refresh_view(
         rows = declared(inputs.frame(view.query), view.schema, str(view.place))
         _prove_storable(rows.schema, view)
         size = inputs.size + (ground.size if ground else 0)
-        landed = land(
-            lake, view.name, rows, size=size, expectations=view.expectations, write=False
-        )
+        landed = land(lake, view.name, rows, size=size, expectations=view.expectations, write=False)
         reflected = provenance_of(lake, inputs.read)
         delta = _delta(lake, ground, rows.schema, landed)
         note = Note(
@@ -67,6 +65,7 @@ def refresh_view(
             rows_removed=delta.deleted,
             definition=fingerprint(project, view),
             changes=delta.paths,
+            read=inputs.read,
             violations=landed.violations,
         )
         done = Done(
@@ -122,15 +121,11 @@ def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _Delta:
     inserted, deleted = changes.weights(found)
     if not found.num_rows:
         return _Delta((), 0, 0)
-    return _Delta(
-        paths_of([write_arrow(ground.storage, found, changes.FOLDER)]), inserted, deleted
-    )
+    return _Delta(paths_of([write_arrow(ground.storage, found, changes.FOLDER)]), inserted, deleted)
 
 
 def _large_delta(ground: TableVersion, old: "DataFrame", new: "DataFrame") -> _Delta:
-    written = write_with_spark(
-        ground.storage, changes.spark_difference(old, new), changes.FOLDER
-    )
+    written = write_with_spark(ground.storage, changes.spark_difference(old, new), changes.FOLDER)
     paths = paths_of(written)
     if not paths:
         return _Delta((), 0, 0)

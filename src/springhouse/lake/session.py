@@ -1,8 +1,8 @@
 """Which Spark computes?
 
-Classic Spark in this process by default (`local[*]`), a cluster with `springhouse.spark.master`, or
-any server that speaks Spark Connect with `springhouse.spark.remote`. It starts when first needed, not
-before: most of what a warehouse is asked can be answered from the Delta logs alone.
+Classic Spark in this process by default (`local[*]`), a cluster with `springhouse.spark.master`,
+or any server that speaks Spark Connect with `springhouse.spark.remote`. It starts when first
+needed, not before: most of what a warehouse is asked can be answered from the Delta logs alone.
 
 The rest of the lake uses only calls that classic Spark and Spark Connect share. What only classic
 Spark has is here and optional: a FAIR pool per track.
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,7 @@ class Spark:
         self._log = log or Path(tempfile.gettempdir()) / f"springhouse-spark-{os.getpid()}.log"
         self._on_start = on_start
         self._session: SparkSession | None = None
+        self._borrowed = False
         self._lock = threading.Lock()
 
     @property
@@ -89,7 +90,9 @@ class Spark:
             if self._session is None:
                 if self._on_start is not None:
                     self._on_start()
-                self._session = self._connect() if self.remote else self._start()
+                self._session = self._borrow() or (
+                    self._connect() if self.remote else self._start()
+                )
             return self._session
 
     @contextmanager
@@ -100,17 +103,24 @@ class Spark:
             return
         context = self.session().sparkContext
         context.setLocalProperty("spark.scheduler.pool", name)
-        try:
-            yield
-        finally:
-            context.setLocalProperty("spark.scheduler.pool", None)
+        yield
 
     def stop(self) -> None:
         """Let the session go; of a Spark Connect server only our session ends."""
         with self._lock:
             session, self._session = self._session, None
-        if session is not None:
+        if session is not None and not self._borrowed:
             session.stop()
+
+    def _borrow(self) -> SparkSession | None:
+        """The session that this process has already, as in a notebook: used, and never stopped."""
+        if self.remote or SparkContext._active_spark_context is None:  # noqa: SLF001  the only way
+            return None
+        session = SparkSession.builder.getOrCreate()
+        self._borrowed = True
+        for key, value in (_EVERYWHERE | self._own_settings()).items():
+            _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
+        return session
 
     def _start(self) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -124,7 +134,7 @@ class Spark:
             # What the JVM prints goes to a file: on the user's terminal it would be noise.
             self._log.parent.mkdir(parents=True, exist_ok=True)
             with self._log.open("a") as log:
-                gateway = launch_gateway(conf, {"stderr": log, "stdout": log})
+                gateway = launch_gateway(conf, {"stderr": log, "stdout": log})  # type: ignore[no-untyped-call]  # PySpark has no types here
             session = SparkSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
             raise LakeError(
@@ -190,7 +200,9 @@ def find_java() -> None:
 
 
 def _java_version(java: Path) -> int:
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    said = subprocess.run(
+        [java, "-version"], capture_output=True, text=True, timeout=20, check=False
+    )
     words = said.stderr.split('"')
     return int(words[1].split(".")[0]) if len(words) > 1 and words[1][:1].isdigit() else 0
 
@@ -205,7 +217,5 @@ def _first_line(error: Exception) -> str:
 
 
 def _try(action: "Callable[[], None]") -> None:
-    try:
+    with suppress(Exception):  # The setting is a wish, not a need.
         action()
-    except Exception:  # noqa: BLE001, S110  the setting is a wish, not a need
-        pass

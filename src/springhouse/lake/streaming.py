@@ -1,9 +1,9 @@
 """How does a streaming DataFrame of any Spark source get into a table, exactly once?
 
 A Python flow may return a streaming DataFrame: Spark's own Structured Streaming runs it with
-`availableNow`. Each micro-batch is staged as a folder of Parquet files named after its batch id, and
-then committed to the table with the batch id as the version of a transaction. Spark may repeat a
-batch after a crash, always with the same id and the same rows:
+`availableNow`. Each micro-batch is staged as a folder of Parquet files named after its batch id,
+and then committed to the table with the batch id as the version of a transaction. Spark may
+repeat a batch after a crash, always with the same id and the same rows:
 
     staged, not committed     committed when the flow runs next, before Spark goes on
     committed, repeated       its transaction is there already: nothing happens
@@ -11,15 +11,16 @@ batch after a crash, always with the same id and the same rows:
 Staging instead of committing inside `foreachBatch` is what makes one code path serve classic Spark
 and Spark Connect, where the function runs in another process.
 
-A flow may read our own tables with `spark.readStream.table`. Spark has no source for them without a
-connector, so the files of their commits are linked into a folder of the flow's, in order, and Spark
-streams that folder.
+A flow may read our own tables with `spark.readStream.table`. Spark has no source for them without
+a connector, so the files of their commits are linked into a folder of the flow's, in order, and
+Spark streams that folder.
 """
 
 import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -58,9 +59,9 @@ def run_stream(
     flow: AppendFlow,
     committed: int,
     commit: Commit,
-    timeout_seconds: float = 600.0,
+    timeout_seconds: int = 600,
 ) -> list[Done]:
-    """Take in all that the flow's streaming DataFrame has now. `committed` batches are in already."""
+    """Take in all that the flow's stream has now; `committed` batches are in already."""
     place = lake.storage.inside("streams", flow.name)
     inputs = _StreamInputs(lake, project, place)
     with blamed_on(flow.place):
@@ -79,7 +80,7 @@ def run_stream(
 
 
 def _run_to_its_end(
-    rows: "DataFrame", place: Storage, flow: AppendFlow, timeout_seconds: float
+    rows: "DataFrame", place: Storage, flow: AppendFlow, timeout_seconds: int
 ) -> None:
     staged = f"{place.root}/staged"
 
@@ -93,7 +94,7 @@ def _run_to_its_end(
     try:
         if not query.awaitTermination(timeout_seconds):
             raise LakeError(
-                f'the stream of the flow "{flow.name}" was not through after {timeout_seconds:.0f} s',
+                f'the stream of the flow "{flow.name}" was not through after {timeout_seconds} s',
                 where=str(flow.place),
                 hint="What it has staged is kept; the flow goes on from there.",
             )
@@ -188,7 +189,7 @@ def _link(source: str, target: str) -> None:
         return
     except OSError:
         shutil.copyfile(source, f"{target}.tmp")
-        os.replace(f"{target}.tmp", target)
+        Path(f"{target}.tmp").replace(target)
 
 
 def _cause(error: PySparkException) -> str:

@@ -1,8 +1,8 @@
 """What is in a Delta table at a version, and how does Spark read it?
 
-A snapshot is the list of files that delta-rs gives for a version; Spark reads those files as plain
-Parquet with the schema of the table, so no connector is needed. Columns that the schema does not list
-(hidden state) are invisible unless asked for by name.
+A snapshot is the list of files that delta-rs gives for a version; Spark reads those files as
+plain Parquet with the schema of the table, so no connector is needed. Columns that the schema
+does not list (hidden state) are invisible unless asked for by name.
 """
 
 import json
@@ -189,7 +189,7 @@ def _data_file(add: Mapping[str, Any]) -> DataFile:
 
 
 def _has_deletion_vectors(delta: DeltaTable) -> bool:
-    return pa.table(delta.deletion_vectors()).num_rows > 0
+    return bool(pa.table(delta.deletion_vectors()).num_rows)
 
 
 def _listed(features: Iterable[str]) -> str:
@@ -198,7 +198,10 @@ def _listed(features: Iterable[str]) -> str:
 
 def _mend(features: set[str]) -> str | None:
     if features == {"deletionVectors"}:
-        return "Rewrite it with REORG TABLE … APPLY (PURGE) and set delta.enableDeletionVectors = false."
+        return (
+            "Rewrite it with REORG TABLE … APPLY (PURGE), "
+            "and set delta.enableDeletionVectors = false."
+        )
     return None
 
 

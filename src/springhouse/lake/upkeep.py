@@ -66,7 +66,7 @@ def vacuum(
     retention_seconds: Seconds,
     grace_seconds: Seconds = Seconds(3600.0),
 ) -> list[str]:
-    """Delete what nobody can need any more; `needed_from` are versions that others still read from."""
+    """Delete what nobody can need; `needed_from` are versions that others still read from."""
     place = lake.place(table)
     newest = open_table(place)
     if newest is None:
@@ -119,7 +119,8 @@ def _referenced(log: TableLog, floor: TableVersion) -> Collection[str]:
 
 
 def _first_bytes(files: list[DataFile], most: int) -> list[DataFile]:
-    chosen, size = [], 0
+    chosen: list[DataFile] = []
+    size = 0
     for file in sorted(files, key=lambda f: f.path):
         if size + file.size > most and chosen:
             break

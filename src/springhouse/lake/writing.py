@@ -1,9 +1,9 @@
 """How do rows become files that a commit can add?
 
 Small results come to this process as Arrow and are written here in milliseconds; large ones are
-written by Spark's tasks into a folder of their own inside the table. Either way the result is a list
-of `AddAction`s with the statistics that Delta readers prune by. A file that no commit ever names is
-invisible, and goes with the next vacuum.
+written by Spark's tasks into a folder of their own inside the table. Either way the result is a
+list of `AddAction`s with the statistics that Delta readers prune by. A file that no commit ever
+names is invisible, and goes with the next vacuum.
 """
 
 import json
@@ -102,7 +102,8 @@ def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
         # A dot in the path is a nested field; readers ignore what is missing.
         if column.path != column.name or column.name.startswith(HIDDEN):
             continue
-        merged = _merged([metadata.row_group(g).column(index) for g in range(metadata.num_row_groups)])
+        groups = range(metadata.num_row_groups)
+        merged = _merged([metadata.row_group(g).column(index) for g in groups])
         if merged is None:
             continue
         minimum, maximum, nulls[column.name] = merged
@@ -152,4 +153,3 @@ def _bound(value: Any) -> Any:
 def paths_of(adds: Iterable[AddAction]) -> tuple[str, ...]:
     """The relative paths of files, to be named in a note."""
     return tuple(add.path for add in adds)
-

@@ -1,14 +1,14 @@
 """At which moment are all inputs read, so that they tell one story?
 
-A refresh that promises consistency reads every input as of one common moment. An input's snapshot is
-right at a moment t when t lies in the snapshot's interval `[T+, T-)` (see `provenance`). A base table
-is right at every moment, a view only at those at which it happened to be refreshed. The newest moment
-at which every input has a right snapshot wins; when there is none, the refresh has to wait for one of
-its inputs to be refreshed first.
+A refresh that promises consistency reads every input as of one common moment. An input's snapshot
+is right at a moment t when t lies in the snapshot's interval `[T+, T-)` (see `provenance`). A
+base table is right at every moment, a view only at those at which it happened to be refreshed.
+The newest moment at which every input has a right snapshot wins; when there is none, the refresh
+has to wait for one of its inputs to be refreshed first.
 
-Views that are read together must meet now and then, or there never is such a moment. So a view that
-is about to be refreshed prefers the newest moment at which its siblings already are over the very
-newest one (`meeting_points`).
+Views that are read together must meet now and then, or there never is such a moment. So a view
+that is about to be refreshed prefers the newest moment at which its siblings already are over the
+very newest one (`meeting_points`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +41,8 @@ def newest_common_moment(
 ) -> Choice | None:
     """The newest moment at which every input has a consistent snapshot that is right.
 
-    `inputs` lists the snapshots of each input, oldest first. Moments are half-open intervals, so the
-    answer names the left end of the newest interval that all inputs share.
+    `inputs` lists the snapshots of each input, oldest first. The answer names the left end of the
+    newest interval that all inputs share.
     """
     spans = {name: _spans(candidates, channels) for name, candidates in inputs.items()}
     # The shared interval begins where one of the intervals begins: only those ends are candidates.
@@ -61,7 +61,7 @@ def meeting_points(
     channels: Mapping[str, Channel],
     newer_than: Instant,
 ) -> tuple[Instant, ...]:
-    """Moments newer than `newer_than` at which siblings are, those that most of them share first."""
+    """Moments newer than `newer_than` at which siblings are, the most shared ones first."""
     spans = [_spans(candidates, channels) for candidates in siblings]
     lefts = {left for each in spans for left, _, _ in each if left > newer_than}
 

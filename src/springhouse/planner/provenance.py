@@ -1,9 +1,10 @@
 """Which states of the base tables does a snapshot reflect?
 
-Base tables are the input channels of 004 section 2.1. Each of their versions was the newest from its
-timestamp until the next version's: its interval of validity `[t, t+)`, where `t+` of the newest one
-is *now*. The temporal provenance of a snapshot is, for each channel, the set of versions reflected in
-it. With `T+` the latest left end and `T-` the earliest right end of all those intervals:
+Base tables are the input channels of 004 section 2.1. Each of their versions was the newest from
+its timestamp until the next version's: its interval of validity `[t, t+)`, where `t+` of the
+newest one is *now*. The temporal provenance of a snapshot is, for each channel, the set of
+versions reflected in it. With `T+` the latest left end and `T-` the earliest right end of all
+those intervals:
 
     a snapshot is consistent  iff  T+ < T-
 
@@ -22,7 +23,7 @@ NOW = Instant(float("inf"))
 
 @dataclass(frozen=True)
 class Channel:
-    """The versions of one base table in order, each with the timestamp at which it became the newest.
+    """The versions of one base table in order, each with the time when it became the newest.
 
     Versions that changed no data (a compaction) are not listed: they are the same snapshot.
     """
@@ -52,7 +53,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Provenance:
-    """For each channel, the versions of it that a snapshot reflects; one version when synchronous."""
+    """For each channel, the versions of it that a snapshot reflects; one when synchronous."""
 
     reflected: Mapping[str, frozenset[int]] = field(default_factory=dict)
 

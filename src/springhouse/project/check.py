@@ -28,7 +28,7 @@ from springhouse.project.declaration import (
     View,
 )
 from springhouse.project.graph import QUARANTINE, Graph
-from springhouse.project.names import Names, did_you_mean
+from springhouse.project.names import Names, did_you_mean, did_you_mean_the
 from springhouse.project.streaming import STREAMING, stateful_part
 
 _UNFIT = re.compile(r"[/\\:*?\"<>|]")
@@ -129,7 +129,7 @@ def reads_are_declared(checked: Checked) -> Iterator[DeclarationError]:
         name = reference.name
         if name in checked.kinds or name.removesuffix(QUARANTINE) in checked.excused:
             continue
-        hint = did_you_mean(name, checked.kinds)
+        hint = did_you_mean_the(name, checked.kinds)
         yield _error(
             f'{reader} reads "{name}", which this project does not declare',
             reference.place,
@@ -168,7 +168,7 @@ def flows_have_targets(checked: Checked) -> Iterator[DeclarationError]:
             yield _error(
                 f'{called(flow)} writes into "{target}", which this project does not declare',
                 flow.place,
-                did_you_mean(target, tables) or f"Declare it: CREATE STREAMING TABLE {target};",
+                did_you_mean_the(target, tables) or f"Declare it: CREATE STREAMING TABLE {target};",
             )
 
 
@@ -308,7 +308,7 @@ def _promise_hint(checked: Checked, name: str, inputs: dict[str, str]) -> str | 
         reads = ", ".join(dict.fromkeys(reference.name for reference in view.query.references))
         return f'"{name}" is only a name for a query: name what it reads: {reads}.'
     reads = ", ".join(inputs) or "no table of this project"
-    return did_you_mean(name, inputs) or f"It reads {reads}."
+    return did_you_mean_the(name, inputs) or f"It reads {reads}."
 
 
 RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (

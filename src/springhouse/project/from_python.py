@@ -56,7 +56,11 @@ _NO_SESSION = (
 
 
 def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Contents:
-    """What a Python file declares; `spark` is the session that it will see."""
+    """What a Python file declares; `spark` is the session that it will see.
+
+    The working folder and a few names in pyspark are changed meanwhile, for the whole process: load
+    one project at a time.
+    """
     registry = _Registry(folder, names, path.read_text(encoding="utf-8"))
     session = spark if spark is not None else _NoSession()
     with ExitStack() as stack:

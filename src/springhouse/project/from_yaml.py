@@ -35,6 +35,7 @@ class PipelineFile:
     database: str | None = None
     configuration: dict[str, Written] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
+    files_missing: bool = False  # Some of `libraries` could not be read.
     errors: list[DeclarationError] = field(default_factory=list)
 
 
@@ -156,13 +157,16 @@ class _Reader:
     def _read_libraries(self, node: Node) -> None:
         if not isinstance(node, SequenceNode):
             self._wrong(node, '"libraries" takes a list of globs', _LIBRARIES)
+            self._said.files_missing = True
             return
         files: set[Path] = set()
+        wrong_before = len(self._said.errors)
         for entry in node.value:
             include = self._include(entry)
             if include is not None:
                 files.update(self._matching(str(include.value), include))
         self._said.files = sorted(files)
+        self._said.files_missing = len(self._said.errors) > wrong_before
 
     def _include(self, entry: Node) -> ScalarNode | None:
         """The node of `transformations/**` in `{glob: {include: transformations/**}}`."""
@@ -199,5 +203,5 @@ class _Reader:
             if path.suffix in (".sql", ".py"):
                 yield path
             else:
-                shown = path.relative_to(self._folder).as_posix()
+                shown = path.relative_to(self._folder).as_posix() if recursive else pattern
                 self._wrong(node, f'"{shown}" is neither SQL nor Python', "Move it elsewhere.")

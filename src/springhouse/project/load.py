@@ -42,7 +42,7 @@ def load(folder: str | Path, spark: Any = None, known_sources: Set[str] = frozen
     except DeclarationError as error:
         raise ProjectErrors([error]) from None
     names = Names(pipeline.catalog or Names.catalog, pipeline.database or Names.database)
-    contents = Contents(errors=list(pipeline.errors), unread=bool(pipeline.errors))
+    contents = Contents(errors=list(pipeline.errors), unread=pipeline.files_missing)
     for path in pipeline.files:
         contents.add(_read_file(path, folder, names, spark))
 
@@ -61,17 +61,17 @@ def load(folder: str | Path, spark: Any = None, known_sources: Set[str] = frozen
 
 
 def _read_file(path: Path, folder: Path, names: Names, spark: Any) -> Contents:
-    if path.suffix == ".py":
-        # Imported late: pyspark takes a second to import, and many projects are only SQL.
-        from springhouse.project.from_python import read_python
+    shown = path.relative_to(folder).as_posix()
+    try:
+        if path.suffix == ".py":
+            # Imported late: pyspark takes a second to import, and many projects are only SQL.
+            from springhouse.project.from_python import read_python
 
-        return read_python(path, folder, names, spark)
-    return read_sql(path.read_text(encoding="utf-8"), shown_path(path, folder), names)
-
-
-def shown_path(path: Path, folder: Path) -> str:
-    """A file as errors name it."""
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+            return read_python(path, folder, names, spark)
+        return read_sql(path.read_text(encoding="utf-8"), shown, names)
+    except UnicodeDecodeError:
+        error = DeclarationError("this file is not UTF-8 text", where=f"{shown}:1")
+        return Contents(errors=[error], unread=True)
 
 
 def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Project:
@@ -81,6 +81,7 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
         first = firsts.setdefault(declaration.name, declaration)
         if first is not declaration:
             contents.errors.append(_declared_twice(declaration.name, declaration, first))
+            contents.broken.add(declaration.name)
     named = list(firsts.values())
     return Project(
         name=pipeline.name,

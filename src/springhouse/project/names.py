@@ -45,14 +45,17 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-def did_you_mean(word: str, candidates: Iterable[str] | Mapping[str, str]) -> str | None:
-    """A hint that names the nearest candidate, with its kind when a mapping gives one.
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+    """A hint that names the nearest candidate."""
+    close = nearest(word, candidates)
+    return None if close is None else f'Did you mean "{close}"?'
 
-    >>> did_you_mean("order", {"orders": "table"})
+
+def did_you_mean_the(name: str, kinds: Mapping[str, str]) -> str | None:
+    """A hint that names the nearest candidate and its kind.
+
+    >>> did_you_mean_the("order", {"orders": "table"})
     'Did you mean the table "orders"?'
     """
-    close = nearest(word, candidates)
-    if close is None:
-        return None
-    kind = f"the {candidates[close]} " if isinstance(candidates, Mapping) else ""
-    return f'Did you mean {kind}"{close}"?'
+    close = nearest(name, kinds)
+    return None if close is None else f'Did you mean the {kinds[close]} "{close}"?'

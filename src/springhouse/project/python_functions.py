@@ -8,6 +8,7 @@ be tracked.
 """
 
 import ast
+import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +37,8 @@ class Declared:
     """A function, and the plain values that its free names had when it was declared.
 
     Files declare tables in loops. `spark-pipelines` calls a function while the loop is at it, so
-    that the loop's variable is right; a call after the loop would find only its last value.
+    that the loop's variable is right; a call after the loop would find only its last value. Only
+    the function's own names are kept: a helper that it calls sees the file as it ended.
     """
 
     function: Function
@@ -50,11 +52,13 @@ class Declared:
             return Declared(function, {}, ())
         seen = function.__globals__
         values = {
-            name: seen[name]
+            name: copy.deepcopy(seen[name])
             for name in sorted(_names_in(function.__code__))
             if name in seen and _is_plain(seen[name])
         }
-        return Declared(function, values, tuple(_content(c) for c in function.__closure__ or ()))
+        cells = (_content(cell) for cell in function.__closure__ or ())
+        contents = tuple(copy.deepcopy(each) if _is_plain(each) else each for each in cells)
+        return Declared(function, values, contents)
 
     def bound(self) -> Function:
         """The function, seeing what it saw when it was declared."""
@@ -72,17 +76,17 @@ class Declared:
         )
         if not moved and cells == (function.__closure__ or ()):
             return function
-        copy = FunctionType(
+        again = FunctionType(
             function.__code__,
             {**function.__globals__, **moved},
             function.__name__,
             function.__defaults__,
             cells or None,
         )
-        copy.__kwdefaults__ = function.__kwdefaults__
-        copy.__qualname__ = function.__qualname__
-        copy.__module__ = function.__module__
-        return copy
+        again.__kwdefaults__ = function.__kwdefaults__
+        again.__qualname__ = function.__qualname__
+        again.__module__ = function.__module__
+        return again
 
     def fingerprint(self, content: str) -> str:
         """A hash that changes with the file and with the plain values that the function sees."""

@@ -87,7 +87,7 @@ def _read_columns(cursor: Cursor, clauses: Clauses) -> None:
     expectations: dict[str, Expectation] = {}
     for element in split_commas(cursor.parenthesised("a list of columns")):
         if not element:
-            raise sql.error("a column is missing between two commas", opening)
+            raise sql.error("a column is missing at a comma", opening)
         if element[0].is_word("CONSTRAINT"):
             expectation = _read_expectation(Cursor(sql, element))
             if expectation.name in expectations:
@@ -179,6 +179,8 @@ def _partition_columns(sql: SqlText, tokens: Sequence[Token]) -> tuple[str, ...]
 
 def _read_properties(sql: SqlText, tokens: Sequence[Token], clauses: Clauses) -> None:
     for element in split_commas(tokens):
+        if not element:
+            raise sql.error("a property is missing at a comma", tokens[0].start)
         cursor = Cursor(sql, element)
         place = cursor.place
         if cursor.next is not None and cursor.next.kind is Kind.STRING:

@@ -69,7 +69,8 @@ class Parsed:
 
     def reference(self, table: exp.Table) -> Reference | None:
         """The reference that a node of the tree stands for."""
-        return self.references.get(_start(table))
+        # A hint is parsed as a text of its own, so positions in it mean nothing here.
+        return None if table.find_ancestor(exp.Hint) else self.references.get(_start(table))
 
 
 def find_references(sql: SqlText, names: Names) -> tuple[Reference, ...]:
@@ -96,8 +97,11 @@ def parse_query(sql: SqlText, names: Names) -> Parsed:
     references = {}
     for table in tree.find_all(exp.Table):
         start = _start(table)
-        if table.find_ancestor(exp.Hint) or start not in at_start or _is_cte(table):
+        if table.find_ancestor(exp.Hint) or _is_cte(table):
             continue
+        if start not in at_start:
+            # Better refused than forgotten: a view would never learn that this input moved.
+            raise sql.error(f'it is not clear where this query names "{table.name}"', 0)
         if start in streams:
             found: Reference | None = streams[start][0]
         else:
@@ -271,6 +275,8 @@ def _parse_error(sql: SqlText, error: SqlglotError) -> DeclarationError:
     what = what.split(" but got ")[0].split(" / ")[0].rstrip(".")
     if what == "Invalid expression":
         what = "unexpected word or sign"
+    elif "missing for <class" in what:
+        what = "something is missing"
     place = sql.place(0)
     return DeclarationError(
         f'this SQL does not parse: {what[:1].lower()}{what[1:]} near "{near}"',

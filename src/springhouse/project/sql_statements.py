@@ -14,8 +14,6 @@ from springhouse.project.contents import Contents, Written
 from springhouse.project.declaration import (
     AppendFlow,
     CdcFlow,
-    Place,
-    Reference,
     SqlQuery,
     Table,
     TemporaryView,
@@ -23,28 +21,19 @@ from springhouse.project.declaration import (
 )
 from springhouse.project.names import Names
 from springhouse.project.promises import Holder, read_properties
+from springhouse.project.sql_cdc import read_cdc_clauses
 from springhouse.project.sql_clauses import Clauses, read_clauses
 from springhouse.project.sql_cursor import Cursor
 from springhouse.project.sql_references import (
-    check_expression,
     find_references,
     read_identifier,
     read_stream,
 )
-from springhouse.project.sql_tokens import SqlText, Token, check_parentheses, split_commas
+from springhouse.project.sql_tokens import SqlText, Token, check_parentheses
 
 _STATEMENTS = (
     "A file declares with CREATE STREAMING TABLE, CREATE MATERIALIZED VIEW, CREATE TEMPORARY VIEW, "
     "CREATE FLOW and SET."
-)
-_CDC_CLAUSES = (
-    ("KEYS",),
-    ("APPLY", "AS"),
-    ("SEQUENCE", "BY"),
-    ("COLUMNS",),
-    ("STORED", "AS"),
-    ("IGNORE", "NULL"),
-    ("TRACK", "HISTORY"),
 )
 
 
@@ -255,12 +244,24 @@ class _StatementReader:
         if not cursor.sees("STREAM") or cursor.at + 1 == len(cursor.tokens):
             raise cursor.unexpected("STREAM and a table", hint="Write FROM STREAM(changes).")
         source, cursor.at = read_stream(cursor.sql, cursor.tokens, cursor.at, self.names)
-        clauses = _CdcClauses(cursor)
-        clauses.read()
         # There is no query, so the source has no place in the text of one.
         source = replace(source, start=0, end=0)
-        flow = clauses.flow(name, target, self.place, source)
-        self.contents.declarations.append(replace(flow, once=once))
+        clauses = read_cdc_clauses(cursor, name)
+        self.contents.declarations.append(
+            CdcFlow(
+                name,
+                target,
+                self.place,
+                source,
+                clauses.keys,
+                clauses.sequence_by,
+                delete_when=clauses.delete_when,
+                columns=clauses.columns,
+                except_columns=clauses.except_columns,
+                scd_type=clauses.scd_type,
+                once=once,
+            )
+        )
 
     # Settings
 
@@ -293,89 +294,3 @@ class _StatementReader:
                 where=str(self.place),
                 hint=f"Set `{what}: {name}` in spark-pipeline.yml.",
             )
-
-
-class _CdcClauses:
-    """The clauses of AUTO CDC, in any order."""
-
-    def __init__(self, cursor: Cursor) -> None:
-        self.cursor = cursor
-        self.keys: tuple[str, ...] = ()
-        self.sequence_by: str | None = None
-        self.delete_when: str | None = None
-        self.columns: tuple[str, ...] | None = None
-        self.except_columns: tuple[str, ...] = ()
-        self.scd_type = 1
-
-    def read(self) -> None:
-        cursor = self.cursor
-        while cursor.next is not None:
-            if cursor.accept("KEYS"):
-                self.keys = self._names("KEYS")
-            elif cursor.accept("SEQUENCE", "BY"):
-                self.sequence_by = self._expression("SEQUENCE BY")
-            elif cursor.accept("APPLY", "AS", "DELETE", "WHEN"):
-                self.delete_when = self._expression("APPLY AS DELETE WHEN")
-            elif cursor.accept("COLUMNS"):
-                if cursor.accept_symbol("*"):
-                    cursor.expect("EXCEPT")
-                    self.except_columns = self._names("EXCEPT")
-                else:
-                    self.columns = self._names("COLUMNS")
-            elif cursor.accept("STORED", "AS"):
-                cursor.accept("SCD")
-                cursor.expect("TYPE")
-                if not cursor.sees("1") and not cursor.sees("2"):
-                    raise cursor.unexpected("1 or 2")
-                self.scd_type = int(cursor.name("1 or 2"))
-            else:
-                raise cursor.unexpected(
-                    "a clause of AUTO CDC",
-                    hint="The clauses are KEYS, SEQUENCE BY, APPLY AS DELETE WHEN, COLUMNS and "
-                    "STORED AS SCD TYPE.",
-                )
-
-    def flow(self, name: str, target: str, place: Place, source: Reference) -> CdcFlow:
-        for what, given in (("KEYS (…)", self.keys), ("SEQUENCE BY …", self.sequence_by)):
-            if not given:
-                raise DeclarationError(
-                    f'the flow "{name}" has no {what.split(" (")[0].removesuffix(" …")}',
-                    where=str(place),
-                    hint=f"Add {what}: AUTO CDC needs to know which row an event is about, and "
-                    "which of two events is the later one.",
-                )
-        assert self.sequence_by is not None
-        return CdcFlow(
-            name,
-            target,
-            place,
-            source,
-            self.keys,
-            self.sequence_by,
-            delete_when=self.delete_when,
-            columns=self.columns,
-            except_columns=self.except_columns,
-            scd_type=self.scd_type,
-        )
-
-    def _names(self, what: str) -> tuple[str, ...]:
-        inside = self.cursor.parenthesised(f"(column, …) after {what}")
-        columns = split_commas(inside)
-        for column in columns:
-            if len(column) != 1 or not column[0].is_name:
-                offset = column[0].start if column else self.cursor.tokens[self.cursor.at - 1].start
-                raise self.cursor.sql.error(f"{what} takes names of columns", offset)
-        return tuple(column[0].name for column in columns)
-
-    def _expression(self, what: str) -> str:
-        cursor, start, depth = self.cursor, self.cursor.at, 0
-        while cursor.next is not None:
-            if depth == 0 and any(cursor.sees(*clause) for clause in _CDC_CLAUSES):
-                break
-            depth += cursor.sees_symbol("(") - cursor.sees_symbol(")")
-            cursor.at += 1
-        tokens = cursor.tokens[start : cursor.at]
-        if not tokens:
-            raise cursor.unexpected(f"an expression after {what}")
-        check_expression(cursor.sql, tokens)
-        return cursor.sql.slice(tokens)

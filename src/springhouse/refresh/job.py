@@ -1,8 +1,8 @@
 """What is a refresh that is wanted?
 
-A job says which table wants to be refreshed, since when data waits for it, and from when it may start
-(a refresh that failed has to wait). Decisions are made from jobs alone: nothing here knows what a
-refresh does.
+A job says which table wants to be refreshed, since when data waits for it, and from when it may
+start (a refresh that failed has to wait). Decisions are made from jobs alone: nothing here knows
+what a refresh does.
 """
 
 from collections.abc import Sequence

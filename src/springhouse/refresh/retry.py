@@ -24,7 +24,8 @@ class Failure:
 def failed(before: Failure | None, problem: str, now: Instant, first: Seconds) -> Failure:
     """The failure after one more: it waits `first` seconds, then twice that, and so on.
 
-    >>> failed(failed(None, "no", Instant(0.0), Seconds(2.0)), "no", Instant(9.0), Seconds(2.0)).retry_at
+    >>> once = failed(None, "no disk", Instant(0.0), Seconds(2.0))
+    >>> failed(once, "no disk", Instant(9.0), Seconds(2.0)).retry_at
     13.0
     """
     times = before.times + 1 if before else 1

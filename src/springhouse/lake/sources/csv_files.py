@@ -79,7 +79,7 @@ class CsvFiles:
     def _groups(self, batch: Batch) -> dict[str, Batch]:
         """The files by their header; those without any line are left out."""
         if not self._header:
-            return {"": batch}
+            return {"": batch} if batch.paths else {}
         groups = batch.grouped(self._first_line)
         return {header: group for header, group in groups.items() if header}
 

@@ -60,14 +60,18 @@ def parsed(options: Mapping[str, str]) -> FileOptions:
                 f'read_files has no option "{name}" for the format {chosen}',
                 hint=did_you_mean(name, known.values()) or f"It has {', '.join(known.values())}.",
             )
-    separator = given.pop("delimiter", None) or given.pop("sep", None)
-    own = {name: given.pop(name, None) for name in ("schema", "pattern")}
-    flags = {
-        name: flag(name, given.pop(name, "false")) for name in ("header", "multiline", "recursive")
-    }
-    most = whole_number("max_files", given.pop("max_files", "1000"), least=1)
-    reader = given | ({"sep": separator} if separator else {})
-    return FileOptions(chosen, **own, **flags, max_files=most, reader=reader)  # type: ignore[arg-type]
+    if "delimiter" in given:
+        given["sep"] = given.pop("delimiter")
+    return FileOptions(
+        format=chosen,
+        schema=given.pop("schema", None),
+        header=flag("header", given.pop("header", "false")),
+        multiline=flag("multiline", given.pop("multiline", "false")),
+        pattern=given.pop("pattern", None),
+        recursive=flag("recursive", given.pop("recursive", "false")),
+        max_files=whole_number("max_files", given.pop("max_files", "1000"), least=1),
+        reader=given,
+    )
 
 
 def _format(text: str | None) -> str:

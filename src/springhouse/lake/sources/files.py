@@ -12,7 +12,7 @@ ones are added at the end, and a value that does not fit makes a bad record.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import reduce
 from glob import escape
@@ -50,7 +50,7 @@ class Format(Protocol):
     """One format of files."""
 
     def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
-        """The columns of the files; each schema may add to those before it."""
+        """The columns of the files, which may be none; each schema may add to those before it."""
         ...
 
     def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> "DataFrame":
@@ -124,9 +124,7 @@ class ReadFiles:
             self._folder, self._pattern = self._place()
             listed = self._folder.files()
         root = self._folder.path.rstrip("/") + "/"
-        found = [
-            FoundFile(info.path.removeprefix(root), info.size, info.mtime_ns) for info in listed
-        ]
+        found = [_as_found(info, info.path.removeprefix(root)) for info in listed]
         return [file for file in found if self._wanted(file.path)]
 
     def _wanted(self, path: str) -> bool:
@@ -153,7 +151,7 @@ class ReadFiles:
         for file, info in zip(files, infos, strict=True):
             if info.type == fs.FileType.NotFound:
                 happened = "is gone"
-            elif (info.size, info.mtime_ns) != (file.size, file.modified_nanoseconds):
+            elif _as_found(info, file.path) != file:
                 happened = f"has changed (it had {file.size} bytes, and has {info.size})"
             else:
                 continue
@@ -173,22 +171,26 @@ class ReadFiles:
             except SchemaError as error:
                 raise SourceError(error.problem, where=where, hint=error.hint) from error
         known = StructType.fromJson(self.memory.get("schema", StructType().jsonValue()))
-        if batch.paths:
-            try:
-                known = reduce(_grown, self._format.infer(spark, batch), known)
-            except PySparkException as error:
-                first = str(error).splitlines()[0]
-                raise SchemaError(
-                    f"the columns of the files can't be told: {first}",
-                    where=self._folder.root,
-                    hint="Declare them: schema => 'id BIGINT, …'.",
-                ) from error
-            self.memory["schema"] = known.jsonValue()
+        try:
+            known = reduce(_grown, self._format.infer(spark, batch), known)
+        except PySparkException as error:
+            first = str(error).splitlines()[0]
+            raise SchemaError(
+                f"the columns of the files can't be told: {first}",
+                where=self._folder.root,
+                hint="Declare them: schema => 'id BIGINT, …'.",
+            ) from error
+        self.memory["schema"] = known.jsonValue()
         return known
+
+
+def _as_found(info: fs.FileInfo, path: str) -> FoundFile:
+    # Not every store knows when a file was written.
+    return FoundFile(path, info.size or 0, info.mtime_ns or 0)
 
 
 def _grown(known: StructType, found: StructType) -> StructType:
     """The known columns as they are, and then those that are new."""
     names = {name.casefold() for name in known.fieldNames()}
-    new: Iterable[Any] = (f for f in found.fields if f.name.casefold() not in names)
+    new = [field for field in found.fields if field.name.casefold() not in names]
     return StructType([*known.fields, *new])

@@ -41,6 +41,8 @@ class JsonFiles:
 
     def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
         """The columns that the records have."""
+        if not batch.paths:
+            return []
         reader = spark.read.options(**self._reader, mode="DROPMALFORMED")
         return [reader.json(batch.for_spark(), multiLine=self._multiline).schema]
 
@@ -64,7 +66,9 @@ class JsonFiles:
         schema = f"{FIELDS} VARIANT, {CORRUPT} STRING"
         document = sf.from_json(_wrapped(sf.col(VALUE)), schema, self._parser).getField(FIELDS)
         array = sf.try_variant_get(document, "$", "ARRAY<VARIANT>")
-        return sf.coalesce(sf.transform(array, sf.to_json), sf.array(VALUE))
+        # Spark counts the parameters of a lambda, and `to_json` has two.
+        records = sf.transform(array, lambda record: sf.to_json(record))  # noqa: PLW0108
+        return sf.coalesce(records, sf.array(VALUE))
 
 
 def _wrapped(value: Column) -> Column:

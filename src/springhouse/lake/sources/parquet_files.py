@@ -55,9 +55,8 @@ class ParquetFiles:
         parts = []
         for footer, group in batch.grouped(_footer).items():
             if footer.problem:
-                bad = [
-                    (f"not a Parquet file: {footer.problem}", group.full(p)) for p in group.paths
-                ]
+                reason = f"not a Parquet file: {footer.problem}"
+                bad = [(reason, group.full(path)) for path in group.paths]
                 marks = spark.createDataFrame(bad, f"{BAD} STRING, {ORIGIN} STRING")
                 parts.append(no_rows(spark, schema).unionByName(marks, allowMissingColumns=True))
             else:
@@ -68,7 +67,10 @@ class ParquetFiles:
         self, spark: "SparkSession", footer: Footer, group: Batch, schema: StructType
     ) -> DataFrame:
         reader = spark.read.options(**self._reader).schema(self._schema(spark, footer, group))
-        found = reader.parquet(*group.for_spark()).select("*", origin().alias(ORIGIN))
+        required = [field.name for field in schema.fields if not field.nullable]
+        # Where no row can be bad, nobody asks where it comes from.
+        source = origin() if required else sf.lit(None).cast("string")
+        found = reader.parquet(*group.for_spark()).withColumn(ORIGIN, source)
         try:
             fitted = aligned(found, StructType([*schema.fields, found.schema[ORIGIN]]), "")
         except SchemaError as error:
@@ -79,9 +81,7 @@ class ParquetFiles:
             ) from error
         columns = [sf.col(quoted(name)) for name in schema.fieldNames()]
         missing = [
-            sf.when(sf.col(quoted(field.name)).isNull(), sf.lit(f"{field.name}: missing"))
-            for field in schema.fields
-            if not field.nullable
+            sf.when(sf.col(quoted(name)).isNull(), sf.lit(f"{name}: missing")) for name in required
         ]
         bad = sf.nullif(sf.concat_ws("; ", *missing), sf.lit(""))
         record = sf.when(bad.isNotNull(), sf.to_json(sf.struct(*columns)))

@@ -44,61 +44,51 @@ def rows(records: DataFrame, grammar: Grammar, layout: StructType, wanted: Struc
 
     `layout` is what the grammar parses; a column that it does not list is NULL.
     """
+    listed = frozenset(layout.fieldNames())
+
+    def part(parsed: Column, field: StructField) -> Column:
+        return (
+            parsed.getField(FIELDS).getField(field.name) if field.name in listed else sf.lit(None)
+        )
+
+    def why(text: Column) -> Column:
+        misfits = [
+            _misfit(field, part(text, field), part(parsed, field)) for field in wanted.fields
+        ]
+        named = sf.nullif(sf.concat_ws("; ", *misfits), sf.lit(""))
+        fallback = sf.lit("a nested field does not fit the schema")
+        is_record = text.getField(CORRUPT).isNull() & text.getField(FIELDS).isNotNull()
+        return sf.when(is_record, sf.coalesce(named, fallback)).otherwise(grammar.no_record)
+
     value, parsed = sf.col(VALUE), sf.col(_PARSED)
-    fields = parsed.getField(FIELDS)
-
-    def column(field: StructField) -> Column:
-        if field.name in layout.fieldNames():
-            return fields.getField(field.name)
-        return sf.lit(None).cast(field.dataType)
-
-    bad = parsed.getField(CORRUPT).isNotNull() | fields.isNull()
+    bad = parsed.getField(CORRUPT).isNotNull() | parsed.getField(FIELDS).isNull()
     for field in wanted.fields:
         if not field.nullable:
-            bad |= column(field).isNull()
-
+            bad |= part(parsed, field).isNull()
     texts = StructType([StructField(field.name, StringType()) for field in layout.fields])
     # A lambda over an array of one: the only way to parse once and use the result many times,
     # and not at all for a record that is good.
-    reasons = sf.transform(
-        sf.array(grammar.parse(value, texts)),
-        lambda text: _reason(text, grammar, layout, wanted, column),
-    )
+    reason = sf.transform(sf.array(grammar.parse(value, texts)), why).getItem(0)
     return records.select(VALUE, ORIGIN, grammar.parse(value, layout).alias(_PARSED)).select(
-        *(column(field).alias(field.name) for field in wanted.fields),
-        sf.when(bad, reasons.getItem(0)).alias(BAD),
+        *(part(parsed, field).cast(field.dataType).alias(field.name) for field in wanted.fields),
+        sf.when(bad, reason).alias(BAD),
         value.alias(RECORD),
-        sf.col(ORIGIN),
+        ORIGIN,
     )
 
 
-def _reason(
-    text: Column,
-    grammar: Grammar,
-    layout: StructType,
-    wanted: StructType,
-    column: Callable[[StructField], Column],
-) -> Column:
-    """Why a record is bad, in words: `amount: 'abc' is not DECIMAL(12,2)`."""
-    misfits = []
-    for field in wanted.fields:
-        if field.name in layout.fieldNames():
-            had = text.getField(FIELDS).getField(field.name)
-            shown = sf.when(sf.length(had) <= _LONGEST_SHOWN, had).otherwise(
-                sf.concat(sf.left(had, sf.lit(_LONGEST_SHOWN)), sf.lit("…"))
-            )
-            kind = field.dataType.simpleString().upper()
-            said = sf.concat(sf.lit(f"{field.name}: '"), shown, sf.lit(f"' is not {kind}"))
-            misfits.append(sf.when(had.isNotNull() & column(field).isNull(), said))
-        else:
-            had = sf.lit(None)
-        if not field.nullable:
-            missing = had.isNull() & column(field).isNull()
-            misfits.append(sf.when(missing, sf.lit(f"{field.name}: missing")))
-    whole = text.getField(CORRUPT).isNull() & text.getField(FIELDS).isNotNull()
-    named = sf.nullif(sf.concat_ws("; ", *misfits), sf.lit(""))
-    fits = sf.coalesce(named, sf.lit("a nested field does not fit the schema"))
-    return sf.when(whole, fits).otherwise(sf.lit(grammar.no_record))
+def _misfit(field: StructField, text: Column, parsed: Column) -> Column:
+    """What is wrong with a field, or NULL: `amount: 'abc' is not DECIMAL(12,2)`."""
+    short = sf.when(sf.length(text) <= _LONGEST_SHOWN, text).otherwise(
+        sf.concat(sf.left(text, sf.lit(_LONGEST_SHOWN)), sf.lit("…"))
+    )
+    kind = field.dataType.simpleString().upper()
+    said = sf.concat(sf.lit(f"{field.name}: '"), short, sf.lit(f"' is not {kind}"))
+    misfit = sf.when(text.isNotNull() & parsed.isNull(), said)
+    if field.nullable:
+        return misfit
+    missing = sf.when(text.isNull() & parsed.isNull(), sf.lit(f"{field.name}: missing"))
+    return sf.coalesce(misfit, missing)
 
 
 def no_rows(spark: "SparkSession", schema: StructType) -> DataFrame:

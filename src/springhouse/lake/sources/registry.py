@@ -10,17 +10,14 @@ is an error with a place and a hint, and an error inside a plug-in stays what it
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from springhouse.errors import SourceError
+from springhouse.lake.sources.contract import Source, SourceContext
 from springhouse.project.declaration import SourceCall
 from springhouse.project.names import did_you_mean
-
-if TYPE_CHECKING:
-    # Whoever only wants to know the names is spared Arrow and Spark.
-    from springhouse.lake.sources.contract import Source, SourceContext
 
 GROUP = "springhouse.sources"
 
@@ -29,6 +26,7 @@ _BUILT_IN = {
     "read_files": "springhouse.lake.sources.files:ReadFiles",
     "sample": "springhouse.lake.sources.sample:Sample",
 }
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 def known_sources(own: Mapping[str, type]) -> frozenset[str]:
@@ -37,7 +35,7 @@ def known_sources(own: Mapping[str, type]) -> frozenset[str]:
     return frozenset([*(name.lower() for name in own), *_BUILT_IN, *installed])
 
 
-def open_source(call: SourceCall, own: Mapping[str, type], context: "SourceContext") -> "Source":
+def open_source(call: SourceCall, own: Mapping[str, type], context: SourceContext) -> Source:
     """The source that a query calls, made with the options that it gives."""
     plugin = _class(call, own)
     arguments, options = _arguments(call, plugin)
@@ -85,21 +83,21 @@ def _found(call: SourceCall, own: Mapping[str, type]) -> type | None:
         return built_in
     for entry in entry_points(group=GROUP):
         if entry.name.lower() == name:
-            return _loaded(call, entry.value, entry)
+            return _loaded(call, entry)
     return None
 
 
-def _loaded(call: SourceCall, value: str, entry: Any) -> type:
+def _loaded(call: SourceCall, entry: EntryPoint) -> type:
     try:
         loaded = entry.load()
     except (ImportError, AttributeError) as error:
         raise _wrong(
             call,
-            f'the source "{call.plugin}" can\'t be imported from "{value}": {error}',
+            f'the source "{call.plugin}" can\'t be imported from "{entry.value}": {error}',
             f"An installed package names it in its entry points ({GROUP}).",
         ) from error
     if not isinstance(loaded, type):
-        raise _wrong(call, f'"{value}", which is the source "{call.plugin}", is not a class')
+        raise _wrong(call, f'"{entry.value}", which is the source "{call.plugin}", is not a class')
     return loaded
 
 
@@ -132,9 +130,6 @@ def _arguments(call: SourceCall, plugin: type) -> tuple[list[str], dict[str, Any
         return list(call.arguments), options
     # By name: a class may take its `context` before everything else.
     return [], given | options
-
-
-_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 def _usage(plugin: str, parameters: list[Parameter]) -> str:

@@ -1,0 +1,250 @@
+"""A shop's warehouse for a minute: data streams in, views stay fresh, and everything is checked.
+
+    python examples/shop/demo.py [--seconds 60] [--dir FOLDER] [--seed 7]
+
+A generator writes small files in a process of its own; a House over a fresh copy of the project
+keeps eight tables and eleven views up to date. In the end the generator stops, one last refresh
+brings everything up to date, and `checks` holds every row against an account of what was sent.
+"""
+
+import argparse
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import checks
+import ledger
+import screen
+from rich.console import Console
+
+import springhouse
+from springhouse.house import Done
+
+SHOP = Path(__file__).resolve().parent
+PROJECT = ("spark-pipeline.yml", "transformations", "reference", "README.md")
+MARK = ".springhouse-demo"
+LONGEST_START = 120.0
+"""The generator ends by itself so many seconds after it should have been stopped."""
+
+
+def main() -> int:
+    given = _arguments()
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    began = time.monotonic()
+    try:
+        fresh_copy(given.dir)
+        code = Demo(given.dir, given.seconds, given.seed, console).run()
+    except springhouse.SpringhouseError as error:
+        console.print(str(error), style="red", markup=False)
+        return 1
+    console.print(f"\nIt took {time.monotonic() - began:.0f} s in all.")
+    return code
+
+
+class Demo:
+    """One run, in one folder."""
+
+    def __init__(self, folder: Path, seconds: float, seed: int, console: Console) -> None:
+        self._folder = folder
+        self._ledger_file = folder / "ledger.json"
+        self._seconds = seconds
+        self._seed = seed
+        self._console = console
+        self._progress = screen.Progress(console)
+        self._interrupted = False
+        self._done: list[Done] = []
+
+    def run(self) -> int:
+        """Stream, refresh, sum up, check; the exit code."""
+        house = springhouse.open(self._folder, listener=self._progress)
+        with house, self._stopping(house):
+            with self._generator():
+                self._stream(house)
+            if self._interrupted:
+                self._console.print("Stopped. What was committed is complete, and stays.")
+                return 130
+            self._console.print("The shop is closed; one last refresh …")
+            self._done += house.refresh().done
+            self._sum_up(house)
+            ok = self._check(house)
+        self._console.print(farewell(self._folder), soft_wrap=True)
+        return 0 if ok else 1
+
+    def _stream(self, house: springhouse.House) -> None:
+        """Start Spark and make everything once; then keep it fresh."""
+        project = house.project
+        count = f"{len(project.tables)} tables and {len(project.views)} views"
+        self._console.print(f"Starting Spark, and making {count} for the first time …")
+        started = time.monotonic()
+        self._done += house.refresh().done
+        if self._interrupted:
+            return
+        passed = time.monotonic() - started
+        self._console.print(f"That took {passed:.0f} s. Now {self._seconds:.0f} s of trade:\n")
+        with self._progress.watching(house.status):
+            self._done += house.run(self._seconds).done
+
+    @contextmanager
+    def _generator(self) -> Iterator[None]:
+        """The shop's trade, in a process of its own, until the block is left."""
+        command = [sys.executable, str(SHOP / "generator.py"), str(self._folder / "data")]
+        options = {
+            "--ledger": self._ledger_file,
+            "--products": self._folder / "reference" / "products.csv",
+            "--seconds": self._seconds + LONGEST_START,
+            "--seed": self._seed,
+        }
+        for name, value in options.items():
+            command += [name, str(value)]
+        # In a session of its own, so that Ctrl-C reaches only us, and we end it in our order.
+        process = subprocess.Popen(command, start_new_session=True)
+        try:
+            while not self._ledger_file.exists() and process.poll() is None:
+                time.sleep(0.05)
+            yield
+            if process.poll() is not None:
+                raise springhouse.SpringhouseError(
+                    f"the generator ended early, with code {process.returncode}"
+                )
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+    @contextmanager
+    def _stopping(self, house: springhouse.House) -> Iterator[None]:
+        """Let Ctrl-C end the House after the commits that are being written."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._interrupted = True
+            house.stop()
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # the second one is in earnest
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    # The end
+
+    def _sum_up(self, house: springhouse.House) -> None:
+        statuses = house.status()
+        violations = {s.name: sum(_violations(house, s.name).values()) for s in statuses}
+        self._console.print(screen.sources_table(statuses, self._done, violations))
+        self._show_quarantine(house)
+        self._console.print()
+        self._console.print(screen.promises_table(statuses, house.kept, self._done))
+        for failure in self._progress.failures:
+            self._console.print(f"failed: {failure}", style="red", markup=False)
+
+    def _show_quarantine(self, house: springhouse.House) -> None:
+        read = checks.reader(self._location(house))
+        self._console.print("\nFrom the quarantine")
+        for table in ("orders", "payments"):
+            shown: dict[str, str] = {}
+            for row in read(f"{table}_quarantine").to_pylist():
+                shown.setdefault(row["reason"], row["record"])
+            for reason, record in sorted(shown.items())[:3]:
+                text = f"  {table}: {reason}\n      {record}"
+                self._console.print(text, markup=False, soft_wrap=True)
+
+    def _check(self, house: springhouse.House) -> bool:
+        """Hold everything against what was sent, and against its own definition."""
+        accounts = ledger.from_json(self._ledger_file.read_text())
+        location = self._location(house)
+        read = checks.reader(location)
+        project = house.project
+        views = [project.views[s.name] for s in house.status() if s.kind == "view"]
+        spark = house.query("SELECT 1").sparkSession
+        self._console.print("\nChecking what the tables hold, without asking Springhouse …")
+        good = self._tell(
+            "every base table holds every good row exactly once",
+            [*checks.check_tables(accounts, read), *checks.check_clicks(read)],
+        )
+        good &= self._tell(
+            "every bad record is in quarantine, every broken expectation is counted",
+            [
+                *checks.check_quarantines(accounts, read),
+                *checks.check_violations(accounts, lambda name: _violations(house, name)),
+            ],
+        )
+        good &= self._tell(
+            "every view equals its recomputation",
+            list(checks.check_views(spark, list(project.tables), views, read)),
+        )
+        good &= self._tell(
+            "no version of reconciliation mixed two states of the orders",
+            list(checks.check_diamond(location("reconciliation"))),
+        )
+        return good
+
+    def _tell(self, claim: str, findings: Sequence[checks.Finding]) -> bool:
+        wrong = [finding for finding in findings if not finding.ok]
+        mark = "[red]✗[/]" if wrong else "[green]✓[/]"
+        self._console.print(f"  {mark} {claim}")
+        for finding in wrong or findings:
+            told = f"{finding.claim}: {finding.problem}" if finding.problem else finding.claim
+            style = "red" if finding.problem else "dim"
+            self._console.print(f"      {told}", style=style, markup=False, soft_wrap=True)
+        return not wrong
+
+    def _location(self, house: springhouse.House) -> "checks.Location":
+        return lambda name: str(Path(house.explain("orders")["location"]).with_name(name))
+
+
+def _violations(house: springhouse.House, table: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for commit in house.history(table):
+        counts.update(commit.get("violations", {}))
+    return counts
+
+
+def farewell(folder: Path) -> str:
+    """Where everything is, and what to try next."""
+    here = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    tables = here / "storage" / "tables"
+    return f"""
+The tables are ordinary Delta tables, and any Delta reader can read them. Try:
+
+  springhouse query --project {here} "SELECT * FROM reconciliation"
+  python -c "import deltalake; print(deltalake.DeltaTable('{tables}/category_leaders').to_pandas())"
+  python -c "import duckdb; duckdb.sql(\\"FROM delta_scan('{tables}/tier_moves')\\").show()"
+"""
+
+
+def fresh_copy(folder: Path) -> None:
+    """Make `folder` a new copy of the project; what an earlier demo left there is deleted."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MARK).exists():
+            raise springhouse.SpringhouseError(
+                "this folder is not empty, and not from an earlier demo",
+                where=str(folder),
+                hint="Name another one with --dir.",
+            )
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).touch()
+    for name in PROJECT:
+        copy = shutil.copytree if (SHOP / name).is_dir() else shutil.copy
+        copy(SHOP / name, folder / name)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A shop's warehouse, streaming for a while.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to stream")
+    parser.add_argument("--dir", type=Path, default=SHOP / ".demo", help="the folder to work in")
+    parser.add_argument("--seed", type=int, default=7, help="another seed, another day's trade")
+    given = parser.parse_args()
+    given.dir = given.dir.resolve()
+    return given
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Which commands are there?"""
+
+from typing import Annotated
+
+import typer
+
+import springhouse
+from springhouse.cli import check, explain, history, init, plan, query, run, status, vacuum
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # Help and usage errors without boxes: they wrap and grep better.
+    # A traceback is for a bug of ours, and plain text is what one pastes into a report.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"springhouse {springhouse.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def springhouse_command(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """A streaming warehouse on Spark: tables and views that stay as fresh as promised.
+
+    Start with `springhouse init shop`.
+    """
+
+
+app.command()(init.init)
+app.command()(check.check)
+app.command()(run.run)
+app.command()(status.status)
+app.command()(plan.plan)
+app.command()(query.query)
+app.command()(explain.explain)
+app.command()(history.history)
+app.command()(vacuum.vacuum)

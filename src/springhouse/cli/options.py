@@ -1,0 +1,91 @@
+"""What do several commands take: which project, which settings, JSON or not, how long?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from springhouse.errors import DeclarationError, SpringhouseError
+
+if TYPE_CHECKING:
+    from springhouse.house import House
+    from springhouse.house.live import Listener
+    from springhouse.units import Seconds
+
+ProjectFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="DIR",
+        help="The project's folder; else this one, or the nearest above it that is a project.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--configuration",
+        "-c",
+        metavar="KEY=VALUE",
+        help="Override an entry of the project's configuration; may be given several times.",
+        show_default=False,
+    ),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A table or a view.", show_default=False)]
+
+
+def project_folder(given: Path | None) -> Path:
+    """The folder that was given, or the nearest project at or above the current one."""
+    from springhouse.project.from_yaml import FILE_NAMES
+
+    if given is not None:
+        return given
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if any((folder / name).is_file() for name in FILE_NAMES):
+            return folder
+    raise SpringhouseError(
+        f"there is no {FILE_NAMES[0]} in this folder or above it",
+        hint="`springhouse init NAME` makes a new project; `--project DIR` names one elsewhere.",
+    )
+
+
+def open_house(
+    given: Path | None,
+    settings: Sequence[str] | None = None,
+    listener: "Listener" = lambda event: None,
+) -> "House":
+    """The House over the project that was meant."""
+    from springhouse.house import House
+
+    return House(project_folder(given), configuration=parse_settings(settings), listener=listener)
+
+
+def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
+    """`-c key=value`, as often as it was given; the last one wins."""
+    from springhouse.project.declaration import Place
+    from springhouse.project.settings import check_setting
+
+    settings = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise typer.BadParameter(f'"{text}" is not KEY=VALUE', param_hint="-c")
+        error = check_setting(key, value, Place("-c", 1))
+        if error is not None:
+            raise SpringhouseError(error.problem, where=f"-c {text}", hint=error.hint)
+        settings[key] = value
+    return settings
+
+
+def parse_duration(text: str) -> "Seconds":
+    """A duration as people write it; anything else is wrong usage."""
+    from springhouse.project.durations import duration_seconds
+
+    try:
+        return duration_seconds(text)
+    except DeclarationError as error:
+        raise typer.BadParameter(f"{error.problem}. {error.hint}") from None

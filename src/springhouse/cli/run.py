@@ -1,0 +1,154 @@
+"""`springhouse run`: keep everything fresh, or bring it up to date once.
+
+The House runs in this thread. A signal asks it to stop: the first lets running refreshes commit,
+the second ends the process on the spot, which loses work but never breaks a table.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from springhouse.cli.options import ProjectFolder, Settings, open_house, parse_duration
+from springhouse.cli.screen import clock_text, console, show
+from springhouse.errors import SpringhouseError
+from springhouse.units import Instant, Seconds
+
+if TYPE_CHECKING:
+    from springhouse.cli.progress import Progress
+    from springhouse.house import Event, House, Refreshed, TableStatus
+
+_STOPPING = "stopping after the running commits, once more to stop at once"
+_KILLED = 130
+_SHOW_CURSOR = b"\x1b[?25h"
+_LOOK_SECONDS = 1.0
+
+
+def run(
+    once: Annotated[
+        bool, typer.Option("--once", help="Bring everything up to date once, and leave.")
+    ] = False,
+    duration: Annotated[
+        Seconds | None,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            parser=parse_duration,
+            help="Leave after so long: 60s, 5 minutes, 1h 30m.",
+            show_default=False,
+        ),
+    ] = None,
+    project: ProjectFolder = None,
+    settings: Settings = None,
+) -> None:
+    """Keep every table and view as fresh as promised, until Ctrl-C."""
+    if once and duration is not None:
+        raise typer.BadParameter("--once and --for exclude each other")
+    listening = _Listening(console())
+    with open_house(project, settings, listening.hear) as house:
+        with listening.to(house), _stopped_by_signals(house, listening.progress):
+            listening.say(Text(f"{clock_text(_now())} running {house.project.name}"))
+            refreshed = house.refresh() if once else house.run(duration)
+        _print_summary(house, listening.progress, refreshed)
+    was_asked_to_stop = listening.progress.stopping is not None
+    if refreshed.failures and (once or not was_asked_to_stop):
+        raise typer.Exit(1)
+
+
+class _Listening:
+    """Shows what a House tells: as a picture on a terminal, as lines elsewhere."""
+
+    def __init__(self, screen: Console) -> None:
+        from springhouse.cli.progress import Progress
+
+        self._screen = screen
+        self._house: House | None = None
+        self._tables: list[TableStatus] = []
+        self._looked = Instant(0.0)
+        self.progress: Progress = Progress(_now(), frozenset())
+
+    def hear(self, event: "Event") -> None:
+        line = self.progress.take(event, _now())
+        if line is not None:
+            self.say(line)
+
+    def say(self, line: Text) -> None:
+        """Print a line at once, where there is no picture."""
+        if not self._screen.is_terminal:
+            self._screen.print(line, soft_wrap=True)
+            self._screen.file.flush()
+
+    @contextmanager
+    def to(self, house: "House") -> Iterator[None]:
+        """Show what happens in this House, as long as it lasts."""
+        self._house = house
+        self.progress.tables = frozenset(house.project.tables)
+        if not self._screen.is_terminal:
+            yield
+            return
+        with Live(console=self._screen, get_renderable=self._picture, refresh_per_second=4) as live:
+            yield
+            self.progress.over = True
+            self._looked = Instant(0.0)
+            live.refresh()
+
+    def _picture(self) -> RenderableType:
+        from springhouse.cli.progress import picture
+        from springhouse.house.report import status
+
+        assert self._house is not None
+        now = _now()
+        if now - self._looked >= _LOOK_SECONDS:
+            self._looked = now
+            # A picture can wait for a table that can't be read just now.
+            with suppress(SpringhouseError, OSError):
+                self._tables = status(self._house.watch, self._house.failures, now)
+        return picture(self._house.project.name, self.progress, self._tables, now)
+
+
+@contextmanager
+def _stopped_by_signals(house: "House", progress: "Progress") -> Iterator[None]:
+    def stop(number: int, frame: Any) -> None:
+        # No print here: the signal may have come in the middle of one.
+        if progress.stopping is not None:
+            if sys.stdout.isatty():
+                os.write(sys.stdout.fileno(), _SHOW_CURSOR)
+            os._exit(_KILLED)
+        progress.stopping = _STOPPING
+        house.stop()
+        if not sys.stdout.isatty():
+            os.write(sys.stderr.fileno(), f"{_STOPPING}\n".encode())
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed") -> None:
+    from springhouse.cli.progress import kept_line, totals_text
+
+    show(totals_text(progress, _now()))
+    for name, kept in house.kept.items():
+        declared = house.project.tables.get(name) or house.project.views[name]
+        promise = declared.promise.staleness_seconds
+        share = kept.share(promise)
+        if promise is not None and share is not None and kept.lags:
+            show(kept_line(name, promise, share, kept.worst))
+    for name, failure in refreshed.failures.items():
+        problem = failure.problem.replace("\n", "\n  ")
+        console(stderr=True).print(f"[bold red]failing:[/] {name}: {problem}", soft_wrap=True)
+
+
+def _now() -> Instant:
+    return Instant(time.time())

@@ -1,0 +1,172 @@
+"""A commit is written whole, once, on the ground that it was computed from. No Spark needed."""
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
+
+from springhouse.errors import CommitConflict, SchemaError
+from springhouse.lake.commits import Change, add_columns, commit, create, delta_schema, ensure
+from springhouse.lake.log import TableLog
+from springhouse.lake.note import Note
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import TableVersion, open_table
+from springhouse.lake.writing import write_arrow
+from springhouse.planner.provenance import Provenance
+from springhouse.units import Instant
+
+SCHEMA = StructType([StructField("id", LongType()), StructField("name", StringType())])
+
+
+def note(kind: str = "append", **more: object) -> Note:
+    return Note(kind=kind, at=Instant(1.0), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Storage:
+    return Storage.at(str(tmp_path / "orders"))
+
+
+@pytest.fixture
+def ground(place: Storage) -> TableVersion:
+    return ensure(place, SCHEMA, note("schema", channel=True))
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": ids, "name": [f"n{i}" for i in ids], "__springhouse_n": ids})
+
+
+def append(ground: TableVersion, *ids: int, transactions: dict[str, int] | None = None) -> None:
+    add = [write_arrow(ground.storage, rows(*ids))]
+    commit(ground, Change(note(channel=True), add, transactions=transactions or {}))
+
+
+def stored(place: Storage) -> list[int]:
+    return sorted(DeltaTable(place.root).to_pyarrow_table()["id"].to_pylist())
+
+
+def test_readers_see_declared_columns_only(ground: TableVersion) -> None:
+    append(ground, 1, 2)
+    assert DeltaTable(ground.storage.root).to_pyarrow_table().column_names == ["id", "name"]
+
+
+def test_the_same_offsets_are_committed_once(ground: TableVersion) -> None:
+    late = open_table(ground.storage)
+    assert late is not None
+    append(ground, 1, transactions={"flow/0": 5})
+    with pytest.raises(CommitConflict):
+        append(late, 1, transactions={"flow/0": 5})
+    assert stored(ground.storage) == [1]
+
+
+def test_a_different_range_of_the_same_partition_conflicts_too(ground: TableVersion) -> None:
+    late = open_table(ground.storage)
+    assert late is not None
+    append(ground, 1, transactions={"flow/0": 5})
+    with pytest.raises(CommitConflict):
+        append(late, 1, 2, transactions={"flow/0": 8})
+
+
+def test_two_flows_append_to_one_table_side_by_side(ground: TableVersion) -> None:
+    other = open_table(ground.storage)
+    assert other is not None
+    append(ground, 1, transactions={"one/0": 1})
+    append(other, 2, transactions={"other/0": 1})
+    assert stored(ground.storage) == [1, 2]
+
+
+def test_many_writers_at_once_lose_nothing(ground: TableVersion) -> None:
+    grounds = [open_table(ground.storage) for _ in range(8)]
+
+    def write(index: int, on: TableVersion | None) -> None:
+        assert on is not None
+        append(on, index, transactions={f"flow-{index}": 1})
+
+    threads = [threading.Thread(target=write, args=(index, on)) for index, on in enumerate(grounds)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert stored(ground.storage) == list(range(8))
+
+
+def test_two_refreshes_from_one_version_can_not_both_replace(ground: TableVersion) -> None:
+    append(ground, 1)
+    one, other = open_table(ground.storage), open_table(ground.storage)
+    assert one is not None
+    assert other is not None
+
+    def replacing(on: TableVersion, *ids: int) -> None:
+        add = [write_arrow(on.storage, rows(*ids))]
+        refresh = {"springhouse/refresh": on.version + 1}
+        commit(on, Change(note("replace"), add, transactions=refresh, replace=SCHEMA))
+
+    replacing(one, 10)
+    with pytest.raises(CommitConflict):
+        replacing(other, 20)
+    assert stored(ground.storage) == [10]
+
+
+def test_a_replacement_may_have_other_columns(ground: TableVersion) -> None:
+    append(ground, 1)
+    on = open_table(ground.storage)
+    assert on is not None
+    wider = StructType([*SCHEMA.fields, StructField("city", StringType())])
+    table = pa.table({"id": [2], "name": ["b"], "city": ["Oslo"]})
+    add = [write_arrow(on.storage, table)]
+    commit(on, Change(note("replace"), add, replace=wider))
+    assert DeltaTable(on.storage.root).to_pyarrow_table().to_pylist() == table.to_pylist()
+
+
+def test_only_one_of_two_creates_a_table(place: Storage) -> None:
+    create(place, SCHEMA, Change(note("replace")))
+    with pytest.raises(CommitConflict):
+        create(place, SCHEMA, Change(note("replace")))
+
+
+def test_new_columns_are_null_in_old_rows(ground: TableVersion) -> None:
+    append(ground, 1)
+    on = open_table(ground.storage)
+    assert on is not None
+    grown = add_columns(on, [StructField("city", StringType())], note("schema"))
+    assert grown.schema.fieldNames() == ["id", "name", "city"]
+    assert DeltaTable(on.storage.root).to_pyarrow_table()["city"].to_pylist() == [None]
+
+
+def test_a_column_without_a_type_is_an_error_that_says_what_to_write() -> None:
+    with pytest.raises(SchemaError) as caught:
+        delta_schema(StructType([StructField("nothing", NullType())]))
+    assert str(caught.value) == (
+        'the column "nothing" has no type, only NULLs\n'
+        "  hint: Give it one: CAST(NULL AS STRING) AS nothing"
+    )
+
+
+def test_the_log_tells_states_and_what_they_reflect(ground: TableVersion) -> None:
+    append(ground, 1)
+    on = open_table(ground.storage)
+    assert on is not None
+    append(on, 2)
+    on = open_table(ground.storage)
+    assert on is not None
+    commit(on, Change(note("compaction"), [write_arrow(on.storage, rows(1, 2))], on.files))
+    log = TableLog(ground.storage, "orders")
+    # The compaction is a version to read at, and no state of its own.
+    assert [(s.made, s.version) for s in log.snapshots()] == [(0, 0), (1, 1), (2, 3)]
+    assert log.snapshots()[-1].provenance == Provenance.of(orders=2)
+    assert stored(ground.storage) == [1, 2]
+
+
+def test_the_log_follows_what_others_commit(ground: TableVersion) -> None:
+    append(ground, 1, 2)
+    log = TableLog(ground.storage, "orders")
+    assert len(log.snapshots()) == 2
+    DeltaTable(ground.storage.root).delete("id = 1")
+    newest = log.newest()
+    assert newest is not None
+    assert (newest.made, newest.note) == (2, None)
+    DeltaTable(ground.storage.root).optimize.compact()
+    assert len(log.snapshots()) == 3

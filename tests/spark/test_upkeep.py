@@ -1,0 +1,79 @@
+"""Compaction and vacuum change no data, and keep what somebody still needs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from springhouse.house import House
+from springhouse.lake.upkeep import compact
+
+SQL = """
+CREATE STREAMING TABLE orders AS
+  SELECT * FROM STREAM read_files('data', format => 'json', schema => 'id BIGINT, city STRING');
+CREATE MATERIALIZED VIEW by_city AS SELECT city, count(*) AS orders FROM orders GROUP BY city;
+"""
+
+
+def opened(project: Callable[[str], Path]) -> House:
+    folder = project(SQL)
+    (folder / "data").mkdir()
+    return House(folder)
+
+
+def arrive(house: House, number: int) -> None:
+    line = f'{{"id": {number}, "city": "Oslo"}}\n'
+    (house.project.folder / "data" / f"{number:04}.json").write_text(line)
+    assert house.refresh().ok
+
+
+def table(house: House, name: str) -> DeltaTable:
+    return DeltaTable(house.lake.place(name).root)
+
+
+def test_compaction_keeps_the_rows_and_wakes_nobody(project: Callable[[str], Path]) -> None:
+    house = opened(project)
+    for number in range(4):
+        arrive(house, number)
+    assert compact(house.lake, "orders", most_files=2) == 4
+    assert len(table(house, "orders").file_uris()) == 1
+    assert sorted(table(house, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 3]
+    assert house.history("orders")[0]["kind"] == "compaction"
+    # The same rows: nothing is wanted, and the next arrival is still taken in once.
+    assert house.plan() == []
+    arrive(house, 4)
+    assert table(house, "orders").to_pyarrow_table().num_rows == 5
+
+
+def test_vacuum_keeps_what_a_pending_refresh_needs(project: Callable[[str], Path]) -> None:
+    house = opened(project)
+    arrive(house, 1)
+    reflected = house.lake.log("orders").newest()
+    assert reflected is not None
+    # The view falls behind: one arrival and one compaction that the view has not seen.
+    (house.project.folder / "data" / "0002.json").write_text('{"id": 2, "city": "Moss"}\n')
+    from springhouse.house.performing import perform
+
+    perform(house.watch, "orders", "test")
+    compact(house.lake, "orders", most_files=1)
+    house.vacuum("0 seconds", grace_seconds=-1)
+    before = house.lake.open("orders", reflected.version)
+    assert sorted(before.to_arrow()["id"].to_pylist()) == [1]
+    assert house.refresh().ok
+    # Now everybody is up to date, and only the newest version is needed.
+    assert house.vacuum("0 seconds", grace_seconds=-1)["orders"] == 2
+    assert sorted(table(house, "orders").to_pyarrow_table()["id"].to_pylist()) == [1, 2]
+    arrive(house, 3)
+    counts = {r["city"]: r["orders"] for r in house.query("SELECT * FROM by_city").collect()}
+    assert counts == {"Oslo": 2, "Moss": 1}
+
+
+def test_vacuum_leaves_alone_what_may_be_about_to_be_committed(
+    project: Callable[[str], Path],
+) -> None:
+    house = opened(project)
+    arrive(house, 1)
+    fresh = Path(house.lake.place("orders").root) / "being-written.parquet"
+    fresh.write_bytes(b"not yet")
+    assert house.vacuum("0 seconds") == {}
+    assert fresh.exists()

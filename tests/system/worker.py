@@ -1,0 +1,119 @@
+"""A House in a process of its own, for tests that kill it: `python worker.py [POINT …]`.
+
+It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`. It tells on stdout what
+happens, a JSON object each. A POINT is where something happens to it, and only the first time it is
+there: `commit:before:orders:die` ends it by SIGKILL, with all that it started, when the table
+`orders` is about to be committed; `hold` waits instead for a line on stdin.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import springhouse
+from springhouse.errors import CommitConflict
+from springhouse.house import Event, Failed, Finished, House, Refreshed, Started
+from springhouse.lake import cdc, commits, landing, refresh_table, refresh_view, upkeep
+from springhouse.lake.sources import file_log
+
+WRITERS = (cdc, commits, file_log, landing, refresh_table, refresh_view, upkeep)
+CALLS = ("commit", "create", "ensure")
+
+_telling = threading.Lock()
+
+
+def tell(event: str, **told: Any) -> None:
+    """Write one event, whole, before anything else can happen."""
+    line = json.dumps({"event": event, **told}) + "\n"
+    with _telling:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+
+def die() -> None:
+    """End this process and its JVM, now."""
+    os.killpg(0, signal.SIGKILL)
+
+
+def hold() -> None:
+    """Stand still until the test says go."""
+    tell("holding")
+    sys.stdin.readline()
+
+
+ACTIONS: dict[str, Callable[[], None]] = {"die": die, "hold": hold}
+
+
+def watch_commits(points: Sequence[str]) -> None:
+    """Put the points around the functions that write to Delta, wherever these are used."""
+    armed = [tuple(point.split(":")) for point in points]
+
+    def reach(call: str, moment: str, table: str) -> None:
+        for point in armed:
+            if point[:3] == (call, moment, table):
+                armed.remove(point)
+                ACTIONS[point[3]]()
+
+    def watched(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def called(place: Any, *others: Any) -> Any:
+            # `place` is the storage of a table, or a version of it that stands there.
+            root = place.storage.root if hasattr(place, "storage") else place.root
+            table = root.rpartition("/")[2]
+            reach(call, "before", table)
+            try:
+                returned = original(place, *others)
+            except CommitConflict:
+                tell("conflict", table=table)
+                raise
+            reach(call, "after", table)
+            return returned
+
+        return called
+
+    for call in CALLS:
+        replacement = watched(call, getattr(commits, call))
+        for module in WRITERS:
+            if hasattr(module, call):
+                setattr(module, call, replacement)
+
+
+def on_event(event: Event) -> None:
+    match event:
+        case Started():
+            tell("started", table=event.table, track=event.track)
+        case Finished():
+            rows = None if event.done is None else event.done.rows
+            tell("finished", table=event.table, track=event.track, rows=rows)
+        case Failed():
+            tell("failed", table=event.table, track=event.track, problem=event.failure.problem)
+        case _:
+            tell("spark")
+
+
+def told(refreshed: Refreshed) -> dict[str, Any]:
+    return {
+        "failures": {name: failure.problem for name, failure in refreshed.failures.items()},
+        "done": [done.table for done in refreshed.done],
+    }
+
+
+def main() -> None:
+    watch_commits(sys.argv[1:])
+    house: House | None = None
+    tell("ready")
+    for line in sys.stdin:
+        command, _, argument = line.strip().partition(" ")
+        if command == "open":
+            house = springhouse.open(argument, listener=on_event)
+            tell("opened")
+            continue
+        assert house is not None, "open a House first"
+        tell("refreshed", **told(house.refresh() if command == "refresh" else house.run()))
+
+
+if __name__ == "__main__":
+    main()
