@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from springhouse.cli.status import problems, status_table
+from springhouse.cli.status import live_table, remarks, status_table
 from springhouse.house import TableStatus
 from springhouse.units import Instant
 
@@ -42,20 +42,20 @@ def test_lag_stands_beside_its_promise():
 
 
 def test_what_runs_says_for_how_long():
-    _, orders = drawn(status_table([ORDERS], NOW, {"orders": Instant(NOW - 3.2)}))
+    _, orders = drawn(live_table([ORDERS], NOW, {"orders": Instant(NOW - 3.2)}))
     assert "running 3 s" in orders
 
 
-def test_quarantined_rows_have_a_column_only_if_there_are_some():
-    assert "quarantined" not in drawn(status_table([ORDERS], NOW))[0]
-    header, orders = drawn(status_table([replace(ORDERS, quarantined=3)], NOW))
-    assert "quarantined" in header
-    assert " 3 " in orders
+def test_quarantined_rows_are_told_with_where_they_are():
+    assert drawn(*remarks([replace(ORDERS, quarantined=3), REVENUE])) == [
+        "",
+        "orders: 3 rows in orders_quarantine",
+    ]
 
 
 def test_problems_are_told_in_full():
     failing = replace(ORDERS, state="failing", problem="a.sql:3: no such file\n  hint: Make it.")
-    assert drawn(*problems([failing, REVENUE])) == [
+    assert drawn(*remarks([failing, REVENUE])) == [
         "",
         "orders: a.sql:3: no such file",
         "  hint: Make it.",
@@ -63,4 +63,5 @@ def test_problems_are_told_in_full():
 
 
 def test_no_row_needs_a_second_line_at_80_columns():
-    assert len(drawn(status_table([ORDERS, REVENUE], NOW, {"orders": NOW}))) == 3
+    assert len(drawn(status_table([ORDERS, REVENUE], NOW))) == 3
+    assert len(drawn(live_table([ORDERS, REVENUE], NOW, {"orders": NOW}))) == 3

@@ -155,8 +155,12 @@ def _claim_feature(place: Storage, feature: str, properties: dict[str, str]) -> 
     else:
         add = next(action["add"] for action in first if "add" in action)
         # Six rows are deleted, by the vector that the Delta protocol gives as its example.
-        inline = {"storageType": "i", "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
-                  "sizeInBytes": 40, "cardinality": 6}  # fmt: skip
+        inline = {
+            "storageType": "i",
+            "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+            "sizeInBytes": 40,
+            "cardinality": 6,
+        }
         actions.append({"remove": {"path": add["path"], "dataChange": True,
                                    "deletionTimestamp": 1, "size": add["size"]}})  # fmt: skip
         actions.append({"add": add | {"deletionVector": inline, "dataChange": True}})

@@ -230,7 +230,8 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
         "CREATE STREAMING TABLE ticks AS SELECT offset FROM "
         "STREAM read_files('data', format => 'json', schema => 'offset BIGINT');"
         "CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM ticks;"
-        "CREATE MATERIALIZED VIEW checked AS SELECT n, (SELECT count(*) FROM ticks) AS m FROM total;"
+        "CREATE MATERIALIZED VIEW checked AS "
+        "SELECT n, (SELECT count(*) FROM ticks) AS m FROM total;"
     )
     folder = project(sql)
     (folder / "data").mkdir()

@@ -118,9 +118,23 @@ class Worker:
             os.killpg(self._process.pid, signal.SIGKILL)
         self.await_death()
 
-    def await_death(self, seconds: float = 60.0) -> int:
+    def hear_the_end(self, seconds: float = 120.0) -> int:
+        """Wait until it has died by itself while it did what it was told to; its exit code."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                arrived = self._arrived.get(timeout=max(deadline - time.monotonic(), 0.0))
+            except queue.Empty:
+                pytest.fail(f"it did not die within {seconds} s; {self._story()}")
+            if arrived is None:
+                return self.await_death()
+            self.events.append(arrived)
+            if arrived["event"] == "refreshed":
+                pytest.fail(f"it lived on; {self._story()}")
+
+    def await_death(self) -> int:
         """Wait until it is gone, and all that it started; its exit code."""
-        code = self._process.wait(timeout=seconds)
+        code = self._process.wait(timeout=20.0)
         deadline = time.monotonic() + 20.0
         while left := _marked(self.mark):
             assert time.monotonic() < deadline, f"the processes {left} outlived their worker"

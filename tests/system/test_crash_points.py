@@ -124,7 +124,7 @@ def test_no_point_of_death_loses_or_repeats_anything(
         worker = start_worker(f"{point}:die")
         worker.ask(f"open {folder}", "opened")
         worker.say("refresh")
-        assert worker.await_death(seconds=120) == -signal.SIGKILL, point
+        assert worker.hear_the_end() == -signal.SIGKILL, point
         assert not worker.heard("failed"), (point, worker.events)
         # The ensured table and its rows are two commits; the first has no files.
         expected = (before if before is not None else -1) + committed

@@ -15,7 +15,9 @@ from springhouse.units import Instant, span_text
 
 def history(
     name: Name,
-    limit: Annotated[int, typer.Option(min=1, help="How many commits, newest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many commits, newest first.")
+    ] = 20,
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:

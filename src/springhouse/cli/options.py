@@ -34,7 +34,7 @@ Settings = Annotated[
         show_default=False,
     ),
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A table or a view.", show_default=False)]
+Name = Annotated[str, typer.Argument(help="A table or a view.", show_default=False)]
 
 
 def project_folder(given: Path | None) -> Path:

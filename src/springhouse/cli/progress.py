@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from springhouse.cli.screen import clock_text, count_text
-from springhouse.cli.status import status_table
+from springhouse.cli.status import live_table
 from springhouse.house.live import Event, Failed, Finished, SparkNeeded, Started
 from springhouse.units import Instant, Seconds, span_text
 
@@ -99,13 +99,20 @@ def picture(
 ) -> RenderableType:
     """Everything at a glance: totals, a row per table, the last events."""
     now_and_before = Group(
-        status_table(tables, now, progress.running), "", *progress.last_lines, ""
+        live_table(tables, now, progress.running), "", *map(_cut, progress.last_lines), ""
     )
     if progress.over:
         return now_and_before  # The summary that follows says the rest.
     title = Text.assemble((name, "bold"), "  ", (totals_text(progress, now), "dim"))
     foot = Text(progress.stopping or "Ctrl-C to stop", "yellow" if progress.stopping else "dim")
     return Group(title, "", now_and_before, foot)
+
+
+def _cut(line: Text) -> Text:
+    """The line without what does not fit the screen."""
+    cut = line.copy()
+    cut.no_wrap, cut.overflow = True, "ellipsis"
+    return cut
 
 
 def totals_text(progress: Progress, now: Instant) -> str:

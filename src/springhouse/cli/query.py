@@ -26,24 +26,27 @@ class Format(StrEnum):
 
 
 def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A SELECT.", show_default=False)],
+    sql: Annotated[str, typer.Argument(help="A SELECT.", show_default=False)],
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Read all tables as of one common moment.")
     ] = False,
     form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = Format.TABLE,
-    limit: Annotated[int, typer.Option(min=0, help="How many rows at most; 0 for all.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many rows at most; 0 for all.")
+    ] = 20,
     project: ProjectFolder = None,
     settings: Settings = None,
 ) -> None:
     """Run a SELECT over the tables and views."""
     from springhouse.lake.queries import blamed_on
+    from springhouse.project.declaration import Place
 
     # The spinner goes to stderr, and only if that is a terminal.
     with open_house(project, settings) as house:
         with console(stderr=True).status("starting Spark …") as spinner:
             rows = house.query(sql, consistent=consistent)
             spinner.update("computing …")
-            with blamed_on("query"):
+            with blamed_on(Place("query", 1)):
                 # One row too many tells that there are more.
                 answer = (rows.limit(limit + 1) if limit else rows).toArrow()
         shown = answer.slice(0, limit) if limit else answer

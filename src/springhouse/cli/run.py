@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _STOPPING = "stopping after the running commits, once more to stop at once"
 _KILLED = 130
-_SHOW_CURSOR = b"\x1b[?25h"
+_SHOW_CURSOR = b"\x1b[?25h\n"
 _LOOK_SECONDS = 1.0
 
 
@@ -147,7 +147,7 @@ def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed")
             show(kept_line(name, promise, share, kept.worst))
     for name, failure in refreshed.failures.items():
         problem = failure.problem.replace("\n", "\n  ")
-        console(stderr=True).print(f"[bold red]failing:[/] {name}: {problem}", soft_wrap=True)
+        console(stderr=True).print(f"[bold red]failing:[/] {name}: {problem}")
 
 
 def _now() -> Instant:

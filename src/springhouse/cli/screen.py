@@ -44,15 +44,15 @@ def show(*parts: RenderableType) -> None:
 
 def note(text: str) -> None:
     """Say something to the user that is not the answer."""
-    console(stderr=True).print(text, style="dim", markup=False, soft_wrap=True)
+    console(stderr=True).print(text, style="dim", markup=False)
 
 
 def print_error(error: SpringhouseError) -> None:
     """A problem, where it is, what to do about it; of a project, all of them and their count."""
     screen = console(stderr=True)
     for each in error.errors if isinstance(error, ProjectErrors) else ():
-        screen.print(_told(each), soft_wrap=True)
-    screen.print(f"[bold red]error:[/] {_told(error)}", soft_wrap=True)
+        screen.print(_told(each))
+    screen.print(f"[bold red]error:[/] {_told(error)}")
 
 
 def _told(error: SpringhouseError) -> str:

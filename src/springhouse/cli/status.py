@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json, ProjectFolder, open_house
-from springhouse.cli.screen import moment_text, print_json, show, table
+from springhouse.cli.screen import count_text, moment_text, print_json, show, table
 from springhouse.units import Instant, span_text
 
 if TYPE_CHECKING:
@@ -24,34 +24,41 @@ def status(project: ProjectFolder = None, as_json: Json = False) -> None:
     if as_json:
         print_json([each.as_json() for each in tables])
         return
-    show(status_table(tables, Instant(time.time())), *problems(tables))
+    show(status_table(tables, Instant(time.time())), *remarks(tables))
 
 
-def status_table(
-    tables: Sequence["TableStatus"], now: Instant, running: Mapping[str, Instant] | None = None
-) -> Table:
-    """One row per table; `running` are those that are being refreshed, and since when."""
-    running = running or {}
-    set_aside = any(each.quarantined for each in tables)
-    shown = table("table", ">rows", *([">quarantined"] if set_aside else []), "state", "lag")
-    shown.add_column("staleness", justify="right")
-    shown.add_column("refreshed", justify="right")
+def status_table(tables: Sequence["TableStatus"], now: Instant) -> Table:
+    """One row per table."""
+    shown = table("table", ">rows", "state", "lag", ">staleness", ">refreshed")
     for each in tables:
-        shown.add_row(
-            Text(each.name),
-            "" if each.rows is None else f"{each.rows:,}",
-            *([f"{each.quarantined:,}"] if set_aside else []),
-            _state(each, now, running.get(each.name)),
-            _lag(each),
-            "" if each.staleness_seconds is None else span_text(each.staleness_seconds),
-            "" if each.refreshed_at is None else moment_text(each.refreshed_at, now),
-        )
+        refreshed = "" if each.refreshed_at is None else moment_text(each.refreshed_at, now)
+        shown.add_row(*_cells(each, _state(each)), refreshed)
     return shown
 
 
-def _state(each: "TableStatus", now: Instant, running_since: Instant | None) -> Text:
-    if running_since is not None:
-        return Text(f"running {now - running_since:.0f} s", "cyan")
+def live_table(
+    tables: Sequence["TableStatus"], now: Instant, running: Mapping[str, Instant]
+) -> Table:
+    """The same while a House runs: `running` are being refreshed, since then."""
+    shown = table("table", ">rows", "state", "lag", ">staleness")
+    for each in tables:
+        since = running.get(each.name)
+        state = _state(each) if since is None else Text(f"running {now - since:.0f} s", "cyan")
+        shown.add_row(*_cells(each, state))
+    return shown
+
+
+def _cells(each: "TableStatus", state: Text) -> list[Text]:
+    return [
+        Text(each.name),
+        Text("" if each.rows is None else f"{each.rows:,}"),
+        state,
+        _lag(each),
+        Text("" if each.staleness_seconds is None else span_text(each.staleness_seconds)),
+    ]
+
+
+def _state(each: "TableStatus") -> Text:
     return Text(each.state, _STYLES.get(each.state, "dim"))
 
 
@@ -64,8 +71,13 @@ def _lag(each: "TableStatus") -> Text:
     return Text(f"{lag} of {span_text(each.promise_seconds)}", style)
 
 
-def problems(tables: Sequence["TableStatus"]) -> list[Text]:
-    """What keeps tables from being refreshed, a paragraph for each."""
-    return [
-        Text.assemble((f"\n{each.name}: ", "red"), each.problem) for each in tables if each.problem
-    ]
+def remarks(tables: Sequence["TableStatus"]) -> list[Text]:
+    """What a row has no room for: problems, and rows in quarantine."""
+    told = []
+    for each in tables:
+        if each.problem:
+            told.append(Text.assemble((f"\n{each.name}: ", "red"), each.problem))
+        if each.quarantined:
+            rows = count_text(each.quarantined, "row")
+            told.append(Text(f"\n{each.name}: {rows} in {each.name}_quarantine"))
+    return told

@@ -1,9 +1,9 @@
 """What did the user declare?
 
-One frozen value, `Project`, holds everything that a project's files say: tables and the flows into
-them, views, temporary views, promises and expectations, each with the place that declared it.
-Readers (`from_yaml`, `from_sql`, `from_python`) make parts of it, `check` proves the whole; no other
-room ever looks at a file of the project again.
+One frozen value, `Project`, holds everything that a project's files say: tables and the flows
+into them, views, temporary views, promises and expectations, each with the place that declared
+it. Readers (`from_yaml`, `from_sql`, `from_python`) make parts of it, `check` proves the whole;
+no other room ever looks at a file of the project again.
 
 A query keeps the user's own text. What it reads is listed as spans of that text (`Reference`), so
 that a span can be replaced by the name of a snapshot without printing the SQL anew.
@@ -57,9 +57,9 @@ class Reading(Enum):
 class Reference:
     """One span `text[start:end]` of a query's text, and what it names.
 
-    `name` is the normalised name of a table, or the path of a Delta table; for a source, its plug-in.
-    `alias_needed` says that the text gives the span no alias of its own, so that whoever replaces it
-    must append `AS name` to keep `name.column` meaning what it meant.
+    `name` is the normalised name of a table, or the path of a Delta table; for a source, its
+    plug-in. `alias_needed` says that the text gives the span no alias of its own, so that whoever
+    replaces it must append `AS name` to keep `name.column` meaning what it meant.
     """
 
     start: int

@@ -1,8 +1,8 @@
 """Did the definition of a view change?
 
-A view's fingerprint covers everything that decides its rows: its query, the temporary views that the
-query goes through, its columns and its expectations; not its promises, comments or place. A view
-whose stored fingerprint differs is rebuilt.
+A view's fingerprint covers everything that decides its rows: its query, the temporary views that
+the query goes through, its columns and its expectations; not its promises, comments or place. A
+view whose stored fingerprint differs is rebuilt.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """What must a source be able to do?
 
-Paper 003, section 2.1: a source is a set of partitions; each is an ordered, replayable sequence of
-records; and reading the same offsets again gives the same records. Offsets count from 0; a range
-`[start, end)` of one is what a flow takes in with one commit. That is all, so a user's own source is
-a small class:
+Paper 003, section 2.1: a source is a set of partitions; each is an ordered, replayable sequence
+of records; and reading the same offsets again gives the same records. Offsets count from 0; a
+range `[start, end)` of one is what a flow takes in with one commit. That is all, so a user's own
+source is a small class:
 
     @springhouse.source("weather")
     class Weather:
@@ -16,12 +16,13 @@ a small class:
 
     CREATE STREAMING TABLE weather AS SELECT * FROM STREAM weather('Oslo', rate => '10');
 
-A source may also take a keyword `context` (a `SourceContext`), and keep a dict `memory`: what is in
-it after `read` is written in the same commit as the offsets, and given back in `context.memory`.
+A source may also take a keyword `context` (a `SourceContext`), and keep a dict `memory`: what is
+in it after `read` is written in the same commit as the offsets, and given back in
+`context.memory`.
 
-Records that do not fit are neither dropped nor fatal. A source that meets one gives it as a row with
-`BAD` set (the reason; NULL in good rows), `RECORD` (the record as it was) and `ORIGIN` (where it came
-from). Such rows go to the table's quarantine.
+Records that do not fit are neither dropped nor fatal. A source that meets one gives it as a row
+with `BAD` set (the reason; NULL in good rows), `RECORD` (the record as it was) and `ORIGIN`
+(where it came from). Such rows go to the table's quarantine.
 """
 
 from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ wrote, and looks again at what is left.
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ class FileLog:
         self._paths: set[str] = set()
         self._lock = threading.Lock()
 
-    def admit(self, found: Iterable[FoundFile]) -> int:
+    def admit(self, found: Sequence[FoundFile]) -> int:
         """Write down the files that are not yet, oldest first, and give the number of all."""
         with self._lock:
             while True:
@@ -122,10 +122,13 @@ class FileLog:
         rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
         self._loaded = {file.path for file in self._ground.files}
         for row in sorted(rows, key=lambda row: int(row["position"])):
+            position = row.pop("position")
             # A compacted file repeats what is known.
-            if row.pop("position") == len(self._files):
-                self._files.append(FoundFile(**row))
-                self._paths.add(row["path"])
+            if position < len(self._files):
+                continue
+            assert position == len(self._files), f"the log has no file {len(self._files)}"
+            self._files.append(FoundFile(**row))
+            self._paths.add(row["path"])
 
     def _moved(self, ground: TableVersion) -> bool:
         return self._storage.inside("_delta_log", f"{ground.version + 1:020}.json").exists()
