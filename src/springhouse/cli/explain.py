@@ -32,7 +32,7 @@ def facts_table(told: Mapping[str, Any], now: Instant) -> Table:
     shown.add_column(overflow="fold")
     is_view = told["kind"] == "view"
     for title, facts in (
-        ("promise", [_promise(told["promise"])]),
+        ("promise", [_promise(told["promise"], is_view)]),
         ("expects", _expectations(told)),
         *(_view_facts(told) if is_view else _table_facts(told)),
         ("read by", _listed(told["read_by"])),
@@ -65,7 +65,7 @@ def _table_facts(told: Mapping[str, Any]) -> _Facts:
     yield "asks", [f"its sources every {span_text(told['period_seconds'])}"]
 
 
-def _promise(promise: Mapping[str, Any]) -> str:
+def _promise(promise: Mapping[str, Any], is_view: bool) -> str:
     parts = []
     if promise["staleness_seconds"] is not None:
         parts.append(f"staleness {span_text(promise['staleness_seconds'])}")
@@ -73,8 +73,9 @@ def _promise(promise: Mapping[str, Any]) -> str:
         parts.append(f"staleness {span_text(seconds)} through {name}")
     if not parts:
         parts.append("as fresh as possible")
-    bound = promise["inconsistency_seconds"]
-    parts.append(f"inconsistency {span_text(bound)}" if bound else "strictly consistent")
+    if is_view:
+        bound = promise["inconsistency_seconds"]
+        parts.append(f"inconsistency {span_text(bound)}" if bound else "strictly consistent")
     return ", ".join([*parts, f"priority {promise['priority']:g}"])
 
 

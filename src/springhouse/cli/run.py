@@ -147,7 +147,8 @@ def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed")
             show(kept_line(name, promise, share, kept.worst))
     for name, failure in refreshed.failures.items():
         problem = failure.problem.replace("\n", "\n  ")
-        console(stderr=True).print(f"[bold red]failing:[/] {name}: {problem}")
+        told = Text.assemble(("failing: ", "bold red"), f"{name}: {problem}")
+        console(stderr=True).print(told)
 
 
 def _now() -> Instant:

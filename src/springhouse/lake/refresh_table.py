@@ -8,9 +8,9 @@ table's quarantine just before (see `landing` for why that order is safe).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -149,36 +149,40 @@ def batch_of(
 
 
 class Intake:
-    """The rows of some ranges: the good ones lazily, the bad ones once the good are computed."""
+    """The rows of some ranges: the good ones lazily, and the bad ones when they are asked for."""
+
+    # The bad rows are found by a look of their own. `DataFrame.observe` would count them on the way
+    # to the good ones, but it was tried: classic Spark waits for ever when the optimizer takes the
+    # observed rows out of the plan (a join with an empty table), the client of Spark Connect loses
+    # what was observed below `spark.sql`, and Sail has no such thing.
 
     def __init__(self, lake: Lake, feed: Feed, ranges: Mapping[str, Range]) -> None:
         self.good: dict[Reference, DataFrame] = {}
-        self._counted: list[tuple[DataFrame, Observation]] = []
-        self._raw: dict[Reference, DataFrame] = feed.read(lake.spark.session(), ranges)
-        for reference, raw in self._raw.items():
-            if BAD not in raw.columns:
-                self.good[reference] = raw
-                continue
-            # Counting while the good rows are computed saves a second look when none is bad,
-            # which is nearly always.
-            observed = Observation()
-            counts = [sf.count(sf.lit(1)).alias("all"), sf.count(sf.col(BAD)).alias("bad")]
-            watched = raw.observe(observed, *counts)
-            self.good[reference] = watched.where(sf.col(BAD).isNull()).drop(BAD, RECORD, ORIGIN)
-            self._counted.append((raw, observed))
+        self._judged: list[DataFrame] = []
+        for reference, raw in feed.read(lake.spark.session(), ranges).items():
+            self.good[reference] = raw
+            if BAD in raw.columns:
+                self.good[reference] = raw.where(sf.col(BAD).isNull()).drop(BAD, RECORD, ORIGIN)
+                self._judged.append(raw)
+
+    @cached_property
+    def _counts(self) -> list[tuple[int, int]]:
+        """How many records there are, and how many of them are bad, by source."""
+        both = [sf.count(sf.lit(1)), sf.count(sf.col(BAD))]
+        return [tuple(raw.agg(*both).collect()[0]) for raw in self._judged]
 
     @property
     def count(self) -> int | None:
         """How many records were read, if every source counted."""
-        if len(self._counted) < len(self._raw):
+        if len(self._judged) < len(self.good):
             return None
-        return sum(int(observed.get["all"]) for _, observed in self._counted)
+        return sum(count for count, _ in self._counts)
 
     def bad_rows(self) -> list[Aside]:
-        """The records that do not fit; only after the good rows were computed."""
+        """The records that do not fit."""
         found: list[Aside] = []
-        for raw, observed in self._counted:
-            if int(observed.get["bad"]):
+        for raw, (_, bad) in zip(self._judged, self._counts, strict=True):
+            if bad:
                 rows = raw.where(sf.col(BAD).isNotNull()).select(BAD, RECORD, ORIGIN).toArrow()
                 found += [(r[BAD], r[RECORD], r[ORIGIN]) for r in rows.to_pylist()]
         return found
