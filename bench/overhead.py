@@ -27,7 +27,7 @@ from springhouse.house import House
 from springhouse.house.performing import perform
 
 SCHEMA = "id BIGINT, customer BIGINT, amount DECIMAL(12,2), placed_at TIMESTAMP"
-QUERY = "SELECT customer, count(*) AS orders, sum(amount) AS revenue FROM {orders} GROUP BY customer"
+QUERY = "SELECT customer, count(*) AS n, sum(amount) AS revenue FROM {orders} GROUP BY customer"
 PROJECT = {
     "spark-pipeline.yml": "name: overhead\nstorage: storage\n"
     "libraries:\n  - glob:\n      include: transformations/**\n"

@@ -92,13 +92,13 @@ class Progress:
         if self._live is not None:
             self._live.update(self._table(statuses, passed))
             return
-        late = [s.name for s in statuses if s.promise_kept is False]
+        promises = [s.promise_kept for s in statuses if s.promise_kept is not None]
         slowest = max(statuses, key=lambda s: s.lag_seconds)
         self.console.print(
-            f"{passed:4.0f} s   {self.rows_in:7,} rows in   {self.set_aside:3} set aside   "
-            f"{self.refreshes.total():4} refreshes   "
-            f"longest lag {slowest.lag_seconds:4.1f} s ({slowest.name})"
-            + (f"   late: {', '.join(late)}" if late else "")
+            f"{passed:4.0f} s  {self.rows_in:7,} rows in, {self.set_aside:3} set aside"
+            f"  {self.refreshes.total():4} refreshes"
+            f"  {sum(promises):2} of {len(promises)} promises kept"
+            f"  longest lag {slowest.lag_seconds:.1f} s ({slowest.name})"
         )
 
     def _table(self, statuses: Sequence[TableStatus], passed: float) -> Table:

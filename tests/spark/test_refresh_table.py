@@ -151,7 +151,8 @@ CREATE FLOW two AS INSERT INTO events BY NAME
 def test_a_union_of_streams_and_a_join_with_a_table(project: Any) -> None:
     sample = "STREAM sample(limit => '{n}', start => '2026-01-01', rate => '{rate}')"
     sql = f"""
-CREATE STREAMING TABLE names AS SELECT offset, 'n' || offset AS name FROM {sample.format(n=3, rate=1)};
+CREATE STREAMING TABLE names AS
+  SELECT offset, 'n' || offset AS name FROM {sample.format(n=3, rate=1)};
 CREATE STREAMING TABLE named AS
   SELECT t.offset, n.name FROM (
     SELECT offset FROM {sample.format(n=2, rate=2)}

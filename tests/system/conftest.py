@@ -161,7 +161,7 @@ def _marked(mark: str) -> list[int]:
 
 @pytest.fixture(scope="session")
 def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Spark Connect server: workers that use it start in two seconds, not in ten."""
+    """The address of a Spark Connect server: workers that share it start in two seconds."""
     find_java()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,7 +1,7 @@
 """Two processes believe that they own the same tables: each row is committed once, and both go on.
 
-First side by side, as fast as they can. Then in the order that is worst: one of them stands still just
-before it writes, the other one does all the work, and the first one goes on with what it knew.
+First side by side, as fast as they can. Then in the order that is worst: one of them stands still
+just before it writes, the other one does all the work, and the first one goes on with what it knew.
 """
 
 import json
@@ -15,7 +15,8 @@ import pytest
 SQL = """
 CREATE STREAMING TABLE orders (
   CONSTRAINT paid EXPECT (amount > 0) ON VIOLATION QUARANTINE
-) AS SELECT * FROM STREAM read_files('data/orders', format => 'json', schema => 'id BIGINT, amount BIGINT');
+) AS SELECT * FROM STREAM read_files('data/orders', format => 'json',
+  schema => 'id BIGINT, amount BIGINT');
 
 CREATE STREAMING TABLE large_orders AS SELECT * FROM STREAM(orders) WHERE amount > 2;
 
@@ -139,7 +140,11 @@ def test_who_comes_late_writes_nothing(
 def test_who_knows_more_and_loses_tries_again(
     shop: Shop, start_worker: Callable[..., Any], first: str, second: str
 ) -> None:
-    starter, less, more = start_worker(), start_worker(f"{first}:hold"), start_worker(f"{second}:hold")
+    starter, less, more = (
+        start_worker(),
+        start_worker(f"{first}:hold"),
+        start_worker(f"{second}:hold"),
+    )
     for worker in (starter, less, more):
         worker.ask(f"open {shop.folder}", "opened")
     shop.arrive()

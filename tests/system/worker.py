@@ -1,9 +1,9 @@
 """A House in a process of its own, for tests that kill it: `python worker.py [POINT …]`.
 
-It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`. It tells on stdout what
-happens, a JSON object each. A POINT is where something happens to it, and only the first time it is
-there: `commit:before:orders:die` ends it by SIGKILL, with all that it started, when the table
-`orders` is about to be committed; `hold` waits instead for a line on stdin.
+It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`. It tells on stdout
+what happens, a JSON object each. A POINT is where something happens to it, and only the first time
+that it is there: `commit:before:orders:die` ends it by SIGKILL, with all that it started, when the
+table `orders` is about to be committed; `hold` waits instead for a line on stdin.
 """
 
 import json

@@ -11,12 +11,13 @@ when rows have to be computed.
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from springhouse.errors import LakeError, SpringhouseError
+from springhouse.errors import DeclarationError, LakeError, ProjectErrors, SpringhouseError
 from springhouse.house import report
 from springhouse.house.live import (
     Event,
@@ -42,7 +43,9 @@ from springhouse.lake.upkeep import vacuum
 from springhouse.project import load
 from springhouse.project.declaration import Place, Project, Reading, SqlQuery
 from springhouse.project.durations import duration_seconds
+from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.names import did_you_mean_the
+from springhouse.project.settings import check_setting
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText
 from springhouse.refresh.retry import Failure
@@ -91,20 +94,31 @@ class House:
     ) -> None:
         self._stop = threading.Event()
         self._listener = listener
-        session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  no lake yet
+        given = _proved(configuration or {})
+        # A project's Python file may use Spark while it is loaded, so Spark comes before the
+        # project: all that it needs stands in the pipeline file.
+        settings: dict[str, str] = {}
+        location = Path(folder).resolve()
+        with suppress(DeclarationError):  # Told by `load`, with all that is wrong.
+            pipeline = read_pipeline_file(location)
+            settings |= {key: said.value for key, said in pipeline.configuration.items()}
+            settings |= given
+            self.lake = self._lake(pipeline.name, pipeline.storage, location, settings)
+        session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  not made yet
         declared = load(folder, session, known_sources({}))
-        settings = {**declared.configuration, **(configuration or {})}
+        settings |= declared.configuration
+        settings |= given
         self.project: Project = replace(declared, configuration=settings)
-        storage = Storage.at(self.project.storage, self.project.folder)
-        log = Path(storage.root) / "logs" / "spark.log" if "://" not in storage.root else None
-        spark = Spark(
-            settings, f"springhouse {self.project.name}", log, lambda: listener(SparkNeeded())
-        )
-        self.lake = Lake(storage, spark, self.project.folder)
         node = settings.get("springhouse.node.name", "local")
         self.watch = Watch(self.project, self.lake, _now, node)
         self.failures: Mapping[str, Failure] = {}
         self.kept: Mapping[str, Kept] = {}
+
+    def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
+        place = Storage.at(storage, folder)
+        log = Path(place.root) / "logs" / "spark.log" if "://" not in place.root else None
+        spark = Spark(settings, f"springhouse {name}", log, lambda: self._listener(SparkNeeded()))
+        return Lake(place, spark, folder)
 
     def refresh(self) -> Refreshed:
         """Bring everything up to date once, with what the sources have now."""
@@ -254,6 +268,16 @@ class House:
 def open(folder: str | Path, **options: Any) -> House:  # noqa: A001  read as springhouse.open
     """The House over a project folder; Spark starts when it is first needed."""
     return House(folder, **options)
+
+
+def _proved(configuration: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings, or everything that is wrong with them."""
+    place = Place("configuration", 0)
+    wrong = [check_setting(key, value, place) for key, value in configuration.items()]
+    errors = [error for error in wrong if error is not None]
+    if errors:
+        raise ProjectErrors(errors)
+    return configuration
 
 
 def _now() -> Instant:

@@ -15,7 +15,7 @@ from springhouse.planner.moment import (
     newest_common_moment,
 )
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.project.declaration import Project, Reading
+from springhouse.project.declaration import Project, PythonQuery, Reading
 from springhouse.project.graph import Graph
 from springhouse.units import Instant
 
@@ -50,21 +50,28 @@ class Chooser:
         self._project = project
         self._graph = graph
         self._lake = lake
-        self._revealed: dict[str, set[str]] = {}
+        self._revealed: dict[str, frozenset[str]] = {}
 
     def reveal(self, view: str, keys: Sequence[str]) -> None:
         """A call of the view's function read these tables, which its source may not have told."""
-        self._revealed.setdefault(view, set()).update(keys)
+        # A new set, not a changed one: other threads may be reading the old one.
+        self._revealed[view] = self._revealed.get(view, frozenset()) | frozenset(keys)
 
     def inputs(self, view: str) -> Inputs:
         """The tables that a view reads, as far as is known by now."""
         listed = self._graph.inputs(view)
         keys = [input_key(i.reading, i.name) for i in listed if i.reading not in _UNTRACKED]
-        newest = self._lake.log(view).newest()
-        read = newest.note.read if newest and newest.note else {}
-        revealed = sorted({*self._revealed.get(view, ()), *read})
+        revealed = sorted(self._revealed_by(view))
         opaque = any(i.reading in _UNTRACKED for i in listed) or not listed
         return Inputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
+
+    def _revealed_by(self, view: str) -> frozenset[str]:
+        """What a function was seen to read, by us or by the process that called it last."""
+        if not isinstance(self._project.views[view].query, PythonQuery):
+            return frozenset()
+        newest = self._lake.log(view).newest()
+        read = newest.note.read if newest and newest.note else {}
+        return self._revealed.get(view, frozenset()) | frozenset(read)
 
     def missing(self, view: str) -> list[str]:
         """The inputs that nobody has made yet: the view has to wait for them."""

@@ -152,8 +152,9 @@ class Once(Runner):
             for ended in self.tracks.wait(_TICK if self.tracks.running else Seconds(0.0)):
                 self._settle(ended)
                 tried.add(ended.table)
-                again = isinstance(ended.error, NotThereYet) or self._behind(ended.table, until)
-                if again and (ended.error is None or isinstance(ended.error, NotThereYet)):
+                # Whoever beat us in a conflict may have known less than we do: look again.
+                again = isinstance(ended.error, NotThereYet | CommitConflict)
+                if again or (ended.error is None and self._behind(ended.table, until)):
                     self._put_back(ended, pending, tried)
         self.finish()
 

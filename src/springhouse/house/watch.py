@@ -252,15 +252,17 @@ class Watch:
         """When data arrived that `name` does not reflect: in base tables, or in their sources."""
         sources = [*self.graph.upstream(name), name]
         waits = [s for t in sources if t in self._seen and (s := self._seen[t].waiting_since)]
-        newest = self.lake.log(name).newest()
-        if name in self.project.tables or newest is None:
+        if name in self.project.tables:
             return waits
+        newest = self.lake.log(name).newest()
+        reflected = newest.provenance if newest else Provenance()
+        bases = {*reflected.reflected, *(t for t in sources if self.is_channel(t))}
         heads = {}
-        for channel in newest.provenance.reflected:
+        for channel in bases:
             head = self.lake.log(channel).newest()
             if head is not None:
                 heads[channel] = frozenset({head.made})
-        return waits + self.unreflected(newest.provenance, Provenance(heads))
+        return waits + self.unreflected(reflected, Provenance(heads))
 
     def problem(self, table: str) -> str | None:
         """What keeps a table's sources from being asked, if anything does."""

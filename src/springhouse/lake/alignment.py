@@ -39,14 +39,17 @@ def _parsed(session: "SparkSession", ddl: str) -> StructType:
 
 def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
     """The rows with the columns of a table: missing ones NULL, others widened at most."""
-    have = {name.lower(): name for name in rows.columns}
+    given_schema = rows.schema
+    if _pairs(given_schema) == _pairs(schema):
+        return rows
+    have = {name.lower(): name for name in given_schema.fieldNames()}
     columns = []
     for column in schema.fields:
         name = have.pop(column.name.lower(), None)
         if name is None:
             columns.append(sf.lit(None).cast(column.dataType).alias(column.name))
             continue
-        given = rows.schema[name].dataType
+        given = given_schema[name].dataType
         if given != column.dataType and not _widens(given, column.dataType):
             wanted = column.dataType.simpleString().upper()
             raise SchemaError(
@@ -58,6 +61,10 @@ def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
             )
         columns.append(sf.col(quoted(name)).cast(column.dataType).alias(column.name))
     return rows.select(*columns)
+
+
+def _pairs(schema: StructType) -> list[tuple[str, t.DataType]]:
+    return [(field.name, field.dataType) for field in schema.fields]
 
 
 def new_columns(rows: "DataFrame", schema: StructType) -> StructType:

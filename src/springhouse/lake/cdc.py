@@ -27,7 +27,7 @@ from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 from springhouse.errors import SchemaError
 from springhouse.lake import buckets, changes
 from springhouse.lake.alignment import aligned
-from springhouse.lake.commits import Change, commit
+from springhouse.lake.commits import Change, commit, prove_unread
 from springhouse.lake.feeds import Feed
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake
@@ -93,8 +93,9 @@ def apply_changes(
         events = _again(lake, table.name, arrived, events.schema)
         merged = _merge(lake, flow, ground, events, small=arrived.rows is not None)
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
+        prove_unread(ground, batch.noted.offsets)
         if aside:
-            set_aside(lake, table.name, flow.name, aside, batch.ends, now())
+            set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, now())
         note = Note(
             kind="merge",
             at=now(),

@@ -67,6 +67,18 @@ def commit(ground: TableVersion, change: Change) -> None:
         ) from error
 
 
+def prove_unread(ground: TableVersion, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Raise `CommitConflict` if the ground holds records of these ranges (from, to) already.
+
+    delta-rs looks at the commits after the ground. A ground that was opened after the ranges were
+    chosen, because the table had to be made or to grow, may have them below it.
+    """
+    if any(ground.offset(app) > start for app, (start, _) in ranges.items()):
+        raise CommitConflict(
+            "somebody else committed the same work first", where=ground.storage.root
+        )
+
+
 def create(storage: Storage, schema: StructType, change: Change) -> None:
     """Make the table, with the change as its first version; `CommitConflict` if it is there."""
     try:

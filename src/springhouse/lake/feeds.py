@@ -8,7 +8,9 @@ The name of a transaction comes from what is read, not from where it stands in t
 reorder a UNION without reading everything again.
 """
 
+import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -84,6 +86,7 @@ class Feed:
         for transaction, latest in self.latest().items():
             start = table.offset(transaction) if table else 0
             end = latest if until is None else min(latest, until.get(transaction, latest))
+            end = min(end, start + self._largest_range(transaction))
             if end > start:
                 ranges[transaction] = Range(start, end)
         return ranges
@@ -122,6 +125,13 @@ class Feed:
             if own:
                 reflected[key_of(stream.reference)] = max(r.end for r in own.values()) - 1
         return reflected
+
+    def _largest_range(self, transaction: str) -> int:
+        """How many offsets one commit may take in: a source that says nothing sets no limit."""
+        for stream in self.streams:
+            if transaction.startswith(stream.transaction("")):
+                return int(getattr(stream.source, "largest_range", None) or sys.maxsize)
+        return sys.maxsize
 
     def _own(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, Range]:
         prefix = stream.transaction("")
@@ -199,14 +209,16 @@ def _remembered(log: TableLog, flow: str) -> Mapping[str, Any]:
 
 
 def _slug(reference: Reference) -> str:
-    """What is read, as a name that a folder may have.
+    """What is read, as a name that a folder may have, and that nothing else has.
 
-    `read_files('data/orders')` is `read_files.data.orders`, and stays it when its options change.
+    `read_files('data/orders')` is `read_files.data.orders-3f2a`, whatever its other options are.
     """
     parts = [reference.name]
     if reference.source is not None:
         parts = [reference.source.plugin, *reference.source.arguments[:1]]
-    return re.sub(r"[^A-Za-z0-9_]+", ".", ".".join(parts)).strip(".").lower()[:80] or "source"
+    whole = ".".join(parts)
+    readable = re.sub(r"[^A-Za-z0-9_]+", ".", whole).strip(".").lower()[:60]
+    return f"{readable}-{hashlib.sha256(whole.encode()).hexdigest()[:4]}"
 
 
 def _unique(name: str, taken: list[str]) -> str:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
 
-from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.commits import Change, commit, ensure, prove_unread
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.note import Note
 from springhouse.lake.quality import (
@@ -41,8 +41,8 @@ from springhouse.units import Instant
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Aside = tuple[str, str, str]
-"""Reason, record, origin of a row that goes to quarantine."""
+Aside = tuple[str, str | None, str]
+"""Reason, record (None: there is none to show) and origin of what goes to quarantine."""
 
 
 @dataclass(frozen=True)
@@ -133,15 +133,18 @@ def set_aside(
     table: str,
     flow: str,
     rows: Sequence[Aside],
-    transactions: Mapping[str, int],
+    ranges: Mapping[str, tuple[int, int]],
     at: Instant,
 ) -> None:
     """Add rows to the table's quarantine, unless that was done before the process died."""
+    transactions = {app: end for app, (_, end) in ranges.items()}
     place = lake.place(table + QUARANTINE)
     note = Note(kind="schema", at=at, channel=True)
     ground = ensure(place, QUARANTINE_SCHEMA, note)
     if transactions and all(ground.offset(app) >= end for app, end in transactions.items()):
         return
+    # Another process may have set aside the first records of these ranges, and not the last.
+    prove_unread(ground, ranges)
     when = datetime.fromtimestamp(at, UTC)
     columns = {
         "reason": [reason for reason, _, _ in rows],

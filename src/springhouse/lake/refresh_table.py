@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.lake.alignment import aligned, new_columns, parsed_schema
-from springhouse.lake.commits import Change, add_columns, commit, ensure
+from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_unread
 from springhouse.lake.feeds import Feed, is_channel
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
@@ -236,8 +236,9 @@ def finish(
     began: Instant,
 ) -> Done:
     """Set aside what goes aside, then commit the rows with the ends of their ranges."""
+    prove_unread(ground, batch.noted.offsets)
     if aside:
-        set_aside(lake, table.name, flow.name, aside, batch.ends, now())
+        set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, now())
     note = described(
         lake,
         table,

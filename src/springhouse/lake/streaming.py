@@ -5,7 +5,7 @@ A Python flow may return a streaming DataFrame: Spark's own Structured Streaming
 and then committed to the table with the batch id as the version of a transaction. Spark may
 repeat a batch after a crash, always with the same id and the same rows:
 
-    staged, not committed     committed when the flow runs next, before Spark goes on
+    staged, not committed     committed when the flow runs next, after Spark went on
     committed, repeated       its transaction is there already: nothing happens
 
 Staging instead of committing inside `foreachBatch` is what makes one code path serve classic Spark
@@ -65,9 +65,6 @@ def run_stream(
     place = lake.storage.inside("streams", flow.name)
     inputs = _StreamInputs(lake, project, place)
     with blamed_on(flow.place):
-        # Staged by a process that died before it could commit; Spark may never repeat these.
-        done = _commit_staged(lake, place, committed, commit, {})
-        committed += len(done)
         rows = inputs.frame(flow.query)
         if not rows.isStreaming:
             raise LakeError(
@@ -76,7 +73,8 @@ def run_stream(
                 hint="Read with spark.readStream, or declare it with @dp.materialized_view.",
             )
         _run_to_its_end(rows, place, flow, timeout_seconds)
-        return done + _commit_staged(lake, place, committed, commit, inputs.linked)
+        # With what a process staged that died before it could commit: Spark may never repeat it.
+        return _commit_staged(lake, place, committed, commit, inputs.linked)
 
 
 def _run_to_its_end(
@@ -109,12 +107,15 @@ def _commit_staged(
 ) -> list[Done]:
     """Commit the batches that are staged whole and not committed yet, in order."""
     done = []
-    for batch in staged_batches(place):
+    batches = staged_batches(place)
+    for batch in batches:
         if batch.number >= committed:
             session = lake.spark.session()
             schema = session.read.parquet(batch.folder.root)
             size = sum(info.size for info in batch.folder.files())
-            done.append(commit(schema, size, batch.number, reflected))
+            # Only with the last one is everything in that was there to read.
+            through = reflected if batch is batches[-1] else {}
+            done.append(commit(schema, size, batch.number, through))
         batch.folder.remove()
     return done
 
@@ -188,8 +189,10 @@ def _link(source: str, target: str) -> None:
     except FileExistsError:
         return
     except OSError:
-        shutil.copyfile(source, f"{target}.tmp")
-        Path(f"{target}.tmp").replace(target)
+        # Under a name that Spark passes over, in case that we die halfway.
+        half_done = Path(target).with_name(f".{Path(target).name}.tmp")
+        shutil.copyfile(source, half_done)
+        half_done.replace(target)
 
 
 def _cause(error: PySparkException) -> str:

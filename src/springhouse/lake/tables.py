@@ -135,7 +135,7 @@ def read_parquet(
     if not paths:
         return spark.createDataFrame([], schema)
     # Spark takes a path for a glob: what is special there has to be escaped.
-    return spark.read.schema(schema).parquet(*(_no_glob(f"{storage.root}/{p}") for p in paths))
+    return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in paths))
 
 
 def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
@@ -210,7 +210,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _no_glob(path: str) -> str:
+def no_glob(path: str) -> str:
+    """A path that Spark's readers take as it is, though they look for globs."""
     return "".join("\\" + char if char in "{}[]*?\\" else char for char in path)
 
 

@@ -20,7 +20,7 @@ from springhouse.errors import DeclarationError
 from springhouse.project.contents import Plugin
 from springhouse.project.declaration import Place
 
-BUILT_IN_SOURCES = frozenset({"read_files", "read_kafka", "read_delta", "sample"})
+BUILT_IN_SOURCES = frozenset({"read_files", "read_delta", "sample"})
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from springhouse.lake.storage import Storage
+from springhouse.lake.tables import no_glob
 
 _Answer = TypeVar("_Answer", bound=Hashable)
 
@@ -30,8 +31,7 @@ class Batch:
 
     def for_spark(self) -> list[str]:
         """The paths as Spark's readers want them, escaped where a glob would take them."""
-        special = str.maketrans({char: f"\\{char}" for char in "{}[]*?\\"})
-        return [self.full(path).translate(special) for path in self.paths]
+        return [no_glob(self.full(path)) for path in self.paths]
 
     def full(self, path: str) -> str:
         """The whole path of a file, for people."""

@@ -12,6 +12,7 @@ once more with every field as text. So the reason can name the field, what was i
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
@@ -44,6 +45,18 @@ def rows(records: DataFrame, grammar: Grammar, layout: StructType, wanted: Struc
 
     `layout` is what the grammar parses; a column that it does not list is NULL.
     """
+    parsed, columns = _columns(records.sparkSession, grammar, layout, wanted)
+    return records.select(VALUE, ORIGIN, parsed).select(*columns)
+
+
+@lru_cache(maxsize=64)
+def _columns(
+    session: "SparkSession", grammar: Grammar, layout: StructType, wanted: StructType
+) -> tuple[Column, tuple[Column, ...]]:
+    """A record parsed, and the columns that are made of that.
+
+    Remembered, because they are a thousand calls into the JVM, and the same for every range.
+    """
     listed = frozenset(layout.fieldNames())
 
     def part(parsed: Column, field: StructField) -> Column:
@@ -69,12 +82,9 @@ def rows(records: DataFrame, grammar: Grammar, layout: StructType, wanted: Struc
     # A lambda over an array of one: the only way to parse once and use the result many times,
     # and not at all for a record that is good.
     reason = sf.transform(sf.array(grammar.parse(value, texts)), why).getItem(0)
-    return records.select(VALUE, ORIGIN, grammar.parse(value, layout).alias(_PARSED)).select(
-        *(part(parsed, field).cast(field.dataType).alias(field.name) for field in wanted.fields),
-        sf.when(bad, reason).alias(BAD),
-        value.alias(RECORD),
-        ORIGIN,
-    )
+    fields = (part(parsed, field).cast(field.dataType).alias(field.name) for field in wanted.fields)
+    marks = (sf.when(bad, reason).alias(BAD), value.alias(RECORD), sf.col(ORIGIN))
+    return grammar.parse(value, layout).alias(_PARSED), (*fields, *marks)
 
 
 def _misfit(field: StructField, text: Column, parsed: Column) -> Column:

@@ -1,0 +1,145 @@
+"""A House that runs: fresh on its own, fair to failures, stopped without a scratch."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from springhouse.errors import SpringhouseError
+from springhouse.house import Event, Failed, Finished, House, Started
+from springhouse.units import Seconds
+
+SQL = """
+CREATE STREAMING TABLE ticks AS SELECT offset FROM
+  STREAM read_files('data', format => 'json', schema => 'offset BIGINT');
+CREATE MATERIALIZED VIEW total TBLPROPERTIES ('springhouse.staleness' = '1 hour')
+  AS SELECT count(*) AS n FROM ticks;
+CREATE MATERIALIZED VIEW impatient AS
+  SELECT CASE WHEN n < 2 THEN raise_error('too few') ELSE n END AS n FROM total;
+"""
+
+
+class Follower:
+    """Listens to a House, and waits for what it wants to hear; arrivals may answer an event."""
+
+    def __init__(self) -> None:
+        self.heard: list[Event] = []
+        self._news = threading.Condition()
+
+    def __call__(self, event: Event) -> None:
+        with self._news:
+            self.heard.append(event)
+            self._news.notify_all()
+
+    def until(self, wanted: Callable[[list[Event]], bool], seconds: float = 90.0) -> None:
+        with self._news:
+            assert self._news.wait_for(lambda: wanted(self.heard), seconds), self.heard
+
+
+def arrive(folder: Path, number: int) -> None:
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "data" / f"{number}.json").write_text(f'{{"offset": {number}}}\n')
+
+
+def finished(table: str) -> Callable[[list[Event]], bool]:
+    return lambda heard: any(isinstance(e, Finished) and e.table == table for e in heard)
+
+
+def failures(table: str, times: int) -> Callable[[list[Event]], bool]:
+    return lambda heard: sum(isinstance(e, Failed) and e.table == table for e in heard) >= times
+
+
+def test_a_house_keeps_views_fresh_retries_and_stops(project: Any) -> None:
+    folder = project(SQL, **{"springhouse.retry.seconds": "0.1"})
+    arrive(folder, 1)
+    follower = Follower()
+    house = House(folder, listener=follower)
+    runner = threading.Thread(target=house.run)
+    runner.start()
+    try:
+        # The failing view is tried again and again, and the others are fresh meanwhile.
+        follower.until(failures("impatient", 2))
+        follower.until(finished("total"))
+        problem = house.failures["impatient"]
+        assert "too few" in problem.problem
+        assert problem.times >= 2
+        # What it needed arrives: it heals by itself.
+        arrive(folder, 2)
+        follower.until(finished("impatient"))
+        assert "impatient" not in house.failures
+    finally:
+        house.stop()
+        runner.join(60)
+    assert not runner.is_alive()
+    assert house.query("SELECT n FROM impatient").collect() == [(2,)]
+    assert house.kept["total"].share(Seconds(3600.0)) == 1.0
+
+
+def test_run_for_some_seconds_ends_by_itself(project: Any) -> None:
+    folder = project(SQL)
+    arrive(folder, 1)
+    arrive(folder, 2)
+    house = House(folder)
+    refreshed = house.run(seconds=0.5)
+    assert refreshed.ok
+
+
+def test_at_most_one_refresh_per_table_at_a_time(project: Any) -> None:
+    folder = project(SQL)
+    follower = Follower()
+    house = House(folder, listener=follower)
+    for number in range(6):
+        arrive(folder, number)
+    house.refresh()
+    running: set[str] = set()
+    for event in follower.heard:
+        if isinstance(event, Started):
+            assert event.table not in running
+            running.add(event.table)
+        elif isinstance(event, Finished | Failed):
+            running.discard(event.table)
+
+
+def test_everything_but_rows_is_answered_without_spark(project: Any) -> None:
+    folder = project(SQL)
+    arrive(folder, 1)
+    arrive(folder, 2)
+    assert House(folder).refresh().ok
+    arrive(folder, 3)
+    house = House(folder)
+    states = {s.name: s.state for s in house.status()}
+    assert states == {"ticks": "waiting", "total": "up to date", "impatient": "up to date"}
+    lags = {s.name: s.lag_seconds for s in house.status()}
+    assert lags["total"] > 0  # What waits at the source waits for the view as well.
+    assert [p.table for p in house.plan()] == ["ticks"]
+    assert house.explain("total")["inputs"] == ["ticks"]
+    assert house.history("total")[0]["rows"] == 1
+    assert not house.lake.spark.started
+
+
+def test_a_query_names_what_it_does_not_find(project: Any) -> None:
+    house = House(project(SQL))
+    with pytest.raises(SpringhouseError) as caught:
+        house.query("SELECT * FROM totals")
+    assert str(caught.value) == (
+        'this project declares no table or view "totals"\n  hint: Did you mean the view "total"?'
+    )
+    with pytest.raises(SpringhouseError, match="no refresh has made it yet"):
+        house.query("SELECT * FROM total")
+
+
+def test_a_consistent_query_reads_all_tables_as_of_one_moment(project: Any) -> None:
+    from springhouse.house.performing import perform
+
+    folder = project(SQL)
+    arrive(folder, 1)
+    arrive(folder, 2)
+    house = House(folder)
+    assert house.refresh().ok
+    arrive(folder, 3)
+    perform(house.watch, "ticks", "test")
+    both = "SELECT n, (SELECT count(*) FROM ticks) AS m FROM total"
+    assert house.query(both).collect() == [(2, 3)]
+    assert house.query(both, consistent=True).collect() == [(2, 2)]
