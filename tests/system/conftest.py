@@ -38,14 +38,14 @@ Event = dict[str, Any]
 class Worker:
     """A process with a House, in a session of its own, so that it can be killed with its JVM."""
 
-    def __init__(self, folder: Path, *points: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex
         self.events: list[Event] = []
         self._arrived: queue.Queue[Event | None] = queue.Queue()
         self._errors = folder / f"worker-{self.mark}.txt"
         with self._errors.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, str(SCRIPT), *points],
+                [sys.executable, str(SCRIPT)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -111,6 +111,12 @@ class Worker:
             elif each["event"] in ("finished", "failed"):
                 running.discard(each["table"])
         return running
+
+    @property
+    def idle(self) -> bool:
+        """Whether it did all that it was told, and waits for more."""
+        last = self.events[-1]["event"] if self.events else ""
+        return self._process.poll() is None and last in ("ready", "opened", "armed", "refreshed")
 
     def kill(self) -> None:
         """End it with its JVM, in the midst of whatever they do, and see that nothing is left."""
@@ -219,16 +225,43 @@ def _await_port(port: int, server: "subprocess.Popen[bytes]", seconds: float) ->
 
 @pytest.fixture
 def start_worker(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
-    """Starts workers (with points, see `worker.py`); none outlives the test."""
+    """Starts workers over a project, armed with points (see `worker.py`); none outlives a test."""
     workers: list[Worker] = []
 
-    def start(*points: str) -> Worker:
-        workers.append(Worker(tmp_path, *points))
+    def start(project: Path, *points: str) -> Worker:
+        workers.append(Worker(tmp_path))
+        for point in points:
+            workers[-1].ask(f"arm {point}", "armed")
+        workers[-1].ask(f"open {project}", "opened")
         return workers[-1]
 
     yield start
     for worker in workers:
         worker.kill()
+
+
+@pytest.fixture(scope="module")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
+    """Three workers that the tests of a module share: they start once, and open many projects."""
+    folder = tmp_path_factory.mktemp("crew")
+    workers = [Worker(folder) for _ in range(3)]
+    for worker in workers:
+        worker.hear("ready")
+    yield workers
+    for worker in workers:
+        worker.kill()
+
+
+@pytest.fixture
+def workers(crew: list[Worker], tmp_path_factory: pytest.TempPathFactory) -> list[Worker]:
+    """The crew, with nothing left of the test before; who is still at that is replaced."""
+    for place, worker in enumerate(crew):
+        if not worker.idle:
+            worker.kill()
+            crew[place] = Worker(tmp_path_factory.mktemp("crew"))
+            crew[place].hear("ready")
+        del crew[place].events[:-1]
+    return crew
 
 
 @pytest.fixture

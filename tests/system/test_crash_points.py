@@ -167,16 +167,14 @@ def test_a_streaming_function_that_dies_with_a_staged_batch(
 
 
 def die_at(start_worker: Callable[..., Any], folder: Path, point: str) -> None:
-    worker = start_worker(f"{point}:die")
-    worker.ask(f"open {folder}", "opened")
+    worker = start_worker(folder, f"{point}:die")
     worker.say("refresh")
     assert worker.hear_the_end() == -signal.SIGKILL, point
     assert worker.heard("failed") == [], point
 
 
 def refresh_to_the_end(start_worker: Callable[..., Any], folder: Path) -> None:
-    worker = start_worker()
-    worker.ask(f"open {folder}", "opened")
+    worker = start_worker(folder)
     assert worker.ask("refresh", "refreshed")["failures"] == {}
     assert worker.ask("refresh", "refreshed")["done"] == [], "there was nothing left to do"
 

@@ -164,8 +164,7 @@ def test_killed_at_any_moment(
     at_work = 0
     with world.turning():
         for life in range(LIVES):
-            worker = start_worker()
-            worker.ask(f"open {folder}", "opened")
+            worker = start_worker(folder)
             worker.say("run")
             if life % 7 == 3:
                 worker.hear("spark")
@@ -178,8 +177,7 @@ def test_killed_at_any_moment(
             assert worker.heard("failed") == []
     assert at_work >= LIVES / 2, f"only {at_work} of {LIVES} kills hit a refresh"
 
-    worker = start_worker()
-    worker.ask(f"open {folder}", "opened")
+    worker = start_worker(folder)
     assert worker.ask("refresh", "refreshed", 240)["failures"] == {}
     deadline = time.monotonic() + 120
     while len(rows_of(folder, "ticks")) < TICKS * PARTITIONS:

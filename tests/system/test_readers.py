@@ -75,8 +75,7 @@ def test_a_reader_sees_one_whole_batch_at_any_moment(
     spark_server: str,
 ) -> None:
     folder = write_project(SQL, **{"springhouse.spark.remote": spark_server})
-    worker = start_worker()
-    worker.ask(f"open {folder}", "opened")
+    worker = start_worker(folder)
 
     def refresh(batch: int) -> None:
         drop(folder / "data" / "batches", f"{batch:04}.json", json.dumps({"batch": batch}))
@@ -101,8 +100,7 @@ def customers(
 ) -> Path:
     """The tables of a project with customers that were changed and deleted."""
     folder = write_project(CUSTOMERS, **{"springhouse.spark.remote": spark_server})
-    worker = start_worker()
-    worker.ask(f"open {folder}", "opened")
+    worker = start_worker(folder)
     for number, names in enumerate((["Ada", "Bob", "Cid"], ["Ann", None])):
         events = [
             {"id": i, "name": name, "op": "U" if name else "D", "seq": number}

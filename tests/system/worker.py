@@ -1,9 +1,9 @@
-"""A House in a process of its own, for tests that kill it: `python worker.py [POINT …]`.
+"""A House in a process of its own, for tests that kill it.
 
-It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`. It tells on stdout
-what happens, a JSON object each. A POINT is where something happens to it, and only the first time
-that it is there: `commit:before:orders:die` ends it by SIGKILL, with all that it started, when the
-table `orders` is about to be committed; `hold` waits instead for a line on stdin.
+It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`, `arm POINT`. It
+tells on stdout what happens, a JSON object each. A POINT is where something happens to it, once:
+`commit:before:orders:die` ends it by SIGKILL, with all that it started, when the table `orders` is
+about to be committed; `hold` waits instead for a line on stdin.
 """
 
 import json
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import springhouse
@@ -23,6 +23,7 @@ from springhouse.lake.sources import file_log
 WRITERS = (cdc, commits, file_log, landing, refresh_table, refresh_view, upkeep)
 CALLS = ("commit", "create", "ensure")
 
+armed: list[str] = []
 _telling = threading.Lock()
 
 
@@ -48,28 +49,29 @@ def hold() -> None:
 ACTIONS: dict[str, Callable[[], None]] = {"die": die, "hold": hold}
 
 
-def watch_commits(points: Sequence[str]) -> None:
-    """Put the points around the functions that write to Delta, wherever these are used."""
-    armed = [tuple(point.split(":")) for point in points]
+def reach(point: str) -> None:
+    """Do what was armed for this point, if anything was."""
+    for action, do in ACTIONS.items():
+        if f"{point}:{action}" in armed:
+            armed.remove(f"{point}:{action}")
+            do()
 
-    def reach(call: str, moment: str, table: str) -> None:
-        for point in armed:
-            if point[:3] == (call, moment, table):
-                armed.remove(point)
-                ACTIONS[point[3]]()
+
+def watch_commits() -> None:
+    """Put points around the functions that write to Delta, wherever these are used."""
 
     def watched(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def called(place: Any, *others: Any) -> Any:
             # `place` is the storage of a table, or a version of it that stands there.
             root = place.storage.root if hasattr(place, "storage") else place.root
             table = root.rpartition("/")[2]
-            reach(call, "before", table)
+            reach(f"{call}:before:{table}")
             try:
                 returned = original(place, *others)
             except CommitConflict:
                 tell("conflict", table=table)
                 raise
-            reach(call, "after", table)
+            reach(f"{call}:after:{table}")
             return returned
 
         return called
@@ -102,7 +104,7 @@ def told(refreshed: Refreshed) -> dict[str, Any]:
 
 
 def main() -> None:
-    watch_commits(sys.argv[1:])
+    watch_commits()
     house: House | None = None
     tell("ready")
     for line in sys.stdin:
@@ -110,6 +112,10 @@ def main() -> None:
         if command == "open":
             house = springhouse.open(argument, listener=on_event)
             tell("opened")
+            continue
+        if command == "arm":
+            armed.append(argument)
+            tell("armed")
             continue
         assert house is not None, "open a House first"
         tell("refreshed", **told(house.refresh() if command == "refresh" else house.run()))

@@ -61,6 +61,9 @@ def run(
     was_asked_to_stop = listening.progress.stopping is not None
     if refreshed.failures and (once or not was_asked_to_stop):
         raise typer.Exit(1)
+    if once and was_asked_to_stop:
+        # Work may be left undone: `run --once && publish` must not go on.
+        raise typer.Exit(_KILLED)
 
 
 class _Listening:

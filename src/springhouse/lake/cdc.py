@@ -86,7 +86,7 @@ def apply_changes(
             timestamp=table.timestamp if table.timestamp in events.columns else None,
             write=False,
         )
-        aside = [*taken.bad_rows(), *arrived.aside]
+        aside = [*taken.bad, *arrived.aside]
         ground, _ = fitted(
             lake, project, table, flow, ground, _row_columns(events, flow, empty=True)
         )

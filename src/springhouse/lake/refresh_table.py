@@ -8,9 +8,10 @@ table's quarantine just before (see `landing` for why that order is safe).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -24,12 +25,15 @@ from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.tables import TableVersion
+from springhouse.lake.writing import SMALL_BYTES
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, Table
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+_MARKS = (BAD, RECORD, ORIGIN)
 
 
 def unfinished(lake: Lake, table: str, ranges: Mapping[str, Range]) -> dict[str, Range]:
@@ -78,7 +82,7 @@ def append(
             expectations=table.expectations,
             timestamp=table.timestamp,
         )
-        aside = [*taken.bad_rows(), *landed.aside]
+        aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
         return finish(lake, table, flow, ground, landed, aside, batch, reason, began)
 
@@ -137,55 +141,55 @@ def batch_of(
     project: Project,
     feed: Feed,
     ranges: Mapping[str, Range],
-    rows_in: int | None,
+    rows_in: int,
     aside: int,
 ) -> Batch:
     """What the commit of these ranges takes in."""
     offsets = {name: (given.start, given.end) for name, given in ranges.items()}
-    noted = FlowNote(offsets, feed.memory(), rows_in or 0, aside)
+    noted = FlowNote(offsets, feed.memory(), rows_in, aside)
     ends = {name: given.end for name, given in ranges.items()}
     channel = is_channel(project, feed.flow.target)
     return Batch(ends, noted, channel, provenance_of(lake, feed.inputs(ranges)))
 
 
 class Intake:
-    """The rows of some ranges: the good ones lazily, and the bad ones when they are asked for."""
+    """The rows of some ranges, the good ones by where the query names them, apart from the bad.
 
-    # The bad rows are found by a look of their own. `DataFrame.observe` would count them on the way
-    # to the good ones, but it was tried: classic Spark waits for ever when the optimizer takes the
-    # observed rows out of the plan (a join with an empty table), the client of Spark Connect loses
-    # what was observed below `spark.sql`, and Sail has no such thing.
+    Small ranges are read once, to this process, and go on from here. Of large ones the bad rows are
+    found by a look of their own: `DataFrame.observe` would count them on the way to the good ones,
+    but it was tried. Classic Spark waits for ever when the optimizer takes the observed rows out of
+    the plan (a join with an empty table), the client of Spark Connect loses what was observed below
+    `spark.sql`, and Sail has no such thing.
+    """
 
     def __init__(self, lake: Lake, feed: Feed, ranges: Mapping[str, Range]) -> None:
         self.good: dict[Reference, DataFrame] = {}
-        self._judged: list[DataFrame] = []
-        for reference, raw in feed.read(lake.spark.session(), ranges).items():
-            self.good[reference] = raw
-            if BAD in raw.columns:
-                self.good[reference] = raw.where(sf.col(BAD).isNull()).drop(BAD, RECORD, ORIGIN)
-                self._judged.append(raw)
+        self.bad: list[Aside] = []
+        self.count = 0
+        small = feed.size(ranges) <= SMALL_BYTES
+        session = lake.spark.session()
+        for reference, raw in feed.read(session, ranges).items():
+            if BAD not in raw.columns:
+                self.good[reference] = raw
+            elif small:
+                self._take(session, reference, raw)
+            else:
+                self.good[reference] = raw.where(sf.col(BAD).isNull()).drop(*_MARKS)
+                self._set_aside(raw.where(sf.col(BAD).isNotNull()).select(*_MARKS).toArrow())
+                self.count += raw.count()
 
-    @cached_property
-    def _counts(self) -> list[tuple[int, int]]:
-        """How many records there are, and how many of them are bad, by source."""
-        both = [sf.count(sf.lit(1)), sf.count(sf.col(BAD))]
-        return [tuple(raw.agg(*both).collect()[0]) for raw in self._judged]
+    def _take(self, session: "SparkSession", reference: Reference, raw: "DataFrame") -> None:
+        schema = StructType([f for f in raw.schema.fields if f.name not in _MARKS])
+        rows = raw.toArrow()
+        fits = pc.is_null(rows[BAD])
+        good = rows.drop_columns(list(_MARKS)).filter(fits)
+        self.count += rows.num_rows
+        if good.num_rows < rows.num_rows:
+            self._set_aside(rows.select(list(_MARKS)).filter(pc.invert(fits)))
+        self.good[reference] = session.createDataFrame(good if good.num_rows else [], schema)
 
-    @property
-    def count(self) -> int | None:
-        """How many records were read, if every source counted."""
-        if len(self._judged) < len(self.good):
-            return None
-        return sum(count for count, _ in self._counts)
-
-    def bad_rows(self) -> list[Aside]:
-        """The records that do not fit."""
-        found: list[Aside] = []
-        for raw, (_, bad) in zip(self._judged, self._counts, strict=True):
-            if bad:
-                rows = raw.where(sf.col(BAD).isNotNull()).select(BAD, RECORD, ORIGIN).toArrow()
-                found += [(r[BAD], r[RECORD], r[ORIGIN]) for r in rows.to_pylist()]
-        return found
+    def _set_aside(self, marks: pa.Table) -> None:
+        self.bad += [(row[BAD], row[RECORD], row[ORIGIN]) for row in marks.to_pylist()]
 
 
 def fitted(
