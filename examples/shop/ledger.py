@@ -108,6 +108,8 @@ class Ledger:
                     account.noted[name] = account.noted.get(name, 0) + 1
                 case "quarantined":
                     account.quarantined.append(int(entry.detail))
+                case _:
+                    raise AssertionError(f"nobody knows the fate {entry.fate}")
             if entry.table == "customer_changes":
                 self._events[int(str(entry.row[0]))] = entry.row
 

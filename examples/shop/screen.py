@@ -20,6 +20,10 @@ from springhouse.units import Seconds, span_text
 _LINE_EVERY = 5.0
 _TABLE_EVERY = 1.0
 
+MEASURES = """\
+  stale: the age of the moment up to which all of its inputs are in it, even when nothing is new
+  lag:   how long the oldest data has waited that arrived and is not in it; promises bound this"""
+
 Status = Callable[[], list[TableStatus]]
 
 
@@ -50,7 +54,10 @@ class Progress:
             case Failed():
                 self._running.discard(event.table)
                 self.failures.append(f"{event.table}: {event.failure.problem}")
-                self.console.print(f"[red]{event.table} failed[/]: {event.failure.problem}")
+                told = f"{event.table} failed: {event.failure.problem}"
+                self.console.print(told, style="red", markup=False)
+            case _:
+                pass
         every = _TABLE_EVERY if self._live else _LINE_EVERY
         if self._status is not None and time.monotonic() - self._shown >= every:
             self._shown = time.monotonic()

@@ -220,6 +220,13 @@ def test_a_view_that_fails_says_where_and_leaves_the_others(
     assert failing.state == "failing"
 
 
+def test_a_view_that_must_be_incremental_says_that_it_can_not_be(project: Any) -> None:
+    view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('springhouse.refresh' = 'incremental') "
+    house = House(project(ticks(2) + view + "AS SELECT offset FROM ticks;"))
+    problem = house.refresh().failures["v"].problem
+    assert 'the view "v" asks for incremental refreshes, and there are only full ones' in problem
+
+
 def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
     project: Callable[..., Path],
 ) -> None:

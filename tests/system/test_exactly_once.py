@@ -21,6 +21,7 @@ from deltalake import DeltaTable
 
 LIVES = 21
 SEED = 7
+MOMENTS = (("writing", 20, 0.03), ("finished", 7, 0.8), ("writing", 20, 0.03), ("spark", 1, 5.0))
 TICKS = 200
 PARTITIONS = 3
 RATE = 4
@@ -166,12 +167,10 @@ def test_killed_at_any_moment(
         for life in range(LIVES):
             worker = start_worker(folder)
             worker.say("run")
-            if life % 7 == 3:
-                worker.hear("spark")
-                time.sleep(dice.uniform(0.0, 5.0))
-            else:
-                worker.hear("finished", dice.randint(1, 5))
-                time.sleep(dice.uniform(0.0, 0.8))
+            # While Spark starts; around a commit; or anywhere in a refresh.
+            event, most, seconds = MOMENTS[life % len(MOMENTS)]
+            worker.hear(event, dice.randint(1, most))
+            time.sleep(dice.uniform(0.0, seconds))
             at_work += bool(worker.running)
             worker.kill()
             assert worker.heard("failed") == []

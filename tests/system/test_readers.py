@@ -121,9 +121,7 @@ def by_duckdb(place: Path) -> dict[str, list[Any]]:
     # `delta_scan` is an extension that DuckDB downloads; a dataset of the same files is not.
     with duckdb.connect() as connection:
         connection.register("given", DeltaTable(place).to_pyarrow_dataset())
-        found: dict[str, list[Any]] = (
-            connection.execute("SELECT * FROM given").to_arrow_table().to_pydict()
-        )
+        found: dict[str, list[Any]] = connection.sql("FROM given").to_arrow_table().to_pydict()
         return found
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import springhouse
@@ -63,9 +64,12 @@ def watch_commits() -> None:
     def watched(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def called(place: Any, *others: Any) -> Any:
             # `place` is the storage of a table, or a version of it that stands there.
-            root = place.storage.root if hasattr(place, "storage") else place.root
-            table = root.rpartition("/")[2]
+            root = Path(place.storage.root if hasattr(place, "storage") else place.root)
+            # What `read_files` has found is in files/<flow>.<more>.
+            logs_files = root.parent.name == "files"
+            table = f"files/{root.name.split('.')[0]}" if logs_files else root.name
             reach(f"{call}:before:{table}")
+            tell("writing", table=table)
             try:
                 returned = original(place, *others)
             except CommitConflict:

@@ -10,7 +10,7 @@ CREATE STREAMING TABLE clicks COMMENT 'Product pages that were opened'
   FROM STREAM sample(rate => '40');
 
 CREATE MATERIALIZED VIEW sales_by_product
-  TBLPROPERTIES ('springhouse.staleness' = '10 seconds', 'springhouse.priority' = '3')
+  TBLPROPERTIES ('springhouse.staleness' = '15 seconds', 'springhouse.priority' = '3')
   AS SELECT p.product_id, p.product, p.category,
             count(DISTINCT l.order_id) AS orders,
             sum(l.quantity) AS units,
@@ -21,14 +21,14 @@ CREATE MATERIALIZED VIEW sales_by_product
   GROUP BY p.product_id, p.product, p.category;
 
 CREATE MATERIALIZED VIEW sales_by_category
-  TBLPROPERTIES ('springhouse.staleness' = '15 seconds')
+  TBLPROPERTIES ('springhouse.staleness' = '20 seconds')
   AS SELECT category, sum(units) AS units, sum(revenue) AS revenue, sum(margin) AS margin,
             round(100 * sum(margin) / sum(revenue), 1) AS margin_percent
   FROM sales_by_product
   GROUP BY category;
 
 CREATE MATERIALIZED VIEW category_leaders COMMENT 'The three best sellers of each category'
-  TBLPROPERTIES ('springhouse.staleness' = '20 seconds')
+  TBLPROPERTIES ('springhouse.staleness' = '30 seconds')
   AS SELECT s.category, s.place, s.product, s.revenue,
             round(100 * s.revenue / c.revenue, 1) AS percent_of_category
   FROM (

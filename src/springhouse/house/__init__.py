@@ -117,7 +117,13 @@ class House:
     def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
         place = Storage.at(storage, folder)
         log = Path(place.root) / "logs" / "spark.log" if "://" not in place.root else None
-        spark = Spark(settings, f"springhouse {name}", log, lambda: self._listener(SparkNeeded()))
+        spark = Spark(
+            settings,
+            f"springhouse {name}",
+            log,
+            on_start=lambda: self._listener(SparkNeeded()),
+            folder=folder,
+        )
         return Lake(place, spark, folder)
 
     def refresh(self) -> Refreshed:

@@ -121,9 +121,13 @@ class Watch:
         flows = [f for f in self.project.flows_into(table.name) if is_streaming_function(f)]
         if not flows:
             return False
+        inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
+        watched = {i.name for i in inputs if i.reading is not Reading.OTHER}
+        declared = watched & {*self.project.tables, *self.project.views}
+        if any(self.lake.log(name).newest() is None for name in declared):
+            return False  # Not a failure, and nothing to do, before somebody has made its inputs.
         if seen.ran is None:
             return True
-        inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
         if any(i.reading not in (Reading.TABLE, Reading.STREAM) for i in inputs) or not inputs:
             return now - seen.ran >= max(seen.pause, table.period_seconds)
         newest = self.lake.log(table.name).newest()

@@ -54,7 +54,7 @@ class Inputs:
 
     def frame(self, query: Query) -> "DataFrame":
         """The rows of a query over these inputs."""
-        return frame(self.session, query, self.resolve)
+        return frame(self.session, query, self.resolve, self._lake.folder)
 
     def resolve(self, reference: Reference) -> "DataFrame | None":
         """The rows of one reference; None if it is not ours to read."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -20,6 +21,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from springhouse.errors import DeclarationError, LakeError, SpringhouseError
+from springhouse.lake.working_folder import working_in
 from springhouse.project.declaration import (
     Place,
     PythonQuery,
@@ -39,12 +41,17 @@ Resolve = Callable[[Reference], "DataFrame | None"]
 """Gives the DataFrame for what a query names; None leaves the name to Spark."""
 
 
-def frame(session: SparkSession, query: Query, resolve: Resolve) -> "DataFrame":
-    """The query's rows, with every input that `resolve` knows read from there."""
+def frame(
+    session: SparkSession, query: Query, resolve: Resolve, folder: Path | None = None
+) -> "DataFrame":
+    """The query's rows, with every input that `resolve` knows read from there.
+
+    A function is called in `folder`, as spark-pipelines calls it in the project's.
+    """
     with blamed_on(query.place):
         if isinstance(query, SqlQuery):
             return run_sql(session, query, resolve)
-        return _call(query, resolve)
+        return _call(query, resolve, folder)
 
 
 def run_sql(session: SparkSession, query: SqlQuery, resolve: Resolve) -> "DataFrame":
@@ -93,11 +100,12 @@ def _plainly(error: PySparkException) -> str:
     return " ".join(lines)[:600] or type(error).__name__
 
 
-def _call(query: PythonQuery, resolve: Resolve) -> "DataFrame":
+def _call(query: PythonQuery, resolve: Resolve, folder: Path | None) -> "DataFrame":
     _look_names_up_first()
     token = _resolving.set((resolve, query.place))
     try:
-        made = query.function()
+        with working_in(folder):
+            made = query.function()
     except (SpringhouseError, PySparkException):
         raise
     except Exception as error:

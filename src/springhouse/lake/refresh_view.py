@@ -17,7 +17,7 @@ import pyarrow as pa
 from deltalake.transaction import AddAction
 from pyspark.sql.types import StructType
 
-from springhouse.errors import SchemaError
+from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit, create
@@ -29,7 +29,7 @@ from springhouse.lake.queries import blamed_on
 from springhouse.lake.tables import TableVersion
 from springhouse.lake.writing import paths_of, write_arrow, write_with_spark
 from springhouse.planner.provenance import Provenance
-from springhouse.project.declaration import Project, View
+from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ def refresh_view(
     lake: Lake, project: Project, view: View, versions: Mapping[str, int], reason: str
 ) -> Done:
     """Recompute the view from its inputs as of `versions`, and replace what is stored."""
+    if view.refresh is RefreshMode.INCREMENTAL:
+        raise LakeError(
+            f'the view "{view.name}" asks for incremental refreshes, and there are only full ones',
+            where=str(view.place),
+            hint="Set 'springhouse.refresh' = 'auto', or leave it out.",
+        )
     began = now()
     ground = lake.find(view.name)
     inputs = Inputs(lake, project, versions)

@@ -37,6 +37,9 @@ logging.getLogger("DataFrameQueryContextLogger").disabled = True
 MASTER = "springhouse.spark.master"
 REMOTE = "springhouse.spark.remote"
 
+_REMOTE_CLIENT = "SPARK_CONNECT_MODE_ENABLED"
+"""PySpark decides by this variable which of its two clients the user's own code gets."""
+
 _EVERYWHERE = {
     # Delta wants timestamps as microseconds; the old INT96 has no statistics either.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -66,11 +69,13 @@ class Spark:
         name: str,
         log: Path | None = None,
         on_start: "Callable[[], None] | None" = None,
+        folder: Path | None = None,
     ) -> None:
         self._configuration = configuration
         self._name = name
         self._log = log or Path(tempfile.gettempdir()) / f"springhouse-spark-{os.getpid()}.log"
         self._on_start = on_start
+        self._folder = folder
         self._session: SparkSession | None = None
         self._borrowed = False
         self._lock = threading.Lock()
@@ -111,6 +116,9 @@ class Spark:
             session, self._session = self._session, None
         if session is not None and not self._borrowed:
             session.stop()
+            if self.remote:
+                # Left behind, it would give every later session of this process the wrong client.
+                os.environ.pop(_REMOTE_CLIENT, None)
 
     def _borrow(self) -> SparkSession | None:
         """The session that this process has already, as in a notebook: used, and never stopped."""
@@ -126,15 +134,18 @@ class Spark:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         find_java()
+        _make_absolute("PYTHONPATH")
         settings = _EVERYWHERE | _CLASSIC | self._own_settings()
         settings.setdefault("spark.driver.extraJavaOptions", _quiet_logging())
         master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
         try:
-            # What the JVM prints goes to a file: on the user's terminal it would be noise.
+            # What the JVM prints goes to a file: on the user's terminal it would be noise. It works
+            # in the project's folder, so that a relative path in a file of the project means the
+            # same to Spark wherever the House was opened from.
             self._log.parent.mkdir(parents=True, exist_ok=True)
             with self._log.open("a") as log:
-                gateway = launch_gateway(conf, {"stderr": log, "stdout": log})  # type: ignore[no-untyped-call]  # PySpark has no types here
+                gateway = launch_gateway(conf, {"stderr": log, "stdout": log, "cwd": self._folder})  # type: ignore[no-untyped-call]  # PySpark has no types here
             session = SparkSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
             raise LakeError(
@@ -147,8 +158,7 @@ class Spark:
 
     def _connect(self) -> SparkSession:
         assert self.remote is not None
-        # PySpark decides by this variable which of its two clients the user's own code gets.
-        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+        os.environ[_REMOTE_CLIENT] = "1"
         try:
             session = SparkSession.builder.remote(self.remote).getOrCreate()
             session.range(1).count()
@@ -197,6 +207,13 @@ def find_java() -> None:
         "there is no Java on this machine, and Spark needs one",
         hint="Install a Java 17 or newer (openjdk-17-jre-headless), or set JAVA_HOME.",
     )
+
+
+def _make_absolute(variable: str) -> None:
+    """Let the paths in a variable mean the same to a process that starts in another folder."""
+    if paths := os.environ.get(variable):
+        parts = (str(Path(part).absolute()) for part in paths.split(os.pathsep))
+        os.environ[variable] = os.pathsep.join(parts)
 
 
 def _java_version(java: Path) -> int:

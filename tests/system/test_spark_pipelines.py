@@ -1,0 +1,268 @@
+"""A project that was written for `spark-pipelines` runs here unchanged, with the same rows.
+
+Spark's own command runs one copy of the files, `springhouse run --once` the other, and every table
+is compared as a bag of rows. Springhouse is started from somewhere else: what a file of a project
+calls "data/events" is in the project's folder.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+from deltalake import DeltaTable
+
+from springhouse.lake.session import find_java
+
+SOURCE = Path(__file__).parents[2] / "src"
+HOME = Path(pyspark.__file__).parent
+SECONDS = 240.0
+
+# Without a metastore Spark's second run has forgotten the tables of the first. In the pipeline file
+# this setting would stop Spark, which sets all that stands there again and again.
+KEEP_TABLES = ("--conf", "spark.sql.catalogImplementation=hive")
+
+PIPELINE = """
+name: events
+storage: file://{storage}
+configuration:
+  spark.sql.session.timeZone: UTC
+  spark.sql.shuffle.partitions: "2"
+libraries:
+  - glob:
+      include: transformations/**
+"""
+
+PYTHON = """
+import json
+from pathlib import Path
+
+from pyspark import pipelines as dp
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+spark = SparkSession.active()
+KINDS = json.loads(Path("kinds.json").read_text())
+
+
+@dp.table(comment="As they come")
+def events() -> DataFrame:
+    columns = "id BIGINT, kind STRING, amount DECIMAL(12, 2), at TIMESTAMP"
+    return spark.readStream.format("json").schema(columns).load("data/events")
+
+
+dp.create_streaming_table("ids")
+
+
+@dp.append_flow(target="ids")
+def odd_ids() -> DataFrame:
+    return spark.readStream.table("events").where("id % 2 = 1").select("id")
+
+
+@dp.append_flow(target="ids", name="even_ids")
+def even() -> DataFrame:
+    return spark.readStream.table("events").where("id % 2 = 0").select("id")
+
+
+@dp.temporary_view
+def named() -> DataFrame:
+    names = Path("kinds.json").read_text()
+    name = sf.from_json(sf.lit(names), "MAP<STRING, STRING>")[sf.col("kind")]
+    return spark.read.table("events").withColumn("name", name)
+
+
+@dp.materialized_view
+def spent() -> DataFrame:
+    return spark.read.table("named").groupBy("name").agg(sf.sum("amount").alias("amount"))
+
+
+@dp.materialized_view
+def priced() -> DataFrame:
+    prices = spark.read.schema("kind STRING, factor DECIMAL(4, 2)").json("data/prices")
+    return spark.sql("SELECT * FROM large").join(prices, sf.lit("a") == prices.kind)
+
+
+for kind in KINDS:
+
+    @dp.materialized_view(name=f"only_{kind}")
+    def only() -> DataFrame:
+        return spark.table("events").where(sf.col("kind") == kind).select("id", "at")
+"""
+
+SQL = """
+CREATE STREAMING TABLE large AS SELECT id, amount, at FROM STREAM(events) WHERE amount >= 10;
+
+CREATE STREAMING TABLE merged;
+CREATE FLOW from_large AS INSERT INTO merged BY NAME
+  SELECT 'large' AS origin, amount, id FROM STREAM(large);
+CREATE FLOW from_events AS INSERT INTO merged BY NAME
+  SELECT id, 'event' AS origin, amount FROM STREAM events;
+
+CREATE TEMPORARY VIEW counted AS SELECT kind, count(*) AS many FROM events GROUP BY kind;
+
+CREATE MATERIALIZED VIEW kinds COMMENT 'Through two temporary views' AS
+  SELECT c.kind, c.many, max(n.name) AS name
+  FROM counted c JOIN named n ON n.kind = c.kind GROUP BY c.kind, c.many;
+
+CREATE MATERIALIZED VIEW totals AS
+  SELECT m.origin, count(*) AS many, sum(m.amount) AS amount,
+         (SELECT sum(amount) FROM spent) AS spent
+  FROM merged m GROUP BY m.origin;
+"""
+
+TABLES = (
+    "events",
+    "ids",
+    "large",
+    "merged",
+    "spent",
+    "priced",
+    "only_a",
+    "only_b",
+    "kinds",
+    "totals",
+)
+
+Bag = Counter[tuple[tuple[str, object], ...]]
+
+
+def test_the_project_that_init_writes(tmp_path: Path) -> None:
+    spark_pipelines(tmp_path, "init", "--name", "theirs")
+    ours = shutil.copytree(tmp_path / "theirs", tmp_path / "ours")
+    spark_pipelines(tmp_path / "theirs", "run")
+    springhouse(tmp_path, ours)
+    tables = ("example_python_materialized_view", "example_sql_materialized_view")
+    assert differences(tmp_path / "theirs", tmp_path / "theirs" / "pipeline-storage", tables) == {}
+    assert sum(stored(tmp_path / "theirs" / "pipeline-storage", tables[1]).values()) == 5
+
+
+def test_streams_flows_and_views_in_sql_and_python(tmp_path: Path) -> None:
+    theirs, storage = tmp_path / "theirs", tmp_path / "storage"
+    write_project(theirs, storage)
+    arrive(theirs, 1, range(12))
+    ours = shutil.copytree(theirs, tmp_path / "ours")
+    spark_pipelines(theirs, "run", *KEEP_TABLES)
+    springhouse(tmp_path, ours)
+    assert differences(theirs, storage, TABLES) == {}
+    first = {name: sum(stored(storage, name).values()) for name in TABLES}
+    assert (first["events"], first["ids"], first["merged"], first["kinds"]) == (12, 12, 14, 2)
+
+    for folder in (theirs, ours):
+        arrive(folder, 2, range(12, 20))
+    spark_pipelines(theirs, "run", *KEEP_TABLES)
+    springhouse(tmp_path, ours)
+    assert differences(theirs, storage, TABLES) == {}
+    assert sum(stored(storage, "events").values()) == 20
+
+
+# The projects
+
+
+def write_project(folder: Path, storage: Path) -> None:
+    storage.mkdir()
+    (folder / "transformations").mkdir(parents=True)
+    (folder / "spark-pipeline.yml").write_text(PIPELINE.format(storage=storage))
+    (folder / "transformations" / "python.py").write_text(PYTHON)
+    (folder / "transformations" / "statements.sql").write_text(SQL)
+    (folder / "kinds.json").write_text('{"a": "apple", "b": "bean"}')
+    (folder / "data" / "prices").mkdir(parents=True)
+    (folder / "data" / "prices" / "1.json").write_text('{"kind": "a", "factor": 1.25}\n')
+
+
+def arrive(folder: Path, number: int, ids: Sequence[int]) -> None:
+    events = [
+        {"id": i, "kind": "ab"[i % 2], "amount": i * 1.1, "at": f"2024-02-{i + 1:02}T03:04:05.678Z"}
+        for i in ids
+    ]
+    (folder / "data" / "events").mkdir(exist_ok=True)
+    lines = "".join(json.dumps(event) + "\n" for event in events)
+    (folder / "data" / "events" / f"{number}.json").write_text(lines)
+
+
+# The two programs
+
+
+def spark_pipelines(folder: Path, *arguments: str) -> None:
+    run([str(Path(sys.executable).with_name("spark-pipelines")), *arguments], folder)
+
+
+def springhouse(elsewhere: Path, project: Path) -> None:
+    master = ["-c", "springhouse.spark.master=local[2]", "-c", "spark.driver.memory=700m"]
+    run(
+        [sys.executable, "-m", "springhouse", "run", "--once", "-p", str(project), *master],
+        elsewhere,
+    )
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    """Run a command to its end; what it started ends with it, in time or not."""
+    find_java()
+    surroundings = {
+        **os.environ,
+        "SPARK_HOME": str(HOME),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(SOURCE),
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+    }
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=surroundings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, _ = process.communicate(timeout=SECONDS)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=20)
+    assert process.returncode == 0, said[-6000:]
+
+
+# What they made
+
+
+def differences(
+    theirs: Path, storage: Path, tables: Sequence[str]
+) -> Mapping[str, tuple[Bag, Bag]]:
+    """The tables that are not equal, with what only Spark has and what only we have."""
+    found = {}
+    for name in tables:
+        expected, have = (
+            bag(pq.read_table(theirs / "spark-warehouse" / name)),
+            stored(storage, name),
+        )
+        assert expected or name.startswith("only"), f"{name} is empty, and shows nothing"
+        if expected != have:
+            found[name] = (expected - have, have - expected)
+    return found
+
+
+def stored(storage: Path, table: str) -> Bag:
+    return bag(DeltaTable(storage / "tables" / table).to_pyarrow_table())
+
+
+def bag(rows: pa.Table) -> Bag:
+    return Counter(
+        tuple(sorted((name, plain(value)) for name, value in row.items()))
+        for row in rows.to_pylist()
+    )
+
+
+def plain(value: object) -> object:
+    # Spark's own tables have the old INT96 timestamps, which know no zone and are UTC.
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    return value
