@@ -50,6 +50,7 @@ class TableVersion:
         self.storage = storage
         self.delta = delta
         self.version = int(delta.version())
+        self._offsets: dict[str, int] = {}
 
     @cached_property
     def schema(self) -> StructType:
@@ -70,7 +71,10 @@ class TableVersion:
 
     def offset(self, app_id: str) -> int:
         """The version of the last transaction of `app_id`; 0 before the first."""
-        return int(self.delta.transaction_version(app_id) or 0)
+        # delta-rs looks through the log for every answer, and an answer never changes.
+        if app_id not in self._offsets:
+            self._offsets[app_id] = int(self.delta.transaction_version(app_id) or 0)
+        return self._offsets[app_id]
 
     def read(self, spark: "SparkSession", hidden: StructType | None = None) -> "DataFrame":
         """The rows as a DataFrame; with `hidden`, those columns of the files too."""
