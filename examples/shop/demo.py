@@ -75,11 +75,12 @@ class Demo:
         with house, self._stopping(house):
             with self._generator():
                 self._stream(house)
+            if not self._interrupted:
+                self._console.print("The shop is closed; one last refresh …")
+                self._done += house.refresh().done
             if self._interrupted:
                 self._console.print("Stopped. What was committed is complete, and stays.")
                 return 130
-            self._console.print("The shop is closed; one last refresh …")
-            self._done += house.refresh().done
             self._sum_up(house)
             ok = self._check(house)
         self._console.print(farewell(self._folder), soft_wrap=True)

@@ -143,3 +143,35 @@ def test_a_consistent_query_reads_all_tables_as_of_one_moment(project: Any) -> N
     both = "SELECT n, (SELECT count(*) FROM ticks) AS m FROM total"
     assert house.query(both).collect() == [(2, 3)]
     assert house.query(both, consistent=True).collect() == [(2, 2)]
+
+
+COUNTED = SQL.splitlines()[1:3]
+
+
+def test_a_refresh_brings_every_view_to_the_newest_moment(project: Any) -> None:
+    """Also one that could meet its sibling in the past: after it nothing is left behind."""
+    table = "\n".join(COUNTED)
+    one = "CREATE MATERIALIZED VIEW one AS SELECT count(*) AS n FROM ticks;"
+    folder = project(f"{table}\n{one}")
+    arrive(folder, 1)
+    assert House(folder).refresh().ok
+    other = one.replace("VIEW one", "VIEW other")
+    both = "CREATE MATERIALIZED VIEW both AS SELECT one.n AS a, other.n AS b FROM one, other;"
+    project(f"{table}\n{one}\n{other}\n{both}")
+    arrive(folder, 2)
+    house = House(folder)
+    assert house.refresh().ok
+    assert house.query("SELECT a, b FROM both").collect() == [(2, 2)]
+    assert house.plan() == []
+
+
+def test_tables_without_records_are_there_and_empty(project: Any) -> None:
+    folder = project(SQL.replace("n < 2", "n < 0"))
+    house = House(folder)
+    refreshed = house.refresh()
+    assert refreshed.ok, refreshed.failures
+    assert house.query("SELECT * FROM ticks").columns == ["offset"]
+    assert house.query("SELECT n FROM total").collect() == [(0,)]
+    arrive(folder, 1)
+    assert house.refresh().ok
+    assert house.query("SELECT n FROM total").collect() == [(1,)]

@@ -77,8 +77,12 @@ class Chooser:
         """The inputs that nobody has made yet: the view has to wait for them."""
         return [key for key in self.inputs(view).keys if self._lake.log(key).newest() is None]
 
-    def choose(self, view: str) -> Choice | None:
-        """The versions to read next; None if the inputs have no moment in common that is newer."""
+    def choose(self, view: str, *, meet_siblings: bool = True) -> Choice | None:
+        """The versions to read next; None if the inputs have no moment in common.
+
+        While everything moves, a view goes where its siblings are, so that who reads them together
+        finds a moment in common. When the base tables stand still, the newest is that moment.
+        """
         keys = self.inputs(view).keys
         channels = self.channels()
         candidates = {key: self._candidates(key) for key in keys}
@@ -91,7 +95,7 @@ class Chooser:
         own = self._stored(view)
         since = own.interval(channels)[0] if own else Instant(float("-inf"))
         siblings = [self._candidates(each) for each in self._siblings(view)]
-        for moment in meeting_points(siblings, channels, since) if siblings else ():
+        for moment in meeting_points(siblings, channels, since) if meet_siblings else ():
             choice = newest_common_moment(candidates, channels, not_after=moment)
             if choice is not None and self._is_ahead(own, choice):
                 return choice

@@ -103,7 +103,12 @@ class Runner:
         def work() -> list[Done]:
             with self.watch.lake.spark.track(f"track-{track}"):
                 return perform(
-                    self.watch, job.table, job.reason, until=until, most_files=self._most_files
+                    self.watch,
+                    job.table,
+                    job.reason,
+                    until=until,
+                    most_files=self._most_files,
+                    meet_siblings=until is None,
                 )
 
         self.tracks.start(Running(job.table, track, self._clock(), job.reason), work)
@@ -180,7 +185,7 @@ class Once(Runner):
         now = self._clock()
         if name in self.watch.project.tables:
             self.watch.poll(now, all_of_them=True)
-        job = self.watch.job(name, now)
+        job = self.watch.job(name, now, meet_siblings=False)
         if job is None and name in self.watch.project.views:
             view_inputs = self.watch.chooser.inputs(name)
             if view_inputs.opaque and not self.watch.chooser.missing(name):

@@ -33,12 +33,13 @@ def perform(
     *,
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
+    meet_siblings: bool = True,
 ) -> list[Done]:
     """Refresh a table or a view; what was done, one entry per commit."""
     if name in watch.project.tables:
         done = _refresh_table(watch, watch.project.tables[name], reason, until)
     else:
-        done = _refresh_view(watch, name, reason)
+        done = _refresh_view(watch, name, reason, meet_siblings)
     version = watch.lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
         compact(watch.lake, name, most_files)
@@ -72,10 +73,11 @@ def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[D
     return run_stream(watch.lake, watch.project, table, flow, committed, commit)
 
 
-def _refresh_view(watch: Watch, name: str, reason: str) -> list[Done]:
+def _refresh_view(watch: Watch, name: str, reason: str, meet_siblings: bool) -> list[Done]:
     view = watch.project.views[name]
+    versions = watch.choice(name, meet_siblings=meet_siblings).versions
     try:
-        done = refresh_view(watch.lake, watch.project, view, watch.choice(name).versions, reason)
+        done = refresh_view(watch.lake, watch.project, view, versions, reason)
     except NotThereYet as waits:
         watch.chooser.reveal(name, [waits.key])
         raise

@@ -66,6 +66,7 @@ def _table_status(
     failure = failures.get(name)
     problem = failure.problem if failure else watch.problem(name)
     missing = watch.chooser.missing(name) if name in watch.project.views else []
+    behind = lag(watch.waiting_since(name, now), now)
     state = "up to date"
     if problem:
         state = "failing"
@@ -75,13 +76,15 @@ def _table_status(
         state = f"needs {', '.join(missing)}"
     elif newest is None:
         state = "empty"
+    elif behind > 0:
+        state = "behind"
     return TableStatus(
         name=name,
         kind="view" if name in watch.project.views else "table",
         version=newest.version if newest else None,
         rows=last.note.rows if last and last.note else None,
         staleness_seconds=staleness(_freshness(watch, name), now),
-        lag_seconds=lag(watch.waiting_since(name, now), now),
+        lag_seconds=behind,
         promise_seconds=declared.promise.staleness_seconds,
         priority=declared.promise.priority,
         state=state,

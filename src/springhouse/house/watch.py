@@ -106,7 +106,7 @@ class Watch:
         seen.asked = now
         try:
             waits = any(feed.behind(self.stored(table.name)) for feed in self.feeds(table.name))
-            waits = waits or self._stream_waits(table, seen, now)
+            waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
             seen.problem = None
         except SpringhouseError as error:
             seen.problem = str(error)
@@ -115,6 +115,12 @@ class Watch:
             seen.waiting_since = None
         elif seen.waiting_since is None:
             seen.waiting_since = now
+
+    def _unmade(self, table: Table, seen: _Seen) -> bool:
+        """Whether the table can be made, empty, for those who read it: worth one try."""
+        if seen.ran is not None or self.lake.log(table.name).newest() is not None:
+            return False
+        return all(self.lake.log(k).newest() for k in self.graph.tables_read(table.name))
 
     def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
         """Whether a streaming function should run: its tables moved, or its pause is over."""
@@ -180,11 +186,11 @@ class Watch:
                 found.append(job)
         return found
 
-    def job(self, name: str, now: Instant) -> Job | None:
+    def job(self, name: str, now: Instant, *, meet_siblings: bool = True) -> Job | None:
         """The refresh that a table or view wants now, if any."""
         if name in self.project.tables:
             return self._table_job(self.project.tables[name])
-        return self._view_job(self.project.views[name], now)
+        return self._view_job(self.project.views[name], now, meet_siblings)
 
     def _table_job(self, table: Table) -> Job | None:
         since = self._seen[table.name].waiting_since
@@ -192,10 +198,10 @@ class Watch:
             return None
         return Job(table.name, since, "new records", table.promise.priority)
 
-    def _view_job(self, view: View, now: Instant) -> Job | None:
+    def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
         if self.chooser.missing(view.name):
             return None
-        choice = self.chooser.choose(view.name)
+        choice = self.chooser.choose(view.name, meet_siblings=meet_siblings)
         if choice is None:
             return None
         target = provenance_of(self.lake, choice.versions)
@@ -204,9 +210,9 @@ class Watch:
             return None
         return Job(view.name, self._since(view, target, now), reason, view.promise.priority)
 
-    def choice(self, view: str) -> Choice:
+    def choice(self, view: str, *, meet_siblings: bool = True) -> Choice:
         """The versions of a view's inputs to read now."""
-        choice = self.chooser.choose(view)
+        choice = self.chooser.choose(view, meet_siblings=meet_siblings)
         return choice if choice is not None else Choice(NOW, {})
 
     def _reason(self, view: View, target: Provenance, now: Instant) -> str | None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from springhouse.errors import SpringhouseError
 from springhouse.lake.alignment import aligned, new_columns, parsed_schema
 from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_unread
 from springhouse.lake.feeds import Feed, is_channel
@@ -67,7 +68,7 @@ def append(
     ground = lake.find(table.name)
     ranges = unfinished(lake, table.name, feed.behind(ground, until))
     if not ranges:
-        return None
+        return None if ground else _made_empty(lake, project, table, feed, reason)
     with blamed_on(flow.place):
         taken = Intake(lake, feed, ranges)
         inputs = Inputs(lake, project, {}, taken.good)
@@ -85,6 +86,20 @@ def append(
         aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
         return finish(lake, table, flow, ground, landed, aside, batch, reason, began)
+
+
+def _made_empty(lake: Lake, project: Project, table: Table, feed: Feed, reason: str) -> Done | None:
+    """The table without rows, if its columns can be told before any record is there."""
+    assert isinstance(feed.flow, AppendFlow)
+    try:
+        taken = Intake(lake, feed, {})
+        rows = Inputs(lake, project, {}, taken.good).frame(feed.flow.query)
+        if table.schema is None and not rows.columns:
+            return None
+        fitted(lake, project, table, feed.flow, None, rows)
+    except SpringhouseError:
+        return None  # The first records will tell, or say what is wrong.
+    return Done(table.name, "schema", reason=reason)
 
 
 def append_batch(

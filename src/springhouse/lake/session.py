@@ -136,7 +136,8 @@ class Spark:
         find_java()
         _make_absolute("PYTHONPATH")
         settings = _EVERYWHERE | _CLASSIC | self._own_settings()
-        settings.setdefault("spark.driver.extraJavaOptions", _quiet_logging())
+        options = settings.get("spark.driver.extraJavaOptions", "")
+        settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {options}".strip()
         master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
         try:
