@@ -110,7 +110,7 @@ def test_everything_but_rows_is_answered_without_spark(project: Any) -> None:
     arrive(folder, 3)
     house = House(folder)
     states = {s.name: s.state for s in house.status()}
-    assert states == {"ticks": "waiting", "total": "up to date", "impatient": "up to date"}
+    assert states == {"ticks": "waiting", "total": "behind", "impatient": "behind"}
     lags = {s.name: s.lag_seconds for s in house.status()}
     assert lags["total"] > 0  # What waits at the source waits for the view as well.
     assert [p.table for p in house.plan()] == ["ticks"]

@@ -65,7 +65,7 @@ VIEWS = {
     "by_sensor": "SELECT sensor, count(*), sum(value) FROM readings GROUP BY ALL",
     "by_room": "SELECT room, count(*), max(value) FROM readings JOIN sensors USING (sensor) "
     "GROUP BY ALL",
-    "busiest": "SELECT sensor, count(*) AS n FROM readings GROUP BY ALL QUALIFY n = max(n) OVER ()",
+    "busiest": "SELECT sensor, count(*) AS n FROM readings GROUP BY sensor QUALIFY n = max(n) OVER ()",
     "balance": "SELECT count(*), count(*) FROM readings",
 }
 

@@ -74,22 +74,25 @@ def even() -> DataFrame:
     return spark.readStream.table("events").where("id % 2 = 0").select("id")
 
 
+# Spark reads a temporary view in Python as of the start of a run: over `events` it would lack the
+# events of this run, which ours has.
 @dp.temporary_view
 def named() -> DataFrame:
-    names = Path("kinds.json").read_text()
-    name = sf.from_json(sf.lit(names), "MAP<STRING, STRING>")[sf.col("kind")]
-    return spark.read.table("events").withColumn("name", name)
+    prices = spark.read.schema("kind STRING, factor DECIMAL(4, 2)").json("data/prices")
+    names = sf.from_json(sf.lit(Path("kinds.json").read_text()), "MAP<STRING, STRING>")
+    return prices.withColumn("name", names[sf.col("kind")])
 
 
 @dp.materialized_view
 def spent() -> DataFrame:
-    return spark.read.table("named").groupBy("name").agg(sf.sum("amount").alias("amount"))
+    known = spark.table("events").join(spark.read.table("named"), "kind")
+    return known.groupBy("name").agg(sf.sum(sf.expr("amount * factor")).alias("amount"))
 
 
 @dp.materialized_view
 def priced() -> DataFrame:
-    prices = spark.read.schema("kind STRING, factor DECIMAL(4, 2)").json("data/prices")
-    return spark.sql("SELECT * FROM large").join(prices, sf.lit("a") == prices.kind)
+    dearest = spark.read.table("named").agg(sf.max("factor").alias("factor"))
+    return spark.sql("SELECT id, amount FROM large").crossJoin(dearest)
 
 
 for kind in KINDS:
@@ -172,7 +175,9 @@ def write_project(folder: Path, storage: Path) -> None:
     (folder / "transformations" / "statements.sql").write_text(SQL)
     (folder / "kinds.json").write_text('{"a": "apple", "b": "bean"}')
     (folder / "data" / "prices").mkdir(parents=True)
-    (folder / "data" / "prices" / "1.json").write_text('{"kind": "a", "factor": 1.25}\n')
+    (folder / "data" / "prices" / "1.json").write_text(
+        '{"kind": "a", "factor": 1.25}\n{"kind": "b", "factor": 0.5}\n'
+    )
 
 
 def arrive(folder: Path, number: int, ids: Sequence[int]) -> None:
