@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 LIVES = 21
 SEED = 7
-MOMENTS = (("writing", 20, 0.03), ("finished", 7, 0.8), ("writing", 20, 0.03), ("spark", 1, 5.0))
+MOMENTS = (("writing", 40, 0.03), ("finished", 12, 0.8), ("writing", 40, 0.03), ("spark", 1, 5.0))
 TICKS = 200
 PARTITIONS = 3
 RATE = 4
@@ -65,7 +65,8 @@ VIEWS = {
     "by_sensor": "SELECT sensor, count(*), sum(value) FROM readings GROUP BY ALL",
     "by_room": "SELECT room, count(*), max(value) FROM readings JOIN sensors USING (sensor) "
     "GROUP BY ALL",
-    "busiest": "SELECT sensor, count(*) AS n FROM readings GROUP BY sensor QUALIFY n = max(n) OVER ()",
+    "busiest": "SELECT sensor, count(*) AS n FROM readings GROUP BY sensor "
+    "QUALIFY n = max(n) OVER ()",
     "balance": "SELECT count(*), count(*) FROM readings",
 }
 

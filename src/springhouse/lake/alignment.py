@@ -40,7 +40,7 @@ def _parsed(session: "SparkSession", ddl: str) -> StructType:
 def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
     """The rows with the columns of a table: missing ones NULL, others widened at most."""
     given_schema = rows.schema
-    if _pairs(given_schema) == _pairs(schema):
+    if same_columns(given_schema, schema):
         return rows
     have = {name.lower(): name for name in given_schema.fieldNames()}
     columns = []
@@ -63,8 +63,11 @@ def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
     return rows.select(*columns)
 
 
-def _pairs(schema: StructType) -> list[tuple[str, t.DataType]]:
-    return [(field.name, field.dataType) for field in schema.fields]
+def same_columns(one: StructType, other: StructType) -> bool:
+    """Whether both have the same names and types in the same order; what may be NULL aside."""
+    return [(f.name, f.dataType) for f in one.fields] == [
+        (f.name, f.dataType) for f in other.fields
+    ]
 
 
 def new_columns(rows: "DataFrame", schema: StructType) -> StructType:

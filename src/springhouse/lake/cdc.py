@@ -73,7 +73,7 @@ def apply_changes(
         return None
     with blamed_on(flow.place):
         taken = Intake(lake, feed, ranges)
-        inputs = Inputs(lake, project, {}, taken.good)
+        inputs = Inputs(lake, project, {}, taken.good())
         source = inputs.resolve(flow.source)
         assert source is not None
         events = _events(source, flow)

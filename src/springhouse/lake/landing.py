@@ -12,7 +12,7 @@ repeats exactly the same ranges, and does not set the rows aside again.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -91,11 +91,17 @@ def land(
     if size <= SMALL_BYTES:
         verdict = judged(_arrow(judgeable), expectations, table)
         aside = [(reason, record, table) for reason, record in verdict.set_aside]
-        kept = verdict.kept
-        add = [write_arrow(lake.place(table), kept)] if write and kept.num_rows else []
-        newest = _newest(kept, timestamp)
-        return Landed(add, kept.num_rows, kept, aside, verdict.violations, newest)
+        landed = land_arrow(lake, table, verdict.kept, timestamp=timestamp, write=write)
+        return replace(landed, aside=aside, violations=verdict.violations)
     return _land_large(lake, table, judgeable, expectations, timestamp)
+
+
+def land_arrow(
+    lake: Lake, table: str, rows: pa.Table, *, timestamp: str | None = None, write: bool = True
+) -> Landed:
+    """Write rows that are in this process already, and kept."""
+    add = [write_arrow(lake.place(table), rows)] if write and rows.num_rows else []
+    return Landed(add, rows.num_rows, rows, newest=_newest(rows, timestamp))
 
 
 def _land_large(

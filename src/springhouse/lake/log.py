@@ -123,6 +123,8 @@ class TableLog:
             note = before.note if maintenance else commit.note
             self._snapshots[-1] = replace(before, version=commit.version, note=note)
             return
+        if before is None and _only_made(commit):
+            return
         # Timestamps of one channel never step back, even if a clock does.
         at = Instant(max(commit.at, before.at)) if before else commit.at
         provenance = _provenance(commit, self.name)
@@ -136,6 +138,14 @@ def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
     if commit.changes_data or note is None or noted_before is None:
         return commit.changes_data
     return note.kind not in ("schema", "compaction") and note.after != noted_before.after
+
+
+def _only_made(commit: Commit) -> bool:
+    """Whether the table was made to be filled from other tables, and reflects none of them yet.
+
+    That is no state: with an empty provenance it would count as right at every moment.
+    """
+    return commit.note is not None and commit.note.kind == "schema" and not commit.note.channel
 
 
 def _provenance(commit: Commit, channel: str) -> Provenance:

@@ -16,23 +16,23 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.errors import SpringhouseError
-from springhouse.lake.alignment import aligned, new_columns, parsed_schema
+from springhouse.lake.alignment import aligned, new_columns, parsed_schema, same_columns
 from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_unread
 from springhouse.lake.feeds import Feed, is_channel
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
-from springhouse.lake.landing import Aside, Done, Landed, land, now, set_aside
+from springhouse.lake.landing import Aside, Done, Landed, land, land_arrow, now, set_aside
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.tables import TableVersion
 from springhouse.lake.writing import SMALL_BYTES
 from springhouse.planner.provenance import Provenance
-from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, Table
+from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _MARKS = (BAD, RECORD, ORIGIN)
 
@@ -71,21 +71,43 @@ def append(
         return None if ground else _made_empty(lake, project, table, feed, reason)
     with blamed_on(flow.place):
         taken = Intake(lake, feed, ranges)
-        inputs = Inputs(lake, project, {}, taken.good)
-        rows = inputs.frame(flow.query)
-        rows = rows if flow.by_name or ground is None else rows.toDF(*ground.schema.fieldNames())
-        ground, rows = fitted(lake, project, table, flow, ground, rows)
-        landed = land(
-            lake,
-            table.name,
-            rows,
-            size=feed.size(ranges) + inputs.size,
-            expectations=table.expectations,
-            timestamp=table.timestamp,
-        )
+        passed_on = _passed_on(table, flow, ground, taken)
+        if ground is not None and passed_on is not None:
+            landed = land_arrow(lake, table.name, passed_on, timestamp=table.timestamp)
+        else:
+            inputs = Inputs(lake, project, {}, taken.good())
+            rows = inputs.frame(flow.query)
+            if ground is not None and not flow.by_name:
+                rows = rows.toDF(*ground.schema.fieldNames())
+            ground, rows = fitted(lake, project, table, flow, ground, rows)
+            landed = land(
+                lake,
+                table.name,
+                rows,
+                size=feed.size(ranges) + inputs.size,
+                expectations=table.expectations,
+                timestamp=table.timestamp,
+            )
         aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
         return finish(lake, table, flow, ground, landed, aside, batch, reason, began)
+
+
+def _passed_on(
+    table: Table, flow: AppendFlow, ground: TableVersion | None, taken: "Intake"
+) -> pa.Table | None:
+    """The rows as they came, where `SELECT * FROM STREAM …` changes nothing about them.
+
+    Most flows are this, and are spared a second trip through Spark.
+    """
+    query = flow.query
+    if ground is None or table.expectations or not isinstance(query, SqlQuery):
+        return None
+    around = query.spliced(lambda reference: "").split()
+    if [word.lower() for word in around] != ["select", "*", "from"]:
+        return None
+    rows, schema = taken.held.get(query.references[0], (None, None))
+    return rows if schema is not None and same_columns(schema, ground.schema) else None
 
 
 def _made_empty(lake: Lake, project: Project, table: Table, feed: Feed, reason: str) -> Done | None:
@@ -93,7 +115,7 @@ def _made_empty(lake: Lake, project: Project, table: Table, feed: Feed, reason: 
     assert isinstance(feed.flow, AppendFlow)
     try:
         taken = Intake(lake, feed, {})
-        rows = Inputs(lake, project, {}, taken.good).frame(feed.flow.query)
+        rows = Inputs(lake, project, {}, taken.good()).frame(feed.flow.query)
         if table.schema is None and not rows.columns:
             return None
         fitted(lake, project, table, feed.flow, None, rows)
@@ -178,22 +200,31 @@ class Intake:
     """
 
     def __init__(self, lake: Lake, feed: Feed, ranges: Mapping[str, Range]) -> None:
-        self.good: dict[Reference, DataFrame] = {}
+        self.held: dict[Reference, tuple[pa.Table, StructType]] = {}
+        self._lazy: dict[Reference, DataFrame] = {}
         self.bad: list[Aside] = []
         self.count = 0
         small = feed.size(ranges) <= SMALL_BYTES
-        session = lake.spark.session()
-        for reference, raw in feed.read(session, ranges).items():
+        self._session = lake.spark.session()
+        for reference, raw in feed.read(self._session, ranges).items():
             if BAD not in raw.columns:
-                self.good[reference] = raw
+                self._lazy[reference] = raw
             elif small:
-                self._take(session, reference, raw)
+                self._take(reference, raw)
             else:
-                self.good[reference] = raw.where(sf.col(BAD).isNull()).drop(*_MARKS)
+                self._lazy[reference] = raw.where(sf.col(BAD).isNull()).drop(*_MARKS)
                 self._set_aside(raw.where(sf.col(BAD).isNotNull()).select(*_MARKS).toArrow())
                 self.count += raw.count()
 
-    def _take(self, session: "SparkSession", reference: Reference, raw: "DataFrame") -> None:
+    def good(self) -> "dict[Reference, DataFrame]":
+        """The good rows, by where the query names them."""
+        held = {
+            reference: self._session.createDataFrame(rows if rows.num_rows else [], schema)
+            for reference, (rows, schema) in self.held.items()
+        }
+        return self._lazy | held
+
+    def _take(self, reference: Reference, raw: "DataFrame") -> None:
         schema = StructType([f for f in raw.schema.fields if f.name not in _MARKS])
         rows = raw.toArrow()
         fits = pc.is_null(rows[BAD])
@@ -201,7 +232,7 @@ class Intake:
         self.count += rows.num_rows
         if good.num_rows < rows.num_rows:
             self._set_aside(rows.select(list(_MARKS)).filter(pc.invert(fits)))
-        self.good[reference] = session.createDataFrame(good if good.num_rows else [], schema)
+        self.held[reference] = good, schema
 
     def _set_aside(self, marks: pa.Table) -> None:
         self.bad += [(row[BAD], row[RECORD], row[ORIGIN]) for row in marks.to_pylist()]

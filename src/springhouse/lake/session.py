@@ -44,6 +44,9 @@ _EVERYWHERE = {
     # Delta wants timestamps as microseconds; the old INT96 has no statistics either.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionOverwriteMode": "static",
+    # A process that dies in the first batch of a stream leaves a temporary file in its checkpoint.
+    # Spark would refuse to go on for ever, because the folder is not empty.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
 }
 _CLASSIC = {
     "spark.scheduler.mode": "FAIR",

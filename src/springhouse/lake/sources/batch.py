@@ -48,8 +48,12 @@ class Batch:
         return {given: Batch(self.folder, tuple(paths)) for given, paths in groups.items()}
 
 
-def origin() -> Column:
-    """The path of the file that a row of Spark's comes from, as `Batch.full` gives it."""
+FILE = "_metadata.file_path"
+"""The file that a row of Spark's comes from, as Spark writes it."""
+
+
+def origin(file: str = FILE) -> Column:
+    """The path of a file that Spark names in the column `file`, as `Batch.full` gives it."""
     # Spark percent-encodes the path; a plus is a plus there, and a blank to `url_decode`.
-    encoded = sf.replace(sf.col("_metadata.file_path"), sf.lit("+"), sf.lit("%2B"))
+    encoded = sf.replace(sf.col(file), sf.lit("+"), sf.lit("%2B"))
     return sf.regexp_replace(sf.url_decode(encoded), "^file:/+", "/")

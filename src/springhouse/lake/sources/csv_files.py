@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from springhouse.lake.sources.batch import Batch, origin
+from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
 from springhouse.lake.sources.file_options import FileOptions
 from springhouse.lake.sources.records import (
@@ -123,7 +123,7 @@ class CsvFiles:
 
     def _lines(self, spark: "SparkSession", group: Batch, header: str) -> DataFrame:
         texts = spark.read.text(group.for_spark(), lineSep=self._reader.get("linesep"))
-        records = texts.select(VALUE, origin().alias(ORIGIN)).where(sf.trim(VALUE) != "")
+        records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
         if "comment" in self._reader:
             records = records.where(~sf.startswith(VALUE, sf.lit(self._reader["comment"])))
         return records.where(sf.col(VALUE) != header) if header else records
@@ -135,7 +135,7 @@ class CsvFiles:
         fields = sf.struct(*(sf.col(quoted(name)) for name in texts.fieldNames()))
         blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
         record = sf.to_csv(fields, {**self._reader, **blanks})
-        return read.select(sf.coalesce(CORRUPT, record).alias(VALUE), origin().alias(ORIGIN))
+        return read.select(sf.coalesce(CORRUPT, record).alias(VALUE), sf.col(FILE).alias(ORIGIN))
 
     def _parse(self, value: Column, schema: StructType) -> Column:
         columns = with_corrupt(schema).fields

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
-from springhouse.lake.sources.batch import Batch, origin
+from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
 from springhouse.lake.sources.file_options import FileOptions
 from springhouse.lake.sources.records import (
@@ -50,7 +50,7 @@ class JsonFiles:
         """The records as rows."""
         separator = self._reader.get("linesep")
         texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
-        records = texts.select(VALUE, origin().alias(ORIGIN)).where(sf.trim(VALUE) != "")
+        records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
         if self._multiline:
             records = records.select(sf.explode(self._elements()).alias(VALUE), ORIGIN)
         grammar = Grammar(self._parse, "not a JSON object")

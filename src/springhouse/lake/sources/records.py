@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
+from springhouse.lake.sources.batch import origin
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Grammar:
 
 
 def rows(records: DataFrame, grammar: Grammar, layout: StructType, wanted: StructType) -> DataFrame:
-    """The records (`value` and `ORIGIN`) as rows with the columns `wanted`, the bad ones marked.
+    """The records (`value`, `ORIGIN`) as rows with the columns `wanted`; the bad ones are marked.
 
     `layout` is what the grammar parses; a column that it does not list is NULL.
     """
@@ -83,8 +84,12 @@ def _columns(
     # and not at all for a record that is good.
     reason = sf.transform(sf.array(grammar.parse(value, texts)), why).getItem(0)
     fields = (part(parsed, field).cast(field.dataType).alias(field.name) for field in wanted.fields)
-    marks = (sf.when(bad, reason).alias(BAD), value.alias(RECORD), sf.col(ORIGIN))
-    return grammar.parse(value, layout).alias(_PARSED), (*fields, *marks)
+    # Nobody asks for the text of a good record, and it may be longer than all its fields.
+    marks = [(BAD, reason), (RECORD, value), (ORIGIN, origin(ORIGIN))]
+    return grammar.parse(value, layout).alias(_PARSED), (
+        *fields,
+        *(sf.when(bad, mark).alias(name) for name, mark in marks),
+    )
 
 
 def _misfit(field: StructField, text: Column, parsed: Column) -> Column:
