@@ -94,11 +94,23 @@ class Feed:
     def read(
         self, session: "SparkSession", ranges: Mapping[str, Range]
     ) -> "dict[Reference, DataFrame]":
-        """The rows of these ranges, by where the query names them; none for other streams."""
+        """The rows of these ranges, by where the query names them; none for other streams.
+
+        Bad ones need not say why (`read_why` does), if the source can spare itself that.
+        """
         return {
-            stream.reference: stream.source.read(session, self._own(stream, ranges))
+            stream.reference: getattr(stream.source, "glance", stream.source.read)(
+                session, self._own(stream, ranges)
+            )
             for stream in self.streams
         }
+
+    def read_why(
+        self, session: "SparkSession", reference: Reference, ranges: Mapping[str, Range]
+    ) -> "DataFrame":
+        """The rows of one stream once more, where every bad one says why it is bad."""
+        stream = next(stream for stream in self.streams if stream.reference == reference)
+        return stream.source.read(session, self._own(stream, ranges))
 
     def size(self, ranges: Mapping[str, Range]) -> int:
         """How many bytes the ranges hold, as far as the sources know."""

@@ -204,6 +204,7 @@ class Intake:
         self._lazy: dict[Reference, DataFrame] = {}
         self.bad: list[Aside] = []
         self.count = 0
+        self._feed, self._ranges = feed, ranges
         small = feed.size(ranges) <= SMALL_BYTES
         self._session = lake.spark.session()
         for reference, raw in feed.read(self._session, ranges).items():
@@ -213,7 +214,7 @@ class Intake:
                 self._take(reference, raw)
             else:
                 self._lazy[reference] = raw.where(sf.col(BAD).isNull()).drop(*_MARKS)
-                self._set_aside(raw.where(sf.col(BAD).isNotNull()).select(*_MARKS).toArrow())
+                self._set_aside(reference)
                 self.count += raw.count()
 
     def good(self) -> "dict[Reference, DataFrame]":
@@ -231,10 +232,13 @@ class Intake:
         good = rows.drop_columns(list(_MARKS)).filter(fits)
         self.count += rows.num_rows
         if good.num_rows < rows.num_rows:
-            self._set_aside(rows.select(list(_MARKS)).filter(pc.invert(fits)))
+            self._set_aside(reference)
         self.held[reference] = good, schema
 
-    def _set_aside(self, marks: pa.Table) -> None:
+    def _set_aside(self, reference: Reference) -> None:
+        """Read the bad rows once more, to learn why they are bad: few ranges have any."""
+        again = self._feed.read_why(self._session, reference, self._ranges)
+        marks = again.where(sf.col(BAD).isNotNull()).select(*_MARKS).toArrow()
         self.bad += [(row[BAD], row[RECORD], row[ORIGIN]) for row in marks.to_pylist()]
 
 

@@ -22,7 +22,9 @@ in it after `read` is written in the same commit as the offsets, and given back 
 
 Records that do not fit are neither dropped nor fatal. A source that meets one gives it as a row
 with `BAD` set (the reason; NULL in good rows), `RECORD` (the record as it was) and `ORIGIN`
-(where it came from). Such rows go to the table's quarantine.
+(where it came from). Such rows go to the table's quarantine. Where the reason is dear, a source
+may also have `glance`, which is `read` without good reasons: `read` is then asked only for ranges
+with bad rows.
 """
 
 from collections.abc import Callable, Mapping

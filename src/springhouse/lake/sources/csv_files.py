@@ -63,7 +63,9 @@ class CsvFiles:
             for group in self._groups(batch).values()
         ]
 
-    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> DataFrame:
+    def rows(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
         """The records as rows."""
         parts = []
         for header, group in self._groups(batch).items():
@@ -73,7 +75,7 @@ class CsvFiles:
             else:
                 records = self._lines(spark, group, header)
             grammar = Grammar(self._parse, f"not a row of {len(layout)} columns")
-            parts.append(rows(records, grammar, layout, schema))
+            parts.append(rows(records, grammar, layout, schema, why=why))
         return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
 
     def _groups(self, batch: Batch) -> dict[str, Batch]:

@@ -53,8 +53,10 @@ class Format(Protocol):
         """The columns of the files, which may be none; each schema may add to those before it."""
         ...
 
-    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> "DataFrame":
-        """The records of the files with these columns, and the bad ones marked."""
+    def rows(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> "DataFrame":
+        """The records of the files with these columns; the bad ones are marked, with `why` too."""
         ...
 
 
@@ -96,13 +98,22 @@ class ReadFiles:
 
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
         """The records of the files at these offsets."""
+        return self._rows(spark, ranges, why=True)
+
+    def glance(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
+        """The same, but a bad record does not say why: working that out costs even when none is."""
+        return self._rows(spark, ranges, why=False)
+
+    def _rows(
+        self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
+    ) -> "DataFrame":
         files = self._files(ranges)
         self._prove_unchanged(files)
         batch = Batch(self._folder, tuple(file.path for file in files))
         schema = self._schema(spark, batch)
         if not batch.paths:
             return no_rows(spark, schema)
-        return self._format.rows(spark, batch, schema)
+        return self._format.rows(spark, batch, schema, why=why)
 
     def _place(self) -> tuple[Storage, str | None]:
         """The folder and the pattern of names in it: a path may end in one, or be a file."""

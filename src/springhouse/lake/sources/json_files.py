@@ -46,7 +46,9 @@ class JsonFiles:
         reader = spark.read.options(**self._reader, mode="DROPMALFORMED")
         return [reader.json(batch.for_spark(), multiLine=self._multiline).schema]
 
-    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> DataFrame:
+    def rows(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
         """The records as rows."""
         separator = self._reader.get("linesep")
         texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
@@ -54,7 +56,7 @@ class JsonFiles:
         if self._multiline:
             records = records.select(sf.explode(self._elements()).alias(VALUE), ORIGIN)
         grammar = Grammar(self._parse, "not a JSON object")
-        return rows(records, grammar, schema, schema)
+        return rows(records, grammar, schema, schema, why=why)
 
     def _parse(self, value: Column, schema: StructType) -> Column:
         wrapper = with_corrupt(StructType([StructField(FIELDS, schema)]))

@@ -50,7 +50,9 @@ class ParquetFiles:
         groups = batch.grouped(_footer)
         return [self._schema(spark, f, group) for f, group in groups.items() if not f.problem]
 
-    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> DataFrame:
+    def rows(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
         """The rows of the files, and one bad row for a file that is not Parquet."""
         parts = []
         for footer, group in batch.grouped(_footer).items():

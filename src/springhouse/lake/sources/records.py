@@ -31,6 +31,7 @@ VALUE = "value"
 
 _PARSED = "__springhouse_parsed"
 _LONGEST_SHOWN = 60
+_NO_REASON = "does not fit the schema"
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,25 @@ class Grammar:
     no_record: str
 
 
-def rows(records: DataFrame, grammar: Grammar, layout: StructType, wanted: StructType) -> DataFrame:
+def rows(
+    records: DataFrame, grammar: Grammar, layout: StructType, wanted: StructType, *, why: bool
+) -> DataFrame:
     """The records (`value`, `ORIGIN`) as rows with the columns `wanted`; the bad ones are marked.
 
-    `layout` is what the grammar parses; a column that it does not list is NULL.
+    `layout` is what the grammar parses; a column that it does not list is NULL. Without `why`, a
+    bad record is told from a good one, and the reason is not worked out.
     """
-    parsed, columns = _columns(records.sparkSession, grammar, layout, wanted)
+    parsed, columns = _columns(records.sparkSession, grammar, layout, wanted, why)
     return records.select(VALUE, ORIGIN, parsed).select(*columns)
 
 
 @lru_cache(maxsize=64)
 def _columns(
-    session: "SparkSession", grammar: Grammar, layout: StructType, wanted: StructType
+    session: "SparkSession",
+    grammar: Grammar,
+    layout: StructType,
+    wanted: StructType,
+    why: bool,
 ) -> tuple[Column, tuple[Column, ...]]:
     """A record parsed, and the columns that are made of that.
 
@@ -65,7 +73,7 @@ def _columns(
             parsed.getField(FIELDS).getField(field.name) if field.name in listed else sf.lit(None)
         )
 
-    def why(text: Column) -> Column:
+    def told(text: Column) -> Column:
         misfits = [
             _misfit(field, part(text, field), part(parsed, field)) for field in wanted.fields
         ]
@@ -82,7 +90,9 @@ def _columns(
     texts = StructType([StructField(field.name, StringType()) for field in layout.fields])
     # A lambda over an array of one: the only way to parse once and use the result many times,
     # and not at all for a record that is good.
-    reason = sf.transform(sf.array(grammar.parse(value, texts)), why).getItem(0)
+    reason = sf.lit(_NO_REASON)
+    if why:
+        reason = sf.transform(sf.array(grammar.parse(value, texts)), told).getItem(0)
     fields = (part(parsed, field).cast(field.dataType).alias(field.name) for field in wanted.fields)
     # Nobody asks for the text of a good record, and it may be longer than all its fields.
     marks = [(BAD, reason), (RECORD, value), (ORIGIN, origin(ORIGIN))]

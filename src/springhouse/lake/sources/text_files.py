@@ -28,7 +28,9 @@ class TextFiles:
         """The one column that text has."""
         return [_LINES]
 
-    def rows(self, spark: "SparkSession", batch: Batch, schema: StructType) -> DataFrame:
+    def rows(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
         """The lines as rows."""
         lines = spark.read.options(**self._reader).text(batch.for_spark())
         return lines.where(sf.trim("value") != "")
