@@ -60,9 +60,7 @@ def main() -> None:
         )
 
 
-def measured(
-    house: House, root: Path, rounds: int
-) -> dict[str, tuple[list[float], list[float]]]:
+def measured(house: House, root: Path, rounds: int) -> dict[str, tuple[list[float], list[float]]]:
     """Seconds of each side, by what was measured; the first rounds warm up and do not count."""
     session = house.lake.spark.session()
     figures: dict[str, tuple[list[float], list[float]]] = {"ingest": ([], []), "refresh": ([], [])}

@@ -5,8 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.cli import main
+from springhouse.lake.commits import ensure
+from springhouse.lake.note import Note
+from springhouse.lake.storage import Storage
+from springhouse.units import Instant
 
 
 @dataclass(frozen=True)
@@ -39,3 +44,15 @@ def shop(springhouse: Springhouse, tmp_path: Path) -> Path:
     folder = tmp_path / "shop"
     assert springhouse("init", folder).code == 0
     return folder
+
+
+@pytest.fixture
+def idle_shop(shop: Path) -> Path:
+    """A project whose one table is there and whose source is empty: nothing needs Spark."""
+    (shop / "transformations" / "revenue_by_country.sql").unlink()
+    for file in (shop / "data" / "orders").iterdir():
+        file.unlink()
+    place = Storage.at(str(shop / "storage" / "tables" / "orders"))
+    note = Note(kind="schema", at=Instant(1.0), channel=True)
+    ensure(place, StructType([StructField("id", LongType())]), note)
+    return shop

@@ -41,11 +41,9 @@ class TestBeforeTheFirstRun:
         answer = springhouse("plan", "-p", shop)
         assert answer.out.splitlines()[1].split()[:3] == ["1", "orders", "append"]
 
-    def test_nothing_to_do(self, springhouse, shop):
-        for file in (shop / "data" / "orders").iterdir():
-            file.unlink()
-        assert springhouse("plan", "-p", shop).out == "everything is up to date\n"
-        assert asked(springhouse, "plan", "-p", shop) == []
+    def test_nothing_to_do(self, springhouse, idle_shop):
+        assert springhouse("plan", "-p", idle_shop).out == "everything is up to date\n"
+        assert asked(springhouse, "plan", "-p", idle_shop) == []
 
     def test_explain(self, springhouse, shop):
         told = asked(springhouse, "explain", "revenue_by_country", "-p", shop)

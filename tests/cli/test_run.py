@@ -9,11 +9,8 @@ import pytest
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_with_exit_0(shop, number):
-    # Without data there is nothing to refresh, so no Spark starts.
-    for file in (shop / "data" / "orders").iterdir():
-        file.unlink()
-    command = [sys.executable, "-m", "springhouse", "run", "-p", str(shop)]
+def test_a_signal_stops_it_with_exit_0(idle_shop, number):
+    command = [sys.executable, "-m", "springhouse", "run", "-p", str(idle_shop)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     ) as running:
@@ -26,9 +23,7 @@ def test_a_signal_stops_it_with_exit_0(shop, number):
     assert out.startswith("0 rows in, 0 quarantined, 0 refreshes, 0 failures in ")
 
 
-def test_it_leaves_after_so_long(springhouse, shop):
-    for file in (shop / "data" / "orders").iterdir():
-        file.unlink()
-    answer = springhouse("run", "--for", "10 ms", "-p", shop)
+def test_it_leaves_after_so_long(springhouse, idle_shop):
+    answer = springhouse("run", "--for", "10 ms", "-p", idle_shop)
     assert (answer.code, answer.err) == (0, "")
     assert "0 refreshes" in answer.out

@@ -1,15 +1,31 @@
 """A commit is written whole, once, on the ground that it was computed from. No Spark needed."""
 
 import threading
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    LongType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
 
-from springhouse.errors import CommitConflict, SchemaError
-from springhouse.lake.commits import Change, add_columns, commit, create, delta_schema, ensure
+from springhouse.errors import CommitConflict, LakeError, SchemaError
+from springhouse.lake.commits import (
+    Change,
+    able_to_hold,
+    add_columns,
+    commit,
+    create,
+    delta_schema,
+    ensure,
+)
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.storage import Storage
@@ -170,3 +186,33 @@ def test_the_log_follows_what_others_commit(ground: TableVersion) -> None:
     assert (newest.made, newest.note) == (2, None)
     DeltaTable(ground.storage.root).optimize.compact()
     assert len(log.snapshots()) == 3
+
+
+def test_a_commit_that_delta_refuses_is_no_conflict(ground: TableVersion) -> None:
+    append(ground, 1)
+    DeltaTable(ground.storage.root).alter.set_table_properties({"delta.appendOnly": "true"})
+    on = open_table(ground.storage)
+    assert on is not None
+    with pytest.raises(LakeError, match="the commit was refused") as caught:
+        commit(on, Change(note("merge"), [write_arrow(on.storage, rows(2))], on.files))
+    assert not isinstance(caught.value, CommitConflict)
+
+
+def test_a_replacement_may_bring_a_type_that_needs_a_table_feature(ground: TableVersion) -> None:
+    append(ground, 1)
+    on = open_table(ground.storage)
+    assert on is not None
+    schema = StructType([StructField("at", TimestampNTZType())])
+    able = able_to_hold(on, schema, note("schema"))
+    table = pa.table({"at": pa.array([datetime(2026, 1, 1)], pa.timestamp("us"))})  # noqa: DTZ001
+    add = [write_arrow(able.storage, table)]
+    commit(able, Change(note("replace"), add, replace=schema))
+    assert DeltaTable(on.storage.root).to_pyarrow_table().to_pylist() == table.to_pylist()
+
+
+def test_a_table_of_another_warehouse_is_a_channel_of_its_own(ground: TableVersion) -> None:
+    reflecting = note("replace", after=Provenance.of(their_orders=7))
+    commit(ground, Change(reflecting, [write_arrow(ground.storage, rows(1))]))
+    foreign = TableLog(ground.storage, "delta.`theirs`").newest()
+    assert foreign is not None
+    assert foreign.provenance.as_json() == {"delta.`theirs`": [1]}

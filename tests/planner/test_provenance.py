@@ -77,6 +77,14 @@ def test_precedes(one: dict[str, int], other: dict[str, int], expected: bool) ->
     assert Provenance.of(**one).precedes(Provenance.of(**other)) is expected
 
 
+def test_catching_up_on_one_pathway_is_a_step_ahead() -> None:
+    # A diamond that was refreshed while its view lagged reflects two versions; then the view came.
+    mixed = Provenance({"a": frozenset({4, 5})})
+    assert mixed.precedes(Provenance.of(a=5))
+    assert not Provenance.of(a=5).precedes(mixed)
+    assert mixed.channels_ahead(Provenance.of(a=5, b=0)) == ["a", "b"]
+
+
 def test_what_is_computed_from_two_snapshots_reflects_both() -> None:
     both = joined([Provenance.of(a=1, b=2), Provenance.of(b=3)])
     assert both.as_json() == {"a": [1], "b": [2, 3]}

@@ -10,7 +10,7 @@ when rows have to be computed.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +41,7 @@ from springhouse.lake.sources.registry import known_sources
 from springhouse.lake.storage import Storage
 from springhouse.lake.upkeep import vacuum
 from springhouse.project import load
-from springhouse.project.declaration import Place, Project, Reading, SqlQuery
+from springhouse.project.declaration import Place, Project, Reading, Reference, SqlQuery
 from springhouse.project.durations import duration_seconds
 from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.names import did_you_mean_the
@@ -149,14 +149,14 @@ class House:
         """The rows of a query over tables and views; `consistent` reads all as of one moment."""
         place = Place("query", 1)
         references = find_references(SqlText(sql, "query"), names_of(self.project))
-        keys = []
         for reference in references:
-            tracked = reference.reading in (Reading.TABLE, Reading.DELTA)
             if reference.reading is Reading.TABLE:
                 self._prove_known(reference.name)
-            keys += [key_of(reference)] if tracked else []
+        keys = self._tables_in(references)
         versions: Mapping[str, int] = {}
         if consistent and keys:
+            for key in keys:
+                self.lake.open(key)
             choice = self.watch.chooser.common_moment(keys)
             if choice is None:
                 raise LakeError(
@@ -168,6 +168,17 @@ class House:
         with blamed_on(place):
             query = SqlQuery(sql, references, place)
             return run_sql(self.lake.spark.session(), query, inputs.resolve)
+
+    def _tables_in(self, references: Sequence[Reference]) -> list[str]:
+        """The keys of the tables that a query reads, also through temporary views."""
+        keys: list[str] = []
+        for reference in references:
+            temporary = self.project.temporary_views.get(reference.name)
+            if temporary is not None:
+                keys += self._tables_in(temporary.query.references)
+            elif reference.reading in (Reading.TABLE, Reading.DELTA):
+                keys.append(key_of(reference))
+        return list(dict.fromkeys(keys))
 
     def status(self) -> list[TableStatus]:
         """How every table and view stands."""
@@ -232,7 +243,7 @@ class House:
         return [read_at.get(made, made) for made in self._reflected_by_readers(name)]
 
     def _reflected_by_readers(self, name: str) -> list[int]:
-        needed: list[int] = []
+        needed = self._streamed_by_readers(name)
         for reader in self.watch.graph.downstream(name):
             newest = self.lake.log(reader).newest()
             if newest is None:
@@ -240,6 +251,17 @@ class House:
             needed += newest.provenance.reflected.get(name, ())
             if name in self.project.views:
                 needed += self._reflected_states(name, reader)
+        return needed
+
+    def _streamed_by_readers(self, name: str) -> list[int]:
+        """The last version of a table that each stream over it has read."""
+        needed = []
+        for table in self.project.tables:
+            stored = self.watch.stored(table)
+            for stream in (s for feed in self.watch.feeds(table) for s in feed.streams):
+                if stream.reference.reading is Reading.SOURCE or key_of(stream.reference) != name:
+                    continue
+                needed.append(max(stored.offset(stream.transaction("0")) - 1, 0) if stored else 0)
         return needed
 
     def _reflected_states(self, view: str, reader: str) -> list[int]:

@@ -14,7 +14,7 @@ from springhouse.planner.moment import (
     meeting_points,
     newest_common_moment,
 )
-from springhouse.planner.provenance import Channel, Provenance
+from springhouse.planner.provenance import Channel, Provenance, joined
 from springhouse.project.declaration import Project, PythonQuery, Reading
 from springhouse.project.graph import Graph
 from springhouse.units import Instant
@@ -85,7 +85,7 @@ class Chooser:
         """
         keys = self.inputs(view).keys
         channels = self.channels()
-        candidates = {key: self._candidates(key) for key in keys}
+        candidates = self._candidates_of(keys)
         bound = self._project.views[view].promise.inconsistency_seconds
         if bound > 0:
             free = self._newest_of_each(candidates)
@@ -103,15 +103,22 @@ class Chooser:
 
     def common_moment(self, keys: Sequence[str]) -> Choice | None:
         """The newest moment at which all these tables have a right snapshot."""
-        candidates = {key: self._candidates(key) for key in keys}
-        return newest_common_moment(candidates, self.channels())
+        return newest_common_moment(self._candidates_of(keys), self.channels())
 
     def channels(self) -> Mapping[str, Channel]:
         """Every table as an input channel, looked up when it is asked for."""
         return _Channels(self._lake)
 
-    def _candidates(self, key: str) -> list[Candidate]:
-        snapshots = self._lake.log(key).snapshots()[-_MOST_CANDIDATES:]
+    def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[Candidate]]:
+        """The recent snapshots of each input, and those older ones that another input reflects."""
+        recent = {key: self._candidates(key) for key in keys}
+        reflected = joined(c.provenance for found in recent.values() for c in found).reflected
+        return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}
+
+    def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[Candidate]:
+        every = self._lake.log(key).snapshots()
+        older = [s for s in every[:-_MOST_CANDIDATES] if s.made in also]
+        snapshots = [*older, *every[-_MOST_CANDIDATES:]]
         return [Candidate(s.version, s.provenance) for s in snapshots]
 
     @staticmethod
@@ -127,11 +134,11 @@ class Chooser:
         return own is None or own.precedes(provenance_of(self._lake, choice.versions))
 
     def _siblings(self, view: str) -> list[str]:
-        """Views that somebody reads together with this one, and wants consistent."""
+        """Views that somebody reads together with this one."""
         found: dict[str, None] = {}
         for reader in self._graph.dependents(view):
             declared = self._project.views.get(reader)
-            if declared is None or declared.promise.inconsistency_seconds > 0:
+            if declared is None:
                 continue
             for each in self._graph.tables_read(reader):
                 if each in self._project.views and each != view:

@@ -8,12 +8,13 @@ always starts the refresh whose data has waited longest.
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from springhouse.errors import CommitConflict, SpringhouseError
+from springhouse.errors import CommitConflict
 from springhouse.house.performing import perform, total
 from springhouse.house.tracks import Ended, Running, Tracks
-from springhouse.house.watch import Watch
+from springhouse.house.watch import Watch, told
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.refresh import oldest_first
@@ -125,7 +126,7 @@ class Runner:
                 self.watch.forget(ended.table)
             self._listener(Finished(ended.table, ended.track, total(ended.done)))
             return
-        problem = _told(ended.error)
+        problem = told(ended.error)
         failure = failed(self.failures.get(ended.table), problem, now, self._retry)
         self.failures[ended.table] = failure
         self._listener(Failed(ended.table, ended.track, failure))
@@ -195,8 +196,10 @@ class Once(Runner):
     def _behind(self, name: str, until: Mapping[str, int]) -> bool:
         if name not in self.watch.project.tables:
             return False
-        stored = self.watch.stored(name)
-        return any(feed.behind(stored, until) for feed in self.watch.feeds(name))
+        with suppress(Exception):  # What is wrong with a source is reported by the refresh.
+            stored = self.watch.stored(name)
+            return any(feed.behind(stored, until) for feed in self.watch.feeds(name))
+        return False
 
 
 class Live(Runner):
@@ -245,9 +248,3 @@ class Live(Runner):
     def _observe(self, now: Instant) -> None:
         for name, kept in self.kept.items():
             kept.lags.append(lag(self.watch.waiting_since(name, now), now))
-
-
-def _told(error: Exception) -> str:
-    if isinstance(error, SpringhouseError):
-        return str(error)
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"

@@ -7,6 +7,7 @@ reflects with what it could, and turns every difference into a `Job`. It starts 
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from springhouse.errors import SpringhouseError
@@ -69,6 +70,8 @@ class Watch:
         self._feeds: dict[str, tuple[Feed, ...]] = {}
         self._seen = {name: _Seen() for name in project.tables}
         self._opened: dict[str, TableVersion] = {}
+        # When a view was refreshed last, also if there was nothing to commit.
+        self._looked: dict[str, Instant] = {}
         self._lock = threading.RLock()
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
@@ -108,8 +111,8 @@ class Watch:
             waits = any(feed.behind(self.stored(table.name)) for feed in self.feeds(table.name))
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
             seen.problem = None
-        except SpringhouseError as error:
-            seen.problem = str(error)
+        except Exception as error:  # noqa: BLE001  a source may be anybody's code
+            seen.problem = told(error)
             waits = True  # The refresh will meet the same problem, report it, and be retried.
         if not waits:
             seen.waiting_since = None
@@ -146,6 +149,7 @@ class Watch:
 
     def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
         """A refresh of a table ended: what waits is counted from its next poll."""
+        self._looked[table] = now
         seen = self._seen.get(table)
         if seen is None:
             return
@@ -173,8 +177,10 @@ class Watch:
         """Where all sources outside the warehouse end now."""
         ends: dict[str, int] = {}
         for table in self.project.tables:
-            for feed in self.feeds(table):
-                ends |= feed.horizon()
+            # A source that can't be asked is reported by the refresh of its table, not here.
+            with suppress(Exception):
+                for feed in self.feeds(table):
+                    ends |= feed.horizon()
         return Horizon(ends)
 
     def jobs(self, now: Instant) -> list[Job]:
@@ -225,19 +231,22 @@ class Watch:
         if newest.note.definition != fingerprint(self.project, view):
             return "its definition changed"
         reflected = newest.note.after
+        if self._made_anew(reflected):
+            return "an input was made anew"
         if reflected.precedes(target):
-            return f"new data in {', '.join(self._moved(reflected, target))}"
-        if self.chooser.inputs(view.name).opaque and now - newest.at >= OPAQUE_PERIOD:
+            return f"new data in {', '.join(reflected.channels_ahead(target))}"
+        looked = max(newest.at, self._looked.get(view.name, newest.at))
+        if self.chooser.inputs(view.name).opaque and now - looked >= OPAQUE_PERIOD:
             return "its inputs can't be watched"
         return None
 
-    @staticmethod
-    def _moved(reflected: Provenance, target: Provenance) -> list[str]:
-        return [
-            channel
-            for channel in sorted(target.reflected)
-            if (reflected.newest(channel) or -1) < (target.newest(channel) or -1)
-        ]
+    def _made_anew(self, reflected: Provenance) -> bool:
+        """Whether a table that is reflected was deleted and began again at version 0."""
+        for channel in reflected.reflected:
+            commits = self.lake.log(channel).commits()
+            if commits and commits[-1].version < (reflected.newest(channel) or 0):
+                return True
+        return False
 
     def _since(self, view: View, target: Provenance, now: Instant) -> Instant:
         """When the oldest data arrived that the view could reflect and does not."""
@@ -249,8 +258,8 @@ class Watch:
         """For each channel on which `target` is ahead, when the first of the data ahead arrived."""
         channels = self.chooser.channels()
         arrivals = []
-        for channel in self._moved(reflected, target):
-            have = reflected.newest(channel)
+        for channel in reflected.channels_ahead(target):
+            have = reflected.oldest(channel)
             versions = channels[channel]
             if have is not None:
                 arrivals.append(versions.until(have))
@@ -281,6 +290,13 @@ class Watch:
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)
+
+
+def told(error: Exception) -> str:
+    """An error in one text, for people."""
+    if isinstance(error, SpringhouseError):
+        return str(error)
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def is_streaming_function(flow: object) -> bool:

@@ -1,9 +1,10 @@
 """Which files of a table have to be rewritten when some of its keys change?
 
-A table that is updated in place is split by the hash of its key into a power of two of buckets. The
-bucket stands in the path of a file (`buckets-8/b=3/…`), so the files that a change can touch are
-known without opening any. Small tables have one bucket; a table that has outgrown its buckets is
-split again by the next change, which then rewrites all of it, once per doubling.
+A table that is updated in place is split by the hash of its key into a power of two of buckets.
+The bucket stands in the path of a file (`buckets-8/springhouse_bucket=3/…`), so the files that a
+change can touch are known without opening any. Small tables have one bucket; a table that has
+outgrown its buckets is split again by the next change, which then rewrites all of it, once per
+doubling.
 """
 
 import re
@@ -17,10 +18,10 @@ from springhouse.lake.tables import DataFile, quoted
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-COLUMN = "b"
+COLUMN = "springhouse_bucket"
 ROWS_PER_BUCKET = 250_000
 
-_PATH = re.compile(r"^buckets-(\d+)/(?:.*/)?b=(\d+)/")
+_PATH = re.compile(r"^buckets-(\d+)/(?:.*/)?springhouse_bucket=(\d+)/")
 
 
 def count_for(rows: int) -> int:

@@ -24,7 +24,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 
-from springhouse.errors import SchemaError
+from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import buckets, changes
 from springhouse.lake.alignment import aligned
 from springhouse.lake.commits import Change, commit, prove_unread
@@ -41,7 +41,13 @@ from springhouse.lake.refresh_table import (
     fitted,
     unfinished,
 )
-from springhouse.lake.tables import DataFile, TableVersion, quoted, read_parquet
+from springhouse.lake.tables import (
+    DataFile,
+    TableVersion,
+    file_columns,
+    quoted,
+    read_parquet,
+)
 from springhouse.lake.writing import SMALL_BYTES, paths_of, write_arrow, write_with_spark
 from springhouse.project.declaration import CdcFlow, Expectation, OnViolation, Project, Table
 
@@ -200,6 +206,8 @@ def _merge(
         touched = tuple(buckets.in_buckets(ground.files, [row["b"] for row in hit]))
     sequence = events.schema[SEQUENCE].dataType
     hidden = StructType([StructField(SEQUENCE, sequence)]) if flow.scd_type == 1 else None
+    if hidden is not None:
+        _prove_sequenced(ground, touched, flow)
     old = ground.read_files(session, touched, hidden)
     tombstones = _tombstones(lake, session, ground, flow, sequence)
     derive = _latest_state if flow.scd_type == 1 else _history
@@ -207,6 +215,19 @@ def _merge(
     if small and sum(file.size for file in touched) <= SMALL_BYTES:
         return _write_small(ground, flow, old, derived.toArrow(), touched, count)
     return _write_large(ground, flow, old, derived, touched, count)
+
+
+def _prove_sequenced(ground: TableVersion, files: Sequence[DataFile], flow: CdcFlow) -> None:
+    """An error if another writer rewrote files, and with them lost the sequences of their rows."""
+    for file in files:
+        # All that we write lies in a bucket; a rewrite by others does not.
+        if buckets.count_of([file]) is None and SEQUENCE not in file_columns(ground.storage, file):
+            raise LakeError(
+                f'the table "{flow.target}" was rewritten by another writer, and the sequences of '
+                "its rows are lost: a late event could not be told from a new one",
+                where=f"{ground.storage.root}/{file.path}",
+                hint="Delete the table's folder: it is then made anew from its source.",
+            )
 
 
 def _latest_state(
@@ -311,29 +332,35 @@ def _write_small(
     hidden = [SEQUENCE] if flow.scd_type == 1 else []
     rows = derived.filter(pc.invert(deleted)).select([*columns, *hidden])
     before = old.select(*(sf.col(quoted(name)) for name in columns)).toArrow()
-    delta = changes.difference(before, rows.select(columns)) if before.num_rows else None
+    delta = changes.difference(before, rows.select(columns))
     if delta is None:
         session = old.sparkSession
         fresh = session.createDataFrame(rows.select(columns), ground.schema)
-        delta = changes.spark_difference(old.select(*columns), fresh).toArrow()
+        kept = old.select(*(sf.col(quoted(name)) for name in columns))
+        delta = changes.spark_difference(kept, fresh).toArrow()
     inserted, removed = changes.weights(delta)
     paths = paths_of([write_arrow(ground.storage, delta, changes.FOLDER)]) if delta.num_rows else ()
     dead = derived.filter(deleted).select([*_cased(ground, flow.keys), SEQUENCE])
     tombs = paths_of([write_arrow(ground.storage, dead, "_state")]) if dead.num_rows else ()
     if not delta.num_rows and hidden == []:
         return _Merged((), (), tombs, (), 0, 0)
-    add = _in_bucket_files(ground, flow, old.sparkSession, rows, count)
+    add = _in_bucket_files(ground, flow, old.sparkSession, rows, count, old.schema)
     return _Merged(add, touched, tombs, paths, inserted, removed)
 
 
 def _in_bucket_files(
-    ground: TableVersion, flow: CdcFlow, session: "SparkSession", rows: pa.Table, count: int
+    ground: TableVersion,
+    flow: CdcFlow,
+    session: "SparkSession",
+    rows: pa.Table,
+    count: int,
+    schema: StructType,
 ) -> list[AddAction]:
     if not rows.num_rows:
         return []
     if count == 1:
         return [write_arrow(ground.storage, rows, buckets.folder(1, 0))]
-    marked = session.createDataFrame(rows).withColumn(
+    marked = session.createDataFrame(rows, schema).withColumn(
         buckets.COLUMN, buckets.bucket_column(flow.keys, count)
     )
     table = marked.toArrow()

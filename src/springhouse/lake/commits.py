@@ -17,11 +17,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from deltalake import CommitProperties, Schema, Transaction
+from deltalake import CommitProperties, Schema, TableFeatures, Transaction
 from deltalake import Field as DeltaField
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
-from pyspark.sql.types import NullType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    NullType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
 
 from springhouse.errors import CommitConflict, LakeError, SchemaError
 from springhouse.lake.note import KEY, Note
@@ -62,9 +70,42 @@ def commit(ground: TableVersion, change: Change) -> None:
             commit_properties=_properties(change.note, change.transactions),
         )
     except (CommitFailedError, DeltaProtocolError) as error:
-        raise CommitConflict(
-            "somebody else committed the same work first", where=ground.storage.root
-        ) from error
+        raise _refused(ground, error) from error
+
+
+def _refused(ground: TableVersion, error: DeltaError) -> LakeError:
+    """A conflict if somebody committed after the ground; else trying again would not help."""
+    newest = open_table(ground.storage)
+    if newest is not None and newest.version == ground.version:
+        return LakeError(f"the commit was refused: {error}", where=ground.storage.root)
+    return CommitConflict("somebody else committed the same work first", where=ground.storage.root)
+
+
+def able_to_hold(ground: TableVersion, schema: StructType, note: Note) -> TableVersion:
+    """The table with the features that these columns need; delta-rs does not see to that itself."""
+    features = ground.delta.protocol().writer_features or ()
+    if not _has_ntz(schema) or "timestampNtz" in features:
+        return ground
+    ground.delta.alter.add_feature(
+        [TableFeatures.TimestampWithoutTimezone],
+        allow_protocol_versions_increase=True,
+        commit_properties=_properties(note, {}),
+    )
+    able = open_table(ground.storage)
+    assert able is not None
+    if able.version != ground.version + 1:
+        raise CommitConflict("somebody else committed first", where=ground.storage.root)
+    return able
+
+
+def _has_ntz(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_ntz(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _has_ntz(kind.elementType)
+    if isinstance(kind, MapType):
+        return _has_ntz(kind.keyType) or _has_ntz(kind.valueType)
+    return isinstance(kind, TimestampNTZType)
 
 
 def prove_unread(ground: TableVersion, ranges: Mapping[str, tuple[int, int]]) -> None:
@@ -113,7 +154,7 @@ def add_columns(ground: TableVersion, columns: Sequence[StructField], note: Note
             [DeltaField(f.name, f.type) for f in fields], commit_properties=_properties(note, {})
         )
     except DeltaError as error:
-        raise CommitConflict("the columns can't be added", where=ground.storage.root) from error
+        raise _refused(ground, error) from error
     opened = open_table(ground.storage)
     assert opened is not None
     return opened

@@ -13,7 +13,7 @@ repeats exactly the same ranges, and does not set the rows aside again.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
 
+from springhouse.errors import SchemaError
 from springhouse.lake.commits import Change, commit, ensure, prove_unread
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.note import Note
@@ -175,10 +176,18 @@ def _arrow(rows: "DataFrame") -> pa.Table:
 def _newest(rows: pa.Table, timestamp: str | None) -> Instant | None:
     if timestamp is None or rows.num_rows == 0:
         return None
-    return _instant(pc.max(rows[timestamp]).as_py())
+    named = {name.lower(): name for name in rows.schema.names}
+    if timestamp.lower() not in named:
+        raise SchemaError(
+            f'there is no column "{timestamp}" to date the records by',
+            hint=f"'springhouse.timestamp' names one of: {', '.join(rows.schema.names)}",
+        )
+    return _instant(pc.max(rows[named[timestamp.lower()]]).as_py())
 
 
 def _instant(value: object) -> Instant | None:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, datetime):
         return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     return None

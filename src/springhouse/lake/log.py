@@ -66,6 +66,9 @@ class TableLog:
     def __init__(self, storage: Storage, name: str) -> None:
         self.storage = storage
         self.name = name
+        # A table of others may be a view of another warehouse: what its notes say it reflects are
+        # that warehouse's tables, not ours.
+        self._foreign = name.startswith("delta.`")
         self._log = storage.inside("_delta_log")
         self._commits: list[Commit] = []
         self._snapshots: list[Snapshot] = []
@@ -112,6 +115,8 @@ class TableLog:
         if not text:
             return False
         commit = _parsed(version, text)
+        if self._foreign and commit.note is not None:
+            commit = replace(commit, note=replace(commit.note, after=Provenance(), channel=True))
         self._commits.append(commit)
         self._snapshots_with(commit)
         return True

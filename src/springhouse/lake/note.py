@@ -21,12 +21,16 @@ KEY = "springhouse"
 
 @dataclass(frozen=True)
 class FlowNote:
-    """What one flow did in a commit: offsets per partition as (from, to), and what to remember."""
+    """What one flow did in a commit: offsets per partition as (from, to), and what to remember.
+
+    `reflects` are the versions of other tables whose rows it has passed on by then.
+    """
 
     offsets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     memory: Mapping[str, Any] = field(default_factory=dict)
     rows_in: int = 0
     quarantined: int = 0
+    reflects: Mapping[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.tables import TableVersion
 from springhouse.lake.writing import SMALL_BYTES
-from springhouse.planner.provenance import Provenance
+from springhouse.planner.provenance import Provenance, joined
 from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
 from springhouse.units import Instant
 
@@ -328,15 +328,26 @@ def described(
     """The note with what every commit of a flow says: where it stands, and what it reflects."""
     newest = lake.log(table.name).newest()
     before = newest.note.after if newest and newest.note else Provenance()
+    others = _reflected_by_others(lake, table.name, flow.name)
+    noted = replace(batch.noted, reflects=batch.reflected.as_json())
     return replace(
         note,
         channel=batch.channel,
         freshness=_freshness(lake, table, landed, note.at),
         before=before,
-        after=Provenance({**before.reflected, **batch.reflected.reflected}),
-        flows={flow.name: batch.noted},
+        after=joined([batch.reflected, *others]),
+        flows={flow.name: noted},
         violations=landed.violations,
     )
+
+
+def _reflected_by_others(lake: Lake, table: str, flow: str) -> list[Provenance]:
+    """What the other flows into the table had passed on when each of them committed last."""
+    last: dict[str, Provenance] = {}
+    for made in reversed(lake.log(table).commits()):
+        for name, noted in made.note.flows.items() if made.note else ():
+            last.setdefault(name, Provenance.from_json(noted.reflects))
+    return [reflected for name, reflected in last.items() if name != flow]
 
 
 def _freshness(lake: Lake, table: Table, landed: Landed, at: Instant) -> Instant | None:

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
-from springhouse.lake.commits import Change, commit, create
+from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
 from springhouse.lake.landing import Done, Landed, land, now, set_aside
@@ -122,7 +122,7 @@ def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _Delta:
     found = changes.difference(ground.to_arrow(), new)
     if found is None:
         session = lake.spark.session()
-        old, fresh = ground.read(session), session.createDataFrame(new)
+        old, fresh = ground.read(session), session.createDataFrame(new, ground.schema)
         found = changes.spark_difference(old, fresh).toArrow()
     inserted, deleted = changes.weights(found)
     if not found.num_rows:
@@ -161,6 +161,7 @@ def _put(
     if ground is None:
         create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
         return
+    ground = able_to_hold(ground, schema, Note(kind="schema", at=now(), reason="new types"))
     change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
     commit(ground, change if files is None else replace(change, replace=schema))
 

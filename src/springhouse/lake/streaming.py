@@ -18,6 +18,7 @@ Spark streams that folder.
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,23 +164,42 @@ class _StreamInputs(Inputs):
 
 
 def _link_new_files(log: TableLog, folder: Storage, reference: Reference) -> int:
-    """Link the files of every new commit into a folder, in order; the version linked up to."""
-    folder.make()
+    """Link the files of every new commit into a folder, in order; the version linked up to.
+
+    The first time, the table as it is: what it went through to become so may be vacuumed already.
+    """
+    newest = log.newest()
+    assert newest is not None
+    if not folder.exists():
+        opened = open_table(log.storage, newest.version)
+        assert opened is not None
+        # Made aside and then moved: a folder that is there is complete.
+        aside = folder.inside("..", f".{log.name}.{uuid.uuid4().hex}")
+        aside.make()
+        for index, file in enumerate(opened.files):
+            _link(f"{log.storage.path}/{file.path}", f"{aside.path}/{_name(newest.made, index)}")
+        aside.filesystem.move(aside.path, folder.path)
+        return newest.made
     linked = {info.base_name for info in folder.files()}
     last = max((int(name.split("-")[0]) for name in linked), default=-1)
-    commits = [c for c in log.commits() if c.changes_data]
-    if commits and not appended(log, max(last, commits[0].version - 1), commits[-1].version):
+    first = min((int(name.split("-")[0]) for name in linked), default=-1)
+    if newest.made > last and not appended(log, max(last, 0), newest.made):
         raise SourceError(
             f'the table "{log.name}" is updated in place, and a stream can only read what is added',
             where=str(reference.place),
             hint=f'Read it with spark.read.table("{log.name}") in a materialized view.',
         )
-    for commit in commits:
-        for index, path in enumerate(commit.added):
-            name = f"{commit.version:020}-{index:05}.parquet"
-            if name not in linked:
-                _link(f"{log.storage.path}/{path}", f"{folder.path}/{name}")
-    return commits[-1].version if commits else -1
+    for commit in log.commits():
+        # The last commit may have been linked in part, when the process died.
+        if commit.changes_data and commit.version > first and commit.version >= last:
+            for index, path in enumerate(commit.added):
+                if (name := _name(commit.version, index)) not in linked:
+                    _link(f"{log.storage.path}/{path}", f"{folder.path}/{name}")
+    return newest.made
+
+
+def _name(version: int, index: int) -> str:
+    return f"{version:020}-{index:05}.parquet"
 
 
 def _link(source: str, target: str) -> None:

@@ -155,6 +155,12 @@ def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -
     return pa.concat_tables(tables, promote_options="permissive")
 
 
+def file_columns(storage: Storage, file: DataFile) -> list[str]:
+    """The columns that are in a file, hidden ones too."""
+    with storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened:
+        return list(pq.read_schema(opened).names)
+
+
 def _read_partitioned(
     spark: "SparkSession",
     storage: Storage,

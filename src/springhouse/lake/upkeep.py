@@ -75,7 +75,7 @@ def vacuum(
     floor = _floor(log, newest, needed_from, Instant(time.time() - retention_seconds))
     if floor is None:
         return []
-    kept = _referenced(log, floor)
+    kept = {*_referenced(log, floor), *(file.path for file in newest.files)}
     before = time.time() - grace_seconds
     gone = []
     for info in place.files(recursive=True):
@@ -110,10 +110,11 @@ def _referenced(log: TableLog, floor: TableVersion) -> Collection[str]:
             state = tuple(path for paths in note.state.values() for path in paths)
         if made.version >= floor.version:
             kept.update(made.added, state, (note.changes or ()) if note else ())
-            # Files added by maintenance hold no new data, so the log does not list them as such.
-            if note is not None and note.kind == "compaction":
+            # Files added by maintenance, ours or anybody's, hold no new data: the log does not list
+            # them as such.
+            if note is None or note.kind == "compaction":
                 opened = open_table(log.storage, made.version)
-                kept.update(file.path for file in opened.files) if opened else None
+                kept.update(file.path for file in (opened.files if opened else ()))
     kept.update(state)
     return kept
 

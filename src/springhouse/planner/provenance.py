@@ -71,14 +71,34 @@ class Provenance:
         versions = self.reflected.get(channel)
         return max(versions) if versions else None
 
+    def oldest(self, channel: str) -> int | None:
+        """The earliest version of `channel` that is reflected."""
+        versions = self.reflected.get(channel)
+        return min(versions) if versions else None
+
     def precedes(self, other: "Provenance") -> bool:
         """`T1 < T2` of 004: the other is behind on no channel, and ahead on at least one."""
-        ahead = False
-        for channel in self.reflected.keys() | other.reflected.keys():
-            mine, theirs = self.newest(channel), other.newest(channel)
-            if mine is not None and (theirs is None or theirs < mine):
-                return False
-            ahead = ahead or mine is None or (theirs is not None and theirs > mine)
+        behind = any(
+            max(other.reflected.get(channel, (-1,))) < max(versions)
+            for channel, versions in self.reflected.items()
+        )
+        return not behind and bool(self.channels_ahead(other))
+
+    def channels_ahead(self, other: "Provenance") -> list[str]:
+        """The channels of which the other reflects something newer.
+
+        Also where only the oldest moved: a snapshot of several pathways may have caught up on one
+        of them, when the newest version that it reflects was there before.
+        """
+        ahead = []
+        for channel, versions in sorted(other.reflected.items()):
+            newest, oldest = self.newest(channel), self.oldest(channel)
+            if newest is None or oldest is None:
+                ahead.append(channel)
+                continue
+            caught_up = max(versions) == newest and min(versions) > oldest
+            if max(versions) > newest or caught_up:
+                ahead.append(channel)
         return ahead
 
     def interval(self, channels: Mapping[str, Channel]) -> tuple[Instant, Instant]:
