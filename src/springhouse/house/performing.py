@@ -65,7 +65,9 @@ def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[D
     stored = watch.lake.find(table.name)
     committed = stored.offset(batch_transaction(flow)) if stored else 0
 
-    def commit(rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int]) -> Done:
+    def commit(
+        rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int] | None
+    ) -> Done:
         return append_batch(
             watch.lake, watch.project, table, flow, rows, size, number, reflected, reason
         )

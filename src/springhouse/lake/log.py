@@ -123,6 +123,8 @@ class TableLog:
 
     def _snapshots_with(self, commit: Commit) -> None:
         before = self._snapshots[-1] if self._snapshots else None
+        if commit.note is not None and commit.note.partial:
+            return
         if before is not None and not _makes_a_state(commit, before):
             maintenance = commit.note is None or commit.note.kind in ("schema", "compaction")
             note = before.note if maintenance else commit.note

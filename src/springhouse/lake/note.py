@@ -42,6 +42,8 @@ class Note:
     before: Provenance = Provenance()
     after: Provenance = Provenance()
     channel: bool = False
+    # More of the same versions of its inputs follows: the table is in no state of its own yet.
+    partial: bool = False
     freshness: Instant | None = None
     variant: str = ""
     reason: str = ""

@@ -132,10 +132,13 @@ def append_batch(
     rows: "DataFrame",
     size: int,
     number: int,
-    reflected: Mapping[str, int],
+    reflected: Mapping[str, int] | None,
     reason: str,
 ) -> Done:
-    """Append a micro-batch of Structured Streaming; its number versions its transaction."""
+    """Append a micro-batch of Structured Streaming; its number versions its transaction.
+
+    `reflected` is None for a batch after which more comes from the same versions.
+    """
     began = now()
     ground, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
     landed = land(
@@ -150,7 +153,12 @@ def append_batch(
     offsets = {transaction: (number, number + 1)}
     noted = FlowNote(offsets, rows_in=landed.count, quarantined=len(landed.aside))
     channel = is_channel(project, table.name)
-    batch = Batch({transaction: number + 1}, noted, channel, provenance_of(lake, reflected))
+    partial = reflected is None and not channel
+    if reflected is None:
+        provenance = _reflected(lake, table.name).get(flow.name, Provenance())
+    else:
+        provenance = provenance_of(lake, reflected)
+    batch = Batch({transaction: number + 1}, noted, channel, provenance, partial)
     return finish(lake, table, flow, ground, landed, landed.aside, batch, reason, began)
 
 
@@ -164,13 +172,15 @@ class Batch:
     """What one commit of a flow takes in.
 
     `ends` are its transactions, `reflected` the versions of other tables that the rows came from;
-    `channel` says that something outside the warehouse flows in, so that the table is a channel.
+    `channel` says that something outside the warehouse flows in, so that the table is a channel;
+    `partial` that more of the same versions follows.
     """
 
     ends: Mapping[str, int]
     noted: FlowNote
     channel: bool
     reflected: Provenance
+    partial: bool = False
 
 
 def batch_of(
@@ -328,11 +338,13 @@ def described(
     """The note with what every commit of a flow says: where it stands, and what it reflects."""
     newest = lake.log(table.name).newest()
     before = newest.note.after if newest and newest.note else Provenance()
-    others = _reflected_by_others(lake, table.name, flow.name)
+    reflected = _reflected(lake, table.name)
+    others = [provenance for name, provenance in reflected.items() if name != flow.name]
     noted = replace(batch.noted, reflects=batch.reflected.as_json())
     return replace(
         note,
         channel=batch.channel,
+        partial=batch.partial,
         freshness=_freshness(lake, table, landed, note.at),
         before=before,
         after=joined([batch.reflected, *others]),
@@ -341,13 +353,13 @@ def described(
     )
 
 
-def _reflected_by_others(lake: Lake, table: str, flow: str) -> list[Provenance]:
-    """What the other flows into the table had passed on when each of them committed last."""
+def _reflected(lake: Lake, table: str) -> dict[str, Provenance]:
+    """What each flow into the table had passed on when it committed last."""
     last: dict[str, Provenance] = {}
     for made in reversed(lake.log(table).commits()):
         for name, noted in made.note.flows.items() if made.note else ():
             last.setdefault(name, Provenance.from_json(noted.reflects))
-    return [reflected for name, reflected in last.items() if name != flow]
+    return last
 
 
 def _freshness(lake: Lake, table: Table, landed: Landed, at: Instant) -> Instant | None:

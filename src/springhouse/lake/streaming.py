@@ -41,8 +41,11 @@ from springhouse.project.declaration import AppendFlow, Project, Reading, Refere
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Commit = Callable[["DataFrame", int, int, dict[str, int]], Done]
-"""Commits the rows of a batch: (rows, bytes, batch id, versions of tables that it reflects)."""
+Commit = Callable[["DataFrame", int, int, dict[str, int] | None], Done]
+"""Commits the rows of a batch: (rows, bytes, batch id, versions of tables that it reflects).
+
+None for the versions: the batches after this one hold more of them.
+"""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def _commit_staged(
             schema = session.read.parquet(batch.folder.root)
             size = sum(info.size for info in batch.folder.files())
             # Only with the last one is everything in that was there to read.
-            through = reflected if batch is batches[-1] else {}
+            through = reflected if batch is batches[-1] else None
             done.append(commit(schema, size, batch.number, through))
         batch.folder.remove()
     return done
