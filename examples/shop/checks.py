@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from deltalake import DeltaTable
 from ledger import COLUMNS, Account, Row, account_of
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from springhouse.project.declaration import PythonQuery, View
 
@@ -50,9 +51,17 @@ def reader(location: Location) -> Read:
         place = location(name)
         if not DeltaTable.is_deltatable(place):
             return pa.table({})
-        return DeltaTable(place).to_pyarrow_table()
+        return rows_at(place)
 
     return read
+
+
+def rows_at(place: str, version: int | None = None) -> pa.Table:
+    """The rows of one Delta table."""
+    # By default `deltalake` lends Arrow's threads a file system of its own, a Python object. One
+    # that is late to let go of it, when the interpreter ends, aborts the process.
+    files = SubTreeFileSystem(place, LocalFileSystem())
+    return DeltaTable(place, version=version).to_pyarrow_table(filesystem=files)
 
 
 # Base tables
@@ -162,7 +171,7 @@ def check_diamond(location: str) -> Iterator[Finding]:
     versions = range(newest + 1)
     mixed = []
     for version in versions:
-        rows = DeltaTable(location, version=version).to_pyarrow_table().to_pylist()
+        rows = rows_at(location, version).to_pylist()
         if any(row["orders_billed"] != row["orders_in_ledger"] for row in rows):
             mixed.append(version)
     yield Finding(
