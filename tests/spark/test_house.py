@@ -16,6 +16,8 @@ CREATE STREAMING TABLE ticks AS SELECT offset FROM
   STREAM read_files('data', format => 'json', schema => 'offset BIGINT');
 CREATE MATERIALIZED VIEW total TBLPROPERTIES ('springhouse.staleness' = '1 hour')
   AS SELECT count(*) AS n FROM ticks;
+"""
+IMPATIENT = """
 CREATE MATERIALIZED VIEW impatient AS
   SELECT CASE WHEN n < 2 THEN raise_error('too few') ELSE n END AS n FROM total;
 """
@@ -52,7 +54,7 @@ def failures(table: str, times: int) -> Callable[[list[Event]], bool]:
 
 
 def test_a_house_keeps_views_fresh_retries_and_stops(project: Any) -> None:
-    folder = project(SQL, **{"springhouse.retry.seconds": "0.1"})
+    folder = project(SQL + IMPATIENT, **{"springhouse.retry.seconds": "0.1"})
     arrive(folder, 1)
     follower = Follower()
     house = House(folder, listener=follower)
@@ -103,7 +105,7 @@ def test_at_most_one_refresh_per_table_at_a_time(project: Any) -> None:
 
 
 def test_everything_but_rows_is_answered_without_spark(project: Any) -> None:
-    folder = project(SQL)
+    folder = project(SQL + IMPATIENT)
     arrive(folder, 1)
     arrive(folder, 2)
     assert House(folder).refresh().ok
@@ -166,7 +168,7 @@ def test_a_refresh_brings_every_view_to_the_newest_moment(project: Any) -> None:
 
 
 def test_tables_without_records_are_there_and_empty(project: Any) -> None:
-    folder = project(SQL.replace("n < 2", "n < 0"))
+    folder = project((SQL + IMPATIENT).replace("n < 2", "n < 0"))
     house = House(folder)
     refreshed = house.refresh()
     assert refreshed.ok, refreshed.failures
