@@ -1,0 +1,388 @@
+"""What is a query made of?
+
+A small algebra over bags of rows. It is easy to compose because of one rule:
+
+    every column has one name in the whole query
+
+so no operator needs aliases or qualifiers, a join never has two columns of one name, and a column
+that an operator mentions but none of its children has can only belong to a query around it. Nodes
+are compared by identity: the same subtree in two places is one node, computed and stored once.
+
+Expressions are sqlglot's, with plain unqualified columns. They are shared and never changed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+Expression = exp.Expr
+Named = tuple[str, Expression]
+"""A column that is computed: its name, and from what."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """An input of the view, as of some version. `sources` are its columns in the input."""
+
+    input: str
+    columns: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """Rows that the query itself spells out (VALUES). They never change."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """The rows for which all conditions are true."""
+
+    child: "Node"
+    conditions: tuple[Expression, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """Each row, as these columns."""
+
+    child: "Node"
+    outputs: tuple[Named, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Generate:
+    """Each row, once for each row that the generator makes of it (LATERAL VIEW explode(…))."""
+
+    child: "Node"
+    generator: Expression
+    made: tuple[str, ...]
+    outer: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.child.columns, *self.made)
+
+
+@dataclass(frozen=True, eq=False)
+class InnerJoin:
+    """All combinations of rows, one of each child, for which all conditions are true."""
+
+    children: tuple["Node", ...]
+    conditions: tuple[Expression, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for child in self.children for name in child.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class OuterJoin:
+    """As an inner join; a row of `left` that finds no partner is there with NULLs instead."""
+
+    left: "Node"
+    right: "Node"
+    conditions: tuple[Expression, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.left.columns, *self.right.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SemiJoin:
+    """The rows of `left` for which some row of `right` meets all conditions; with `anti`, none."""
+
+    left: "Node"
+    right: "Node"
+    conditions: tuple[Expression, ...]
+    anti: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+
+@dataclass(frozen=True, eq=False)
+class UnionAll:
+    """The rows of all children, which have the same columns."""
+
+    children: tuple["Node", ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.children[0].columns
+
+
+class SetKind(Enum):
+    """INTERSECT and EXCEPT, with and without ALL. (UNION is a Distinct of a UnionAll.)"""
+
+    INTERSECT = "INTERSECT"
+    INTERSECT_ALL = "INTERSECT ALL"
+    EXCEPT = "EXCEPT"
+    EXCEPT_ALL = "EXCEPT ALL"
+
+
+@dataclass(frozen=True, eq=False)
+class SetOperation:
+    """Rows by how often they are in `left` and in `right`, which have the same columns."""
+
+    kind: SetKind
+    left: "Node"
+    right: "Node"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """One row per group. Without keys there is one group, even of no rows.
+
+    Without measures it is DISTINCT.
+    """
+
+    child: "Node"
+    keys: tuple[str, ...]
+    measures: tuple[Named, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.keys, *(name for name, _ in self.measures))
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Each row, with functions over the rows of its partition."""
+
+    child: "Node"
+    partition: tuple[str, ...]
+    functions: tuple[Named, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.child.columns, *(name for name, _ in self.functions))
+
+
+@dataclass(frozen=True, eq=False)
+class TopK:
+    """The first rows in an order: `limit` of them after `offset`."""
+
+    child: "Node"
+    order: tuple[exp.Ordered, ...]
+    limit: int
+    offset: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+
+Node = (
+    Scan
+    | Constant
+    | Filter
+    | Project
+    | Generate
+    | InnerJoin
+    | OuterJoin
+    | SemiJoin
+    | UnionAll
+    | SetOperation
+    | Aggregate
+    | Window
+    | TopK
+)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes that it reads, in order."""
+    match node:
+        case Scan() | Constant():
+            return ()
+        case InnerJoin() | UnionAll():
+            return node.children
+        case OuterJoin() | SemiJoin() | SetOperation():
+            return (node.left, node.right)
+        case _:
+            return (node.child,)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every node once, each after what it reads."""
+    seen: set[int] = set()
+
+    def visit(each: Node) -> Iterator[Node]:
+        if id(each) in seen:
+            return
+        seen.add(id(each))
+        for child in children(each):
+            yield from visit(child)
+        yield each
+
+    yield from visit(node)
+
+
+def inputs(node: Node) -> frozenset[str]:
+    """The inputs that a change of this node can come from."""
+    return frozenset(each.input for each in walk(node) if isinstance(each, Scan))
+
+
+# Expressions
+
+
+def column(name: str) -> exp.Column:
+    """A column by name, quoted so that any name is safe."""
+    return exp.column(exp.to_identifier(name, quoted=not _is_plain(name)))
+
+
+def _is_plain(name: str) -> bool:
+    return name.isascii() and name.replace("_", "a").isalnum() and not name[:1].isdigit()
+
+
+def free_columns(expression: Expression) -> frozenset[str]:
+    """The columns that an expression mentions."""
+    return frozenset(each.name for each in expression.find_all(exp.Column))
+
+
+def replaced(expression: Expression, by: Mapping[str, Expression]) -> Expression:
+    """The expression with some of its columns replaced."""
+
+    def swap(each: Expression) -> Expression:
+        if isinstance(each, exp.Column) and each.name in by:
+            return _guarded(by[each.name].copy(), each)
+        return each
+
+    return expression.copy().transform(swap, copy=False)
+
+
+def _guarded(new: Expression, old: Expression) -> Expression:
+    """What is put in the place of a column must not fall apart there: `a + b` inside `x * …`."""
+    whole = exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Null | exp.Boolean | exp.Cast
+    if old.parent is None or isinstance(new, whole):
+        return new
+    return exp.Paren(this=new)
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """The conditions that AND joins, each on its own.
+
+    What every branch of an OR has in common is one of them too: `(a AND b) OR (a AND c)` is
+    `a AND (b OR c)`, and `a` may be the equality that makes a join cheap.
+    """
+    expression = expression.unnest()
+    if isinstance(expression, exp.And):
+        return (*conjuncts(expression.left), *conjuncts(expression.right))
+    if isinstance(expression, exp.Or):
+        branches = [conjuncts(branch) for branch in _branches(expression)]
+        shared = [each for each in branches[0] if all(each in other for other in branches[1:])]
+        if shared:
+            rest = [[each for each in branch if each not in shared] for branch in branches]
+            if any(not branch for branch in rest):
+                return tuple(shared)
+            return (*shared, any_of(every_of(branch) for branch in rest))
+    return (expression,)
+
+
+def _branches(expression: Expression) -> list[Expression]:
+    expression = expression.unnest()
+    if isinstance(expression, exp.Or):
+        return [*_branches(expression.left), *_branches(expression.right)]
+    return [expression]
+
+
+def every_of(conditions: Iterable[Expression]) -> Expression:
+    """All of them, as one condition."""
+    return exp.and_(*(each.copy() for each in conditions))
+
+
+def any_of(conditions: Iterable[Expression]) -> Expression:
+    """One of them at least, as one condition."""
+    return exp.or_(*(each.copy() for each in conditions))
+
+
+# Nodes that are built in one good form
+
+
+def filtered(child: Node, conditions: Sequence[Expression]) -> Node:
+    """The child with conditions, as close to the rows as they can get."""
+    if not conditions:
+        return child
+    if isinstance(child, Filter):
+        return Filter(child.child, (*child.conditions, *conditions))
+    if isinstance(child, InnerJoin):
+        return joined(child.children, (*child.conditions, *conditions))
+    return Filter(child, tuple(conditions))
+
+
+def joined(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
+    """An inner join: joins inside it are dissolved, and a condition on one child moves there."""
+    flat: list[Node] = []
+    pending: list[Expression] = list(conditions)
+    for node in nodes:
+        # A filter above a join inside a join is one of its conditions.
+        while isinstance(node, Filter) and isinstance(node.child, InnerJoin):
+            pending += node.conditions
+            node = node.child
+        if isinstance(node, InnerJoin):
+            flat += node.children
+            pending += node.conditions
+        else:
+            flat.append(node)
+    own: list[list[Expression]] = [[] for _ in flat]
+    across: list[Expression] = []
+    for condition in pending:
+        needed = free_columns(condition)
+        home = [i for i, each in enumerate(flat) if needed and needed <= set(each.columns)]
+        (own[home[0]] if home else across).append(condition)
+    placed = tuple(filtered(each, more) for each, more in zip(flat, own, strict=True))
+    if len(placed) == 1:
+        return filtered(placed[0], across) if across else placed[0]
+    return InnerJoin(placed, tuple(across))
+
+
+def renamed(node: Node, names: Sequence[str]) -> Node:
+    """The node with its columns called `names`."""
+    if tuple(names) == node.columns:
+        return node
+    return Project(
+        node, tuple((new, column(old)) for new, old in zip(names, node.columns, strict=True))
+    )
+
+
+def origin(node: Node, name: str) -> tuple[Scan | Aggregate, str] | None:
+    """The scan or the aggregate whose column this is, unchanged, if it is that of one."""
+    match node:
+        case Scan():
+            return node, node.sources[node.columns.index(name)]
+        case Aggregate():
+            return node, name
+        case Project():
+            value = dict(node.outputs)[name]
+            return origin(node.child, value.name) if isinstance(value, exp.Column) else None
+        case Filter() | Generate() | Window() | TopK():
+            return origin(node.child, name) if name in node.child.columns else None
+        case SemiJoin():
+            return origin(node.left, name)
+        case OuterJoin():
+            return origin(node.left, name) if name in node.left.columns else None
+        case InnerJoin():
+            return next(
+                (origin(each, name) for each in node.children if name in each.columns), None
+            )
+        case _:
+            return None

@@ -1,0 +1,560 @@
+"""How is a view brought up to date after a change of some of its inputs?
+
+The tree of the query is cut at its aggregates. Each is a table of its own: the topmost one is the
+view itself, with its states in hidden columns of the same files; the others are hidden tables of
+the view. Below and between them the rules of this room write the change of the rows as one
+statement, from the changes of the inputs and of the hidden tables under it.
+
+    Keyed   the view is a GROUP BY or DISTINCT, perhaps with a projection on top
+    Top     the view is an ORDER BY … LIMIT
+    Bag     anything else: rows are added and removed
+
+A rule takes a node and writes `Rows`; `_Script` is the `Writer` that it asks for those of its
+children, and collects what a statement reads.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from springhouse.views import (
+    filter,  # noqa: A004  the operator's name
+    join,
+    outer_join,
+    semi_join,
+    set_operation,
+    top_k,
+    union_all,
+    window,
+)
+from springhouse.views.aggregate import COUNT, HIDDEN, Kept, kept
+from springhouse.views.algebra import (
+    Aggregate,
+    Constant,
+    Expression,
+    Filter,
+    Generate,
+    InnerJoin,
+    Node,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    TopK,
+    UnionAll,
+    Window,
+    children,
+    column,
+    free_columns,
+    inputs,
+    replaced,
+    walk,
+)
+from springhouse.views.exact import Kinds
+from springhouse.views.parse import Schemas, parse
+from springhouse.views.rows import (
+    WEIGHT,
+    Near,
+    Rows,
+    Side,
+    Touched,
+    indented,
+    quoted,
+    restricted,
+    sql,
+    touched_name,
+    united,
+)
+from springhouse.views.statement import (
+    STALE,
+    Bag,
+    Keyed,
+    Kind,
+    Layout,
+    Reading,
+    Refresh,
+    Statement,
+    Step,
+    Top,
+)
+
+
+def compile_view(text: str, schemas: Schemas, columns: Sequence[str] | None = None) -> "Compiled":
+    """The view in a form that can be refreshed; `Refused` says why it can't be.
+
+    `columns` are what the view's columns are called, if that is not plain from the text.
+    """
+    parsed = parse(text, schemas)
+    names = tuple(columns) if columns is not None else parsed.names
+    return Compiled(parsed.root, names, schemas)
+
+
+class Compiled:
+    """A view that can be refreshed incrementally."""
+
+    def __init__(self, root: Node, names: tuple[str, ...], schemas: Schemas) -> None:
+        self.root = root
+        self.names = names
+        self._kinds = Kinds(root, schemas)
+        self._head = _head_of(root)
+        self._made: dict[frozenset[str], Refresh] = {}
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The inputs that the view reads."""
+        return inputs(self.root)
+
+    @cached_property
+    def hidden(self) -> Mapping[Aggregate, str]:
+        """The aggregates that are hidden tables, with their names, each after what it reads."""
+        found: dict[Aggregate, str] = {}
+        taken: set[str] = set()
+        for node in walk(self.root):
+            if isinstance(node, Aggregate) and node is not self._head.aggregate:
+                found[node] = _unused(_table_name(node), taken)
+        return found
+
+    def refresh(self, changed: frozenset[str]) -> Refresh:
+        """The steps for a change of these inputs."""
+        if changed not in self._made:
+            steps: list[Step] = []
+            for node, name in self.hidden.items():
+                if inputs(node) & changed:
+                    steps.append(self._keyed(node, name, _stored_names(node), changed))
+            steps.append(self._last(changed))
+            self._made[changed] = Refresh(changed, tuple(steps))
+        return self._made[changed]
+
+    @cached_property
+    def build(self) -> tuple[Step, ...]:
+        """The steps that make everything from nothing: each has a `build` statement."""
+        return self.refresh(self.inputs).steps
+
+    # The last step: the view itself
+
+    def _last(self, changed: frozenset[str]) -> Step:
+        head = self._head
+        if head.aggregate is not None:
+            shown = [(name, head.value(old)) for name, old in self._shown]
+            return self._keyed(head.aggregate, "", shown, changed)
+        if head.top is not None:
+            return self._top(head.top, changed)
+        layout = Layout(self.names)
+        script = self._script(changed)
+        parts = script.change(self.root, frozenset(self.root.columns))
+        outputs = [(name, column(old)) for name, old in self._shown]
+        parts = [part.as_columns(outputs) for part in parts]
+        body = united(parts, self.names) if parts else self._nothing(layout)
+        change = script.statement(body)
+        return Bag("", layout, self._build_bag(outputs), change)
+
+    @property
+    def _shown(self) -> list[tuple[str, str]]:
+        return list(zip(self.names, self.root.columns, strict=True))
+
+    def _build_bag(self, outputs: Sequence[tuple[str, Expression]]) -> Statement:
+        script = self._script(frozenset())
+        rows = script.snapshot(self.root, Side.AFTER, frozenset(self.root.columns))
+        return script.statement(rows.as_columns(outputs).select(self.names))
+
+    def _nothing(self, layout: Layout) -> str:
+        items = ", ".join(f"NULL AS {quoted(name)}" for name in layout.visible)
+        return f"SELECT {items}, 1 AS {WEIGHT} WHERE FALSE"
+
+    def _top(self, node: TopK, changed: frozenset[str]) -> Top:
+        """The first rows: stored with whatever orders them, if that is not visible anyway."""
+        shown = [(name, self._head.value(old)) for name, old in self._shown]
+        stored = {v.name: name for name, v in shown if isinstance(v, exp.Column)}
+        extra = [name for name in node.columns if name not in stored]
+        stored |= {name: f"{HIDDEN}{name}" for name in extra}
+        layout = Layout(self.names, tuple(stored[name] for name in extra))
+        outputs = [*shown, *((stored[name], column(name)) for name in extra)]
+        script = self._script(frozenset())
+        rows = script.snapshot(node, Side.AFTER, frozenset(node.columns))
+        build = script.statement(rows.as_columns(outputs).select(layout.columns))
+        script = self._script(changed)
+        names = list(node.columns)
+        parts = [
+            Rows(
+                part.source,
+                {**part.columns, "stored": exp.Var(this="0")},
+                part.where,
+                part.weight,
+                part.base,
+            )
+            for part in script.change(node.child, frozenset(names))
+        ]
+        reading = script.read(Kind.STORED, "", "stored_rows")
+        own = {name: column(stored[name]) for name in names}
+        one = exp.Literal.number(1)
+        parts.append(Rows(reading, {**own, "stored": one}, (), one, None))
+        everything = script.define("everything", united(parts, [*names, "stored"]))
+        keys = ", ".join(map(quoted, names))
+        netted = script.define(
+            "netted",
+            f"SELECT {keys}, SUM({WEIGHT}) AS copies, SUM(stored) AS stored\n"
+            f"FROM {everything}\nGROUP BY {keys}",
+        )
+        lost = "MAX(CASE WHEN copies < stored THEN 1 ELSE 0 END) OVER ()"
+        flagged = script.define("flagged", f"SELECT *, {lost} AS lost\nFROM {netted}")
+        source = f"(SELECT * FROM {flagged} WHERE copies > 0) AS kept\n"
+        source += "LATERAL VIEW explode(sequence(1, CAST(copies AS INT))) copies AS copy"
+        columns = {**{name: column(name) for name in names}, "lost": column("lost")}
+        first = top_k.limited(replace(node, offset=0), Rows(source, columns), script)
+        final = first.as_columns([*outputs, (STALE, column("lost"))])
+        candidates = script.statement(final.select([*layout.columns, STALE]))
+        # What OFFSET passes over is not stored: then only all rows can tell who is next.
+        limit = node.limit if not node.offset else 0
+        return Top("", layout, build, candidates, limit)
+
+    # Aggregates
+
+    def _keyed(
+        self,
+        node: Aggregate,
+        table: str,
+        shown: Sequence[tuple[str, Expression]],
+        changed: frozenset[str],
+    ) -> Keyed:
+        carried = kept(node, self._kinds.is_exact)
+        stored = {v.name: name for name, v in shown if isinstance(v, exp.Column)}
+        extra = [key for key in node.keys if key not in stored]
+        stored |= {key: f"{HIDDEN}key_{key}" for key in extra}
+        states = [COUNT, *(state.name for state in carried.states)] if carried else []
+        layout = Layout(
+            tuple(name for name, _ in shown),
+            (*(stored[key] for key in extra), *states),
+            tuple(stored[key] for key in node.keys),
+        )
+        outputs = [*shown, *((stored[key], column(key)) for key in extra)]
+        form = _Group(node, carried, stored, outputs, states)
+        script = self._script(changed)
+        used = frozenset(node.keys).union(*(free_columns(value) for _, value in node.measures))
+        parts = script.change(node.child, used)
+        names = [name for name in node.child.columns if name in used]
+        if not parts:
+            # Nothing under it changes; it is only ever built.
+            build = self._recomputed(form)
+            return Keyed(table, layout, build, build, build)
+        rows = script.define("changed_rows", united(parts, names))
+        increments = form.increments(rows)
+        asked = Statement(script.with_clause(increments), script.reads)
+        merge = merge_given = None
+        if carried is not None:
+            reading = script.read(Kind.STORED, table, "stored_groups")
+            script.define("increments", increments)
+            merge = script.statement(form.merged("increments", reading))
+            given = self._script(changed)
+            stored_again = given.read(Kind.STORED, table, "stored_groups")
+            relation = given.read(Kind.GIVEN, "increments", "increments")
+            merge_given = given.statement(form.merged(relation, stored_again))
+        recompute = self._recomputed(form, "touched")
+        build = self._recomputed(form)
+        count = COUNT if carried is not None else None
+        return Keyed(table, layout, build, asked, recompute, merge, merge_given, count)
+
+    def _recomputed(self, form: "_Group", touched: str | None = None) -> Statement:
+        """The groups from their rows: all of them, or only those whose keys are given."""
+        script = self._script(frozenset())
+        node = form.node
+        used = frozenset(node.keys).union(*(free_columns(value) for _, value in node.measures))
+        restriction: Touched | None = None
+        near: tuple[Near, ...] = ()
+        if touched is not None and node.keys:
+            relation = script.read(Kind.GIVEN, touched, touched)
+            pairs = tuple((key, touched_name(key)) for key in node.keys)
+            near = tuple(Near(key, relation, touched_name(key)) for key in node.keys)
+            restriction = Touched(relation, pairs, near)
+        rows = script.snapshot(node.child, Side.AFTER, used, near, restriction)
+        return script.statement(form.built(rows, script))
+
+    def _script(self, changed: frozenset[str]) -> "_Script":
+        return _Script(self.hidden, changed)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The texts of one aggregate: `outputs` are over its keys and measures, by stored name."""
+
+    node: Aggregate
+    carried: Kept | None
+    stored: Mapping[str, str]
+    outputs: Sequence[tuple[str, Expression]]
+    states: Sequence[str]
+
+    @property
+    def _keys(self) -> str:
+        return ", ".join(map(quoted, self.node.keys))
+
+    def increments(self, rows: str) -> str:
+        """What the changed rows add to each group that they touch."""
+        items = [quoted(key) for key in self.node.keys]
+        if self.carried is None:
+            return f"SELECT DISTINCT {', '.join(items) or '1 AS one'}\nFROM {rows}"
+        items.append(f"SUM({WEIGHT}) AS {COUNT}")
+        items += [text for state in self.carried.states for text in state.increments]
+        body = f"SELECT {_list(items)}\nFROM {rows}"
+        return body + (f"\nGROUP BY {self._keys}" if self.node.keys else "")
+
+    def merged(self, increments: str, stored: str) -> str:
+        """The touched groups after the change, from what is stored and the increments."""
+        assert self.carried is not None
+        items = [f"increments.{quoted(key)}" for key in self.node.keys]
+        items.append(f"COALESCE(stored.{COUNT}, 0) + COALESCE(increments.{COUNT}, 0) AS {COUNT}")
+        items += [state.merged for state in self.carried.states]
+        doubts = [state.stale for state in self.carried.states if state.stale]
+        items.append(f"COALESCE({' OR '.join(doubts) or 'FALSE'}, FALSE) AS {STALE}")
+        pairs = [(quoted(self.stored[key]), quoted(key)) for key in self.node.keys]
+        on = " AND ".join(f"stored.{own} <=> increments.{key}" for own, key in pairs) or "TRUE"
+        source = f"SELECT {_list(items)}\nFROM {increments} AS increments"
+        source += f"\nLEFT JOIN {stored} AS stored\n  ON {on}"
+        return self._valued(source, [STALE])
+
+    def built(self, rows: Rows, script: "_Script") -> str:
+        """The groups, from their rows."""
+        items = [quoted(key) for key in self.node.keys]
+        if self.carried is not None:
+            items.append(f"COUNT(*) AS {COUNT}")
+            items += [state.build for state in self.carried.states]
+        else:
+            items += [f"{sql(value)} AS {quoted(name)}" for name, value in self.node.measures]
+        table = rows.table(script.alias(self.node.child))
+        body = f"SELECT {_list(items)}\nFROM {table}"
+        body += f"\nGROUP BY {self._keys}" if self.node.keys else ""
+        return self._valued(body, [])
+
+    def _valued(self, groups: str, passed: Sequence[str]) -> str:
+        """Groups with states as groups with values: what the step stores."""
+        values = self.carried.values if self.carried is not None else ()
+        items = [quoted(key) for key in self.node.keys]
+        items += [*map(quoted, self.states), *passed]
+        items += [f"{value} AS {quoted(name)}" for name, value in values]
+        if self.carried is not None:
+            groups = f"SELECT {_list(items)}\nFROM (\n{indented(groups)}\n) AS groups"
+        outputs = [
+            text if (text := sql(value)) == quoted(name) else f"{text} AS {quoted(name)}"
+            for name, value in self.outputs
+        ]
+        outputs += [*map(quoted, self.states), *passed]
+        return f"SELECT {_list(outputs)}\nFROM (\n{indented(groups)}\n) AS measured"
+
+
+class _Script:
+    """One statement while it is being written: its WITH clause, and the relations that it reads."""
+
+    def __init__(self, hidden: Mapping[Aggregate, str], changed: frozenset[str]) -> None:
+        self._hidden = hidden
+        self._changed = changed
+        self._reads: dict[Reading, str] = {}
+        self._defined: dict[str, str] = {}
+        self._aliases: dict[int, str] = {}
+        self._taken: set[str] = set()
+        # Nodes are told apart by identity, so they have to live as long as their aliases.
+        self._seen: list[Node] = []
+
+    # What a statement is made of
+
+    @property
+    def reads(self) -> tuple[Reading, ...]:
+        return tuple(self._reads)
+
+    def statement(self, body: str) -> Statement:
+        return Statement(self.with_clause(body), self.reads)
+
+    def with_clause(self, body: str) -> str:
+        if not self._defined:
+            return body
+        parts = ",\n".join(
+            f"{name} AS (\n{indented(text)}\n)" for name, text in self._defined.items()
+        )
+        return f"WITH {parts}\n{body}"
+
+    def define(self, name: str, text: str) -> str:
+        for known, body in self._defined.items():
+            if body == text:
+                return known
+        given = _unused(name, self._taken)
+        self._defined[given] = text
+        return given
+
+    def read(self, kind: Kind, of: str, word: str, near: tuple[Near, ...] = ()) -> str:
+        """The name of a relation in the statement."""
+        near = tuple(sorted(set(near), key=lambda n: (n.column, n.relation, n.source)))
+        for known, name in self._reads.items():
+            if (known.kind, known.of, known.near) == (kind, of, near):
+                return name
+        name = _unused(word, self._taken)
+        self._reads[Reading(name, kind, of, near)] = name
+        return name
+
+    def alias(self, node: Node) -> str:
+        if id(node) not in self._aliases:
+            self._seen.append(node)
+            self._aliases[id(node)] = _unused(f"{_word(node, self._hidden)}", self._taken)
+        return self._aliases[id(node)]
+
+    # The writer that rules ask
+
+    def change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
+        if not inputs(node) & self._changed:
+            return []
+        match node:
+            case Scan():
+                relation = self.read(Kind.CHANGE, node.input, f"{node.input}_change")
+                return [_scanned(node, relation, needed, column(WEIGHT))]
+            case Aggregate():
+                name = self._hidden[node]
+                relation = self.read(Kind.CHANGE, name, f"{name}_change")
+                columns = {each: column(each) for each in node.columns if each in needed}
+                return [Rows(relation, columns, (), column(WEIGHT), relation)]
+            case Constant():
+                return []
+            case _:
+                return _RULES[type(node)][0](node, needed, self)
+
+    def snapshot(
+        self,
+        node: Node,
+        side: Side,
+        needed: frozenset[str],
+        near: tuple[Near, ...] = (),
+        touched: Touched | None = None,
+    ) -> Rows:
+        if touched is not None:
+            needed = needed.union(own for own, _ in touched.pairs)
+        if not inputs(node) & self._changed:
+            # What does not change has one state; asking for it by one name lets it be read once.
+            side = Side.AFTER
+        match node:
+            case Scan():
+                kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
+                by = dict(zip(node.columns, node.sources, strict=True))
+                close = tuple(replace(n, column=by[n.column]) for n in near)
+                relation = self.read(kind, node.input, f"{node.input}_{side.value}", close)
+                return restricted(_scanned(node, relation, needed, None), touched)
+            case Aggregate():
+                kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
+                name = self._hidden[node]
+                close = tuple(n for n in near if n.column in node.keys)
+                relation = self.read(kind, name, f"{name}_{side.value}", close)
+                columns = {each: column(each) for each in node.columns if each in needed}
+                return restricted(Rows(relation, columns, base=relation), touched)
+            case Constant():
+                return restricted(_constants(node, self.alias(node)), touched)
+            case _:
+                return _RULES[type(node)][1](node, side, needed, near, touched, self)
+
+
+# What the change of each operator is, and what its rows are on one side of the change.
+_RULES: Mapping[type, tuple[Callable[..., list[Rows]], Callable[..., Rows]]] = {
+    Filter: (filter.change_of_filter, filter.filtered),
+    Project: (filter.change_of_project, filter.projected),
+    Generate: (filter.change_of_generate, filter.generated),
+    InnerJoin: (join.change, join.snapshot),
+    OuterJoin: (outer_join.change, outer_join.snapshot),
+    SemiJoin: (semi_join.change, semi_join.snapshot),
+    UnionAll: (union_all.change, union_all.snapshot),
+    SetOperation: (set_operation.change, set_operation.snapshot),
+    Window: (window.change, window.snapshot),
+    TopK: (top_k.change, top_k.snapshot),
+}
+
+
+def _scanned(node: Scan, relation: str, needed: frozenset[str], weight: Expression | None) -> Rows:
+    columns = {
+        name: column(source)
+        for name, source in zip(node.columns, node.sources, strict=True)
+        if name in needed
+    }
+    return Rows(relation, columns, (), weight, relation)
+
+
+def _constants(node: Constant, alias: str) -> Rows:
+    if not node.columns:
+        return Rows(f"(SELECT 1 AS one) AS {alias}", {})
+    selects = [
+        "SELECT "
+        + ", ".join(f"{sql(v)} AS {quoted(n)}" for n, v in zip(node.columns, row, strict=True))
+        for row in node.rows
+    ]
+    body = "\nUNION ALL\n".join(selects)
+    return Rows(f"(\n{indented(body)}\n) AS {alias}", {name: column(name) for name in node.columns})
+
+
+# What is on top of a view
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The topmost operator that is stored as the view itself, and the projections above it."""
+
+    aggregate: Aggregate | None = None
+    top: TopK | None = None
+    outputs: Mapping[str, Expression] | None = None
+
+    def value(self, name: str) -> Expression:
+        """A column of the view over the columns of that operator."""
+        return self.outputs[name] if self.outputs is not None else column(name)
+
+
+def _head_of(root: Node) -> _Head:
+    outputs: dict[str, Expression] | None = None
+    node = root
+    while isinstance(node, Project):
+        own = dict(node.outputs)
+        outputs = own if outputs is None else {n: replaced(v, own) for n, v in outputs.items()}
+        node = node.child
+    if isinstance(node, Aggregate):
+        return _Head(aggregate=node, outputs=outputs)
+    if isinstance(node, TopK):
+        return _Head(top=node, outputs=outputs)
+    return _Head()
+
+
+def _stored_names(node: Aggregate) -> list[tuple[str, Expression]]:
+    return [(name, column(name)) for name in node.columns]
+
+
+def _table_name(node: Aggregate) -> str:
+    """What a hidden table is called: after its rows and its keys."""
+    word = _word(node.child, {})
+    keys = "_".join(node.keys[:2]) if node.keys else "total"
+    what = f"{word}_by_{keys}" if node.keys else f"{word}_total"
+    return f"distinct_{word}" if not node.measures and len(node.keys) > 2 else what
+
+
+def _word(node: Node, hidden: Mapping[Aggregate, str]) -> str:
+    match node:
+        case Scan():
+            return node.input
+        case Aggregate():
+            return hidden.get(node) or _table_name(node)
+        case Constant():
+            return "constants"
+        case UnionAll():
+            return "united"
+        case SetOperation():
+            return node.kind.value.lower().replace(" ", "_")
+        case InnerJoin():
+            return "_".join(dict.fromkeys(_word(each, hidden) for each in node.children[:2]))
+        case _:
+            return _word(children(node)[0], hidden)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name.lower()) or "rows"
+    plain = plain if not plain[0].isdigit() else f"_{plain}"
+    found, number = plain, 2
+    while found in taken:
+        found, number = f"{plain}_{number}", number + 1
+    taken.add(found)
+    return found
+
+
+def _list(items: Sequence[str]) -> str:
+    """Items of a SELECT: on one line if they are short."""
+    line = ", ".join(items)
+    return line if len(line) <= 90 else "\n  " + ",\n  ".join(items)

@@ -1,0 +1,91 @@
+"""The change of a filter, a projection, a generator: each row on its own.
+
+These are linear: the change of the result is the operator applied to the change of its rows,
+
+    Δ σ(R) = σ(ΔR)      Δ π(R) = π(ΔR)
+
+and a snapshot is the operator over a snapshot. Nothing is stored and nothing else is read.
+"""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from springhouse.views.algebra import Filter, Generate, Project, column, free_columns
+from springhouse.views.rows import Near, Rows, Side, Touched, Writer, quoted, restricted, sql
+
+
+def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    used = needed.union(*map(free_columns, node.conditions))
+    return [rows.kept(node.conditions) for rows in writer.change(node.child, used)]
+
+
+def filtered(
+    node: Filter,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    used = needed.union(*map(free_columns, node.conditions))
+    return writer.snapshot(node.child, side, used, near, touched).kept(node.conditions)
+
+
+def change_of_project(node: Project, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    outputs = [(name, value) for name, value in node.outputs if name in needed]
+    used = frozenset().union(*(free_columns(value) for _, value in outputs))
+    return [rows.as_columns(outputs) for rows in writer.change(node.child, used)]
+
+
+def projected(
+    node: Project,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    outputs = [(name, value) for name, value in node.outputs if name in needed]
+    used = frozenset().union(*(free_columns(value) for _, value in outputs))
+    passed = {n: v.name for n, v in node.outputs if isinstance(v, exp.Column)}
+    inner = touched.renamed(passed) if touched is not None else None
+    closer = tuple(replace(n, column=passed[n.column]) for n in near if n.column in passed)
+    below = used | {own for own, _ in inner.pairs} if inner is not None else used
+    rows = writer.snapshot(node.child, side, below, closer, inner).as_columns(outputs)
+    if touched is not None and inner is None:
+        return restricted(rows, touched)
+    return rows
+
+
+def change_of_generate(node: Generate, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    used = (needed & set(node.child.columns)) | free_columns(node.generator)
+    return [_generated(node, rows, writer) for rows in writer.change(node.child, used)]
+
+
+def generated(
+    node: Generate,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    own = set(node.child.columns)
+    used = (needed & own) | free_columns(node.generator)
+    inner = touched if touched and all(name in own for name, _ in touched.pairs) else None
+    closer = tuple(n for n in near if n.column in own)
+    rows = _generated(node, writer.snapshot(node.child, side, used, closer, inner), writer)
+    return restricted(rows, touched) if inner is None else rows
+
+
+def _generated(node: Generate, rows: Rows, writer: Writer) -> Rows:
+    """LATERAL VIEW over the rows."""
+    outer = "OUTER " if node.outer else ""
+    made = ", ".join(map(quoted, node.made))
+    table = rows.table(writer.alias(node.child))
+    source = f"{table}\nLATERAL VIEW {outer}{sql(node.generator)} made AS {made}"
+    columns = {name: column(name) for name in (*rows.columns, *node.made)}
+    return Rows(
+        source, columns, (), None if rows.weight is None else column("__springhouse_weight")
+    )

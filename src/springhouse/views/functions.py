@@ -1,0 +1,77 @@
+"""What does a function do to rows: nothing, gather them, multiply them, or roll dice?"""
+
+from sqlglot import exp
+
+from springhouse.views.refused import Refused
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Spark's aggregates that sqlglot has no class for.
+_AGGREGATES = _words(
+    """any bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg collect_set count_min_sketch
+    every first_value histogram_numeric hll_sketch_agg hll_union_agg last_value listagg mean median
+    mode percentile percentile_approx regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy schema_of_json_agg some std string_agg try_avg try_sum
+    """
+)
+_CHANGING = _words(
+    """current_database current_user input_file_block_length input_file_block_start input_file_name
+    localtimestamp monotonically_increasing_id now rand randn random randstr session_user shuffle
+    spark_partition_id uniform user uuid"""
+)
+_CHANGING_CLASSES = (
+    exp.CurrentDate,
+    exp.CurrentTime,
+    exp.CurrentTimestamp,
+    exp.CurrentDatetime,
+    exp.CurrentUser,
+    exp.Localtimestamp,
+    exp.Rand,
+    exp.Randn,
+    exp.Uuid,
+)
+_AROUND_AGGREGATES = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+_GENERATORS = (
+    exp.Explode,
+    exp.ExplodeOuter,
+    exp.Posexplode,
+    exp.PosexplodeOuter,
+    exp.Inline,
+    exp.Stack,
+)
+_GENERATOR_NAMES = frozenset({"inline_outer", "json_tuple"})
+
+
+def prove_deterministic(query: exp.Expr) -> None:
+    """Refuse functions whose value is not decided by the rows: asked again, they say otherwise."""
+    for each in query.walk():
+        name = each.name.lower() if isinstance(each, exp.Anonymous) else ""
+        if isinstance(each, _CHANGING_CLASSES) or name in _CHANGING:
+            what = name or each.sql(dialect="spark").lower()
+            raise Refused(f"`{what.removesuffix('()')}` gives another value each time", each)
+        if isinstance(each, exp.TableSample):
+            raise Refused("TABLESAMPLE gives other rows each time", each)
+
+
+def is_aggregate(expression: exp.Expr) -> bool:
+    """Whether it gathers the rows of a group into one value, with all that is around it.
+
+    >>> from sqlglot import parse_one
+    >>> [is_aggregate(parse_one(t, read="spark")) for t in ("sum(a)", "every(a)", "sum(a) + 1")]
+    [True, True, False]
+    """
+    if isinstance(expression, _AROUND_AGGREGATES):
+        return is_aggregate(expression.this)
+    if isinstance(expression, exp.Anonymous):
+        return expression.name.lower() in _AGGREGATES
+    return isinstance(expression, exp.AggFunc | exp.Any)
+
+
+def is_generator(expression: exp.Expr) -> bool:
+    """Whether it makes several rows of one."""
+    if isinstance(expression, exp.Anonymous):
+        return expression.name.lower() in _GENERATOR_NAMES
+    return isinstance(expression, _GENERATORS)

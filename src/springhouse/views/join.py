@@ -1,0 +1,122 @@
+"""The change of an inner join.
+
+For children R1 … Rn, with the primes after the change:
+
+    Δ(R1 ⋈ … ⋈ Rn) = Σi  R1' ⋈ … ⋈ R(i-1)' ⋈ ΔRi ⋈ R(i+1) ⋈ … ⋈ Rn
+
+one term per child that changed, exactly, self-joins too: a table that is joined with itself is two
+children. Each term begins with the change, the small side, and goes on along the equalities, so
+that each further child is met with few rows; where the key comes straight from the change, files
+that can't hold it are not even opened.
+"""
+
+from dataclasses import replace
+
+from springhouse.views.algebra import Expression, InnerJoin, Node, column, free_columns
+from springhouse.views.rows import (
+    WEIGHT,
+    Link,
+    Near,
+    Rows,
+    Side,
+    Touched,
+    Writer,
+    every,
+    restricted,
+)
+
+
+def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    used = needed.union(*map(free_columns, node.conditions))
+    terms: list[Rows] = []
+    for place, child in enumerate(node.children):
+        for rows in writer.change(child, used & set(child.columns)):
+            others = [
+                (each, Side.AFTER if i < place else Side.BEFORE)
+                for i, each in enumerate(node.children)
+                if i != place
+            ]
+            terms.append(_joined(rows, child, others, node.conditions, used, writer))
+    return terms
+
+
+def snapshot(
+    node: InnerJoin,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    used = needed.union(*map(free_columns, node.conditions))
+    first, inner = _first(node, touched, near)
+    start = writer.snapshot(
+        first, side, used & set(first.columns), _of(near, first), touched if inner else None
+    )
+    others = [(each, side) for each in node.children if each is not first]
+    rows = _joined(start, first, others, node.conditions, used, writer, near)
+    return restricted(rows, None if inner else touched)
+
+
+def _first(node: InnerJoin, touched: Touched | None, near: tuple[Near, ...]) -> tuple[Node, bool]:
+    """The child to begin with: the one that is touched; whether it alone decides that."""
+    if touched is not None:
+        for child in node.children:
+            if all(own in child.columns for own, _ in touched.pairs):
+                return child, True
+    for child in node.children:
+        if _of(near, child):
+            return child, False
+    return node.children[0], False
+
+
+def _of(near: tuple[Near, ...], node: Node) -> tuple[Near, ...]:
+    return tuple(each for each in near if each.column in node.columns)
+
+
+def _joined(
+    start: Rows,
+    first: Node,
+    others: list[tuple[Node, Side]],
+    conditions: tuple[Expression, ...],
+    used: frozenset[str],
+    writer: Writer,
+    near: tuple[Near, ...] = (),
+) -> Rows:
+    """The rows of `start` joined with the other children, along the equalities."""
+    known = list(start.columns)
+    close = list(near)
+    alias = writer.alias(first)
+    if start.weight is not None:
+        alias += "_change"
+        origins = [(name, start.plain(name)) for name in known]
+        close += [Near(name, *origin) for name, origin in origins if origin is not None]
+    source = start.table(alias)
+    waiting, pending = list(others), list(conditions)
+    while waiting:
+        child, side = waiting.pop(_next(waiting, pending, known))
+        pairs = Link.between(pending, known, child.columns).pairs
+        close += [replace(n, column=there) for h, there in pairs for n in close if n.column == h]
+        rows = writer.snapshot(child, side, used & set(child.columns), _of(tuple(close), child))
+        known += rows.columns
+        ready = [each for each in pending if free_columns(each) <= set(known)]
+        pending = [each for each in pending if not any(each is done for done in ready)]
+        source += f"\n{'JOIN' if ready else 'CROSS JOIN'} {rows.table(writer.alias(child))}"
+        if ready:
+            source += "\n  ON " + every(ready)
+    columns = {name: column(name) for name in known}
+    weight = column(WEIGHT) if start.weight is not None else None
+    return Rows(source, columns, tuple(pending), weight)
+
+
+def _next(waiting: list[tuple[Node, Side]], pending: list[Expression], known: list[str]) -> int:
+    """The child to join next: one that an equality ties to what is known, if there is any."""
+    for place, (child, _) in enumerate(waiting):
+        if Link.between(pending, known, child.columns).pairs:
+            return place
+    both = set(known)
+    for place, (child, _) in enumerate(waiting):
+        reach = both | set(child.columns)
+        if any(free_columns(e) <= reach and free_columns(e) - both for e in pending):
+            return place
+    return 0

@@ -1,0 +1,102 @@
+"""The change of a left outer join. (Right joins are turned round; a full join adds R ▷ L.)
+
+    Δ(L ⟕ R) = ΔL ⟕ R'  +  L ⋈ ΔR  +  (C ▷ R') - (C ▷ R)      where C = L ⋉ ΔR
+
+with NULLs for the columns of R in the last two: they are the rows of L that lost their last
+partner, less those that found their first.
+"""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from springhouse.views.algebra import OuterJoin, column, free_columns
+from springhouse.views.rows import (
+    WEIGHT,
+    Link,
+    Near,
+    Rows,
+    Side,
+    Touched,
+    Writer,
+    every,
+    exists,
+    met,
+    restricted,
+    weighted,
+)
+from springhouse.views.semi_join import partners_near, with_changed_partners
+
+
+def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    here, there = _used(node, needed)
+    parts = [
+        _outer(node, rows, Side.AFTER, there, partners_near(node, rows), writer)
+        for rows in writer.change(node.left, here)
+    ]
+    changed = writer.change(node.right, there)
+    if not changed:
+        return parts
+    parts += [_pairs(node, rows, here, writer) for rows in changed]
+    candidates, near = with_changed_partners(node, changed, here, writer)
+    for side, weight in ((Side.AFTER, 1), (Side.BEFORE, -1)):
+        right = writer.snapshot(node.right, side, there, near)
+        alone = exists(right, node.conditions, writer.alias(node.right), negated=True)
+        lonely = met(candidates, alone, writer.alias(node.left))
+        nulls = {name: exp.Null() for name in sorted(there)}
+        parts.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
+    return parts
+
+
+def snapshot(
+    node: OuterJoin,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    here, there = _used(node, needed)
+    own = set(node.left.columns)
+    inner = touched if touched and all(name in own for name, _ in touched.pairs) else None
+    close = tuple(n for n in near if n.column in own)
+    rows = writer.snapshot(node.left, side, here, close, inner)
+    pairs = Link.between(node.conditions, node.left.columns, node.right.columns).pairs
+    across = tuple(Near(o, n.relation, n.source) for n in close for m, o in pairs if m == n.column)
+    whole = _outer(node, rows, side, there, across, writer)
+    return restricted(whole, touched) if inner is None else whole
+
+
+def _used(node: OuterJoin, needed: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    used = needed.union(*map(free_columns, node.conditions))
+    here, there = frozenset(node.left.columns), frozenset(node.right.columns)
+    return used & here, used & there or frozenset(node.right.columns[:1])
+
+
+def _outer(
+    node: OuterJoin,
+    rows: Rows,
+    side: Side,
+    there: frozenset[str],
+    near: tuple[Near, ...],
+    writer: Writer,
+) -> Rows:
+    """The rows with their partners, or with NULLs."""
+    right = writer.snapshot(node.right, side, there, near)
+    left_table, right_table = (
+        rows.table(writer.alias(node.left)),
+        right.table(writer.alias(node.right)),
+    )
+    source = f"{left_table}\nLEFT JOIN {right_table}\n  ON {every(node.conditions)}"
+    columns = {name: column(name) for name in (*rows.columns, *right.columns)}
+    return Rows(source, columns, (), column(WEIGHT) if rows.weight is not None else None)
+
+
+def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer) -> Rows:
+    """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
+    turned = OuterJoin(node.right, node.left, node.conditions)
+    left = writer.snapshot(node.left, Side.BEFORE, here, partners_near(turned, changed))
+    table = changed.table(f"{writer.alias(node.right)}_change")
+    source = f"{table}\nJOIN {left.table(writer.alias(node.left))}\n  ON {every(node.conditions)}"
+    columns = {name: column(name) for name in (*left.columns, *changed.columns)}
+    return Rows(source, columns, (), column(WEIGHT))

@@ -1,0 +1,22 @@
+"""Why can't a view be refreshed incrementally?
+
+What the algebra can't hold is not an error: the view is refreshed in full, and whoever asks is told
+the construct and its line.
+"""
+
+from sqlglot import exp
+
+
+class Refused(Exception):
+    """The compiler can't express a construct; `line` counts from the first line of the query."""
+
+    def __init__(self, reason: str, at: exp.Expr | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line_of(at) if at is not None else None
+
+
+def line_of(expression: exp.Expr) -> int | None:
+    """The first line of the query's text that an expression stands on, if it is known."""
+    lines = [each.meta["line"] for each in expression.walk() if "line" in each.meta]
+    return min(lines, default=None)

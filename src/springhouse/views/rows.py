@@ -1,0 +1,273 @@
+"""What does a rule write, and what may it ask for?
+
+`Rows` is a SELECT while it is being put together: a FROM clause, what each column is over it, and
+conditions. Filters and projections only change those, so a chain of them stays one SELECT. The rows
+of a change carry a weight, +1 or -1; the rows of a snapshot do not.
+
+A rule asks the `Writer` for the change of a child, or for a snapshot of it on one side of the
+change, and gets `Rows`. Two hints make snapshots cheap:
+
+    near      only rows are wanted whose column is among the values of a column of a changed
+              relation; files that can't hold any need not be read
+    touched   only rows are wanted whose columns equal those of a row of a relation: a semi join,
+              pushed down to the scans as far as it goes
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Protocol
+
+from sqlglot import exp
+
+from springhouse.views.algebra import Expression, Node, column, replaced
+
+WEIGHT = "__springhouse_weight"
+
+
+class Side(Enum):
+    """Which state of an input: before the change, or after it."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True)
+class Near:
+    """Only rows matter whose `column` is a value of `source` in the relation `relation`."""
+
+    column: str
+    relation: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Only rows matter that agree with a row of `relation`: pairs (own column, its column)."""
+
+    relation: str
+    pairs: tuple[tuple[str, str], ...]
+    near: tuple[Near, ...] = ()
+
+    def renamed(self, names: Mapping[str, str]) -> "Touched | None":
+        """The same, for rows whose columns are called otherwise; None if one of them is gone."""
+        if any(own not in names for own, _ in self.pairs):
+            return None
+        pairs = tuple((names[own], other) for own, other in self.pairs)
+        near = tuple(replace(n, column=names[n.column]) for n in self.near if n.column in names)
+        return Touched(self.relation, pairs, near)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A SELECT in the making. `base` is the relation that `source` is, if it is just one."""
+
+    source: str
+    columns: Mapping[str, Expression]
+    where: tuple[Expression, ...] = ()
+    weight: Expression | None = None
+    base: str | None = None
+
+    def kept(self, conditions: Sequence[Expression]) -> "Rows":
+        """Only the rows that meet conditions over the columns."""
+        more = tuple(replaced(each, self.columns) for each in conditions)
+        return replace(self, where=(*self.where, *more))
+
+    def as_columns(self, outputs: Iterable[tuple[str, Expression]]) -> "Rows":
+        """The rows with other columns, computed from those that they have."""
+        return replace(
+            self, columns={name: replaced(value, self.columns) for name, value in outputs}
+        )
+
+    def only(self, names: Iterable[str]) -> "Rows":
+        """The rows with some of their columns."""
+        wanted = set(names)
+        return replace(self, columns={n: v for n, v in self.columns.items() if n in wanted})
+
+    def plain(self, name: str) -> tuple[str, str] | None:
+        """The relation and column that a column is, unchanged, if it is that of one."""
+        value = self.columns.get(name)
+        if self.base is None or not isinstance(value, exp.Column):
+            return None
+        return self.base, value.name
+
+    def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> str:
+        """The SELECT as text; `weight` overrides that of the rows."""
+        chosen = list(self.columns) if names is None else list(names)
+        items = [_item(name, self.columns[name]) for name in chosen]
+        if weight is not None:
+            items.append(f"{weight} AS {WEIGHT}")
+        elif self.weight is not None:
+            items.append(_item(WEIGHT, self.weight))
+        text = f"SELECT {', '.join(items) or '1 AS one'}\nFROM {self.source}"
+        if self.where:
+            text += "\nWHERE " + "\n  AND ".join(map(guarded, self.where))
+        return text
+
+    def table(self, alias: str) -> str:
+        """The rows as a table in FROM, whose columns are called as they are called here."""
+        return f"(\n{indented(self.select())}\n) AS {alias}"
+
+    def named(self, alias: str = "q") -> "Rows":
+        """The same rows, over a table in which every column has its own name."""
+        if not self.where and self.base is None and self._has_own_names():
+            return self
+        weight = column(WEIGHT) if self.weight is not None else None
+        return Rows(self.table(alias), {n: column(n) for n in self.columns}, (), weight)
+
+    def _has_own_names(self) -> bool:
+        return all(isinstance(v, exp.Column) and v.name == n for n, v in self.columns.items())
+
+
+class Writer(Protocol):
+    """What a rule may ask for."""
+
+    def change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
+        """The change of a node, as rows to be put together; none if it does not change."""
+
+    def snapshot(
+        self,
+        node: Node,
+        side: Side,
+        needed: frozenset[str],
+        near: tuple[Near, ...] = (),
+        touched: Touched | None = None,
+    ) -> Rows:
+        """The rows of a node on one side of the change."""
+
+    def define(self, name: str, text: str) -> str:
+        """Put a query in the WITH clause; the name that it got."""
+
+    def alias(self, node: Node) -> str:
+        """A word for the rows of a node, to be read by people."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """The equalities that tie two sides together, as (column here, column there)."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    others: tuple[Expression, ...] = field(default=())
+
+    @staticmethod
+    def between(
+        conditions: Sequence[Expression], here: Iterable[str], there: Iterable[str]
+    ) -> "Link":
+        mine, theirs = set(here), set(there)
+        pairs, others = [], []
+        for each in conditions:
+            sides = (each.this, each.expression) if isinstance(each, exp.EQ) else ()
+            names = [side.name for side in sides if isinstance(side, exp.Column)]
+            if len(names) == 2 and names[0] in mine and names[1] in theirs:
+                pairs.append((names[0], names[1]))
+            elif len(names) == 2 and names[1] in mine and names[0] in theirs:
+                pairs.append((names[1], names[0]))
+            else:
+                others.append(each)
+        return Link(tuple(pairs), tuple(others))
+
+
+def united(parts: Sequence[Rows], names: Sequence[str]) -> str:
+    """The rows of all parts, as one query."""
+    return "\nUNION ALL\n".join(part.select(names) for part in parts)
+
+
+def exists(
+    rows: Rows, conditions: Sequence[Expression], alias: str, *, negated: bool = False
+) -> Expression:
+    """The condition that some row of `rows` meets the conditions (with `negated`, none).
+
+    The rows that it is asked of must be `named`: names are unique in the whole query, so then
+    nothing inside can hide a column from outside.
+    """
+    text = f"EXISTS (\n  SELECT 1\n  FROM {indented(rows.table(alias)).lstrip()}"
+    if conditions:
+        text += "\n  WHERE " + "\n    AND ".join(map(guarded, conditions))
+    return raw(f"NOT {text}\n)" if negated else f"{text}\n)")
+
+
+def restricted(rows: Rows, touched: Touched | None) -> Rows:
+    """Only the rows that agree with a row of the touched relation."""
+    if touched is None:
+        return rows
+    equal = " AND ".join(
+        f"{touched.relation}.{quoted(other)} <=> {sql(rows.columns[own])}"
+        for own, other in touched.pairs
+    )
+    found = raw(f"EXISTS (SELECT 1 FROM {touched.relation} WHERE {equal})")
+    return replace(rows, where=(*rows.where, found))
+
+
+def touched_name(name: str) -> str:
+    """What a column is called in a touched relation: no input has a column of that name."""
+    return f"touched_{name}"
+
+
+def every(conditions: Sequence[Expression]) -> str:
+    """All conditions, as one."""
+    return " AND ".join(map(guarded, conditions)) or "TRUE"
+
+
+def guarded(condition: Expression) -> str:
+    """A condition as it can stand beside others."""
+    return f"({sql(condition)})" if isinstance(condition, exp.Or) else sql(condition)
+
+
+def weighted(rows: Rows, weight: int) -> Rows:
+    """The rows as a change: all inserted (+1) or all deleted (-1)."""
+    one = exp.Literal.number(1)
+    return replace(rows, weight=one if weight > 0 else exp.Neg(this=one))
+
+
+def met(rows: Rows, condition: Expression, alias: str) -> Rows:
+    """The rows for which `exists` says so."""
+    named = rows.named(alias)
+    return replace(named, where=(*named.where, condition))
+
+
+def touched_keys(changed: Sequence[Rows], keys: Sequence[str], writer: Writer) -> Touched | None:
+    """The keys of the changed rows as a relation; None if there is only one group of all rows."""
+    if not keys:
+        return None
+    names = [touched_name(key) for key in keys]
+    parts = [replace(_called(rows, keys), weight=None) for rows in changed]
+    chosen = ", ".join(map(quoted, names))
+    body = f"SELECT DISTINCT {chosen}\nFROM (\n{indented(united(parts, names))}\n) AS changed"
+    relation = writer.define("touched", body)
+    return Touched(relation, tuple(zip(keys, names, strict=True)), near_to(changed, keys))
+
+
+def near_to(changed: Sequence[Rows], keys: Sequence[str]) -> tuple[Near, ...]:
+    """Which keys come straight from a changed relation, if the change is that of just one."""
+    if len(changed) != 1:
+        return ()
+    origins = [(key, changed[0].plain(key)) for key in keys]
+    return tuple(Near(key, *origin) for key, origin in origins if origin is not None)
+
+
+def _called(rows: Rows, keys: Sequence[str]) -> Rows:
+    return replace(rows, columns={touched_name(key): rows.columns[key] for key in keys})
+
+
+def raw(text: str) -> Expression:
+    """A condition in SQL that is already over the right columns."""
+    return exp.Var(this=text)
+
+
+def sql(expression: Expression) -> str:
+    """An expression as Spark's SQL."""
+    return expression.sql(dialect="spark")
+
+
+def quoted(name: str) -> str:
+    """A name as it has to be written in SQL."""
+    return sql(column(name))
+
+
+def indented(text: str, by: str = "  ") -> str:
+    return "\n".join(by + line if line else line for line in text.splitlines())
+
+
+def _item(name: str, value: Expression) -> str:
+    text = sql(value)
+    return text if text == quoted(name) else f"{text} AS {quoted(name)}"

@@ -1,0 +1,125 @@
+"""What comes out of the compiler: statements, and how a view is stored.
+
+Everything here is data. The lake runs it, `explain` prints it, a planner may choose from it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from springhouse.views.rows import Near
+
+
+class Kind(Enum):
+    """What a relation in a statement stands for."""
+
+    CHANGE = "change"  # the rows of an input (or hidden table) that changed, with a weight
+    BEFORE = "before"  # an input as of the version that the view reflects
+    AFTER = "after"  # an input as of the version that it will reflect
+    STORED = "stored"  # the table that the step writes, with its hidden columns, as it is
+    GIVEN = "given"  # rows that an earlier statement of the same step gave
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A relation that a statement names: `orders_after` is the input `orders`, after the change.
+
+    Rows that are not `near` can be left out; it is never wrong to leave them in.
+    """
+
+    name: str
+    kind: Kind
+    of: str
+    near: tuple[Near, ...] = ()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A query in Spark's SQL, and the relations that have to be there for it."""
+
+    sql: str
+    reads: tuple[Reading, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of what a step writes: those that readers see, hidden ones, and its key."""
+
+    visible: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.visible, *self.hidden)
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A step that keeps one row per group. `table` is a hidden table, or "" for the view itself.
+
+    `merge` gives the touched groups as they are now, with `__springhouse_stale` where that could
+    not be told without their rows; `increments` is its first half, and `merge_given` its second.
+    `recompute` gives the groups whose keys are in the relation `touched`.
+    """
+
+    table: str
+    layout: Layout
+    build: Statement
+    increments: Statement
+    recompute: Statement
+    merge: Statement | None = None
+    merge_given: Statement | None = None
+    count: str | None = None
+
+    @property
+    def is_one_group(self) -> bool:
+        """Whether all rows are one group, which is there even when they are none."""
+        return not self.layout.keys
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A step that adds and removes rows: `change` gives them with a weight."""
+
+    table: str
+    layout: Layout
+    build: Statement
+    change: Statement
+
+
+@dataclass(frozen=True)
+class Top:
+    """A step that keeps the first rows of an order.
+
+    `candidates` gives the first rows among those stored and those that came. When a stored row went
+    (`__springhouse_stale`) and there are more rows than are stored, only `build` knows who follows.
+    """
+
+    table: str
+    layout: Layout
+    build: Statement
+    candidates: Statement
+    limit: int
+
+
+Step = Keyed | Bag | Top
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """The steps that bring a view up to date after a change of `changed`, in order.
+
+    Every step but the last writes a hidden table that later ones read.
+    """
+
+    changed: frozenset[str]
+    steps: tuple[Step, ...]
+
+
+STALE = "__springhouse_stale"
+
+
+def readings(statements: Iterable[Statement]) -> tuple[Reading, ...]:
+    """All relations that some statements read, each once."""
+    return tuple(dict.fromkeys(each for statement in statements for each in statement.reads))

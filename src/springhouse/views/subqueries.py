@@ -1,0 +1,222 @@
+"""How does a query inside an expression become a join?
+
+    EXISTS (q)                      semi join
+    x IN (q)                        semi join on x = its column
+    NOT EXISTS (q)                  anti join
+    x NOT IN (q)                    three anti joins: on x = y; on y IS NULL; on x IS NULL
+    EXISTS or IN under OR           two halves: rows with a partner (true), rows without (false)
+    (SELECT max(y) …)               a join with its one row
+    (SELECT max(y) … WHERE k = o)   an outer join with one row per k; without a row of that k the
+                                    value is what the SELECT list gives for no rows: 0 for a count
+
+Three anti joins are NOT IN exactly: `x NOT IN (y…)` is true iff for no y is `x = y` true or
+unknown, and `x = y` is unknown iff one of the two is NULL.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from springhouse.views.algebra import (
+    Expression,
+    Named,
+    Node,
+    OuterJoin,
+    Project,
+    SemiJoin,
+    UnionAll,
+    any_of,
+    column,
+    filtered,
+    free_columns,
+    joined,
+    replaced,
+)
+from springhouse.views.refused import Refused
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_KEEPS_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast, *_COMPARISONS)
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A query inside an expression: rows with all columns at hand, and what it selects from them.
+
+    `correlated` are its conditions on columns of the query around it. `empty` is what it selects
+    when it finds nothing, if it then has a row all the same.
+    """
+
+    node: Node
+    values: tuple[Expression, ...]
+    correlated: tuple[Expression, ...]
+    at_most_one: bool = False
+    always_one: bool = False
+    empty: tuple[Expression, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A subquery that waits under a placeholder: `exists`, `in` (with what is tested) or `scalar`.
+
+    `fresh` gives a column name that nobody has.
+    """
+
+    kind: str
+    query: Subquery
+    tested: Expression | None
+    at: exp.Expr
+    fresh: Callable[[str], str]
+
+
+def apply_condition(
+    node: Node, condition: Expression, held: Mapping[str, Held], correlated: list[Expression]
+) -> Node:
+    """The rows that meet a condition in which subqueries may stand."""
+    negated = isinstance(condition, exp.Not)
+    bare = condition.this.unnest() if negated else condition.unnest()
+    if isinstance(bare, exp.Column) and bare.name in held and held[bare.name].kind != "scalar":
+        return _semi_join(node, held[bare.name], negated)
+    if any(name in held for name in free_columns(condition)):
+        rejects_null = isinstance(condition, _COMPARISONS)
+        node, condition = attached(node, condition, held, correlated, rejects_null=rejects_null)
+    if free_columns(condition) <= set(node.columns):
+        return filtered(node, [condition])
+    correlated.append(condition)
+    return node
+
+
+def attached(
+    node: Node,
+    value: Expression,
+    held: Mapping[str, Held],
+    correlated: list[Expression],
+    *,
+    rejects_null: bool = False,
+) -> tuple[Node, Expression]:
+    """The rows joined with the subqueries of a value, and the value over those rows."""
+    for each in [c for c in value.find_all(exp.Column) if c.name in held]:
+        found = held[each.name]
+        if found.kind == "scalar":
+            inner = rejects_null and _keeps_null(each, value)
+            node, result = _scalar(node, found, inner=inner)
+        else:
+            node, result = _marked(node, found, each, value)
+        value = replaced(value, {each.name: result})
+    return node, value
+
+
+def _semi_join(node: Node, held: Held, negated: bool) -> Node:
+    query = held.query
+    _prove_reachable(node, held)
+    if held.kind == "exists":
+        if query.empty is not None and query.correlated:
+            raise Refused("EXISTS over an aggregate, which always has a row", held.at)
+        return SemiJoin(node, query.node, query.correlated, negated)
+    if not negated:
+        return SemiJoin(node, query.node, (*query.correlated, *_equalities(held)), anti=False)
+    for condition in _not_in(held):
+        inside = [] if free_columns(condition) & set(node.columns) else [condition]
+        across = () if inside else (condition,)
+        right = filtered(query.node, inside)
+        node = SemiJoin(node, right, (*query.correlated, *across), anti=True)
+    return node
+
+
+def _equalities(held: Held) -> list[Expression]:
+    assert held.tested is not None
+    tested = held.tested.unnest()
+    values = tested.expressions if isinstance(tested, exp.Tuple) else [tested]
+    if len(values) != len(held.query.values):
+        raise Refused("IN compares different numbers of columns", held.at)
+    return [
+        exp.EQ(this=left.copy(), expression=right.copy())
+        for left, right in zip(values, held.query.values, strict=True)
+    ]
+
+
+def _not_in(held: Held) -> list[Expression]:
+    """The conditions under which a row of the subquery keeps NOT IN from being true."""
+    equal = _equalities(held)
+    if len(equal) != 1:
+        raise Refused("NOT IN over several columns", held.at)
+    mine, other = equal[0].this, equal[0].expression
+    nulls = [side for side in (other, mine) if free_columns(side)]
+    return [*equal, *(exp.Is(this=side.copy(), expression=exp.Null()) for side in nulls)]
+
+
+def _marked(
+    node: Node, held: Held, placeholder: Expression, value: Expression
+) -> tuple[Node, Expression]:
+    """The rows in two halves, with and without a partner, and a column that says which."""
+    _prove_reachable(node, held)
+    query = held.query
+    if held.kind == "in":
+        # IN may be unknown, which counts as false only as long as nothing negates it.
+        above = placeholder.parent
+        negated = isinstance(above, exp.Not)
+        while above is not None and above is not value.parent:
+            whole = isinstance(above, exp.And | exp.Or | exp.Paren)
+            if not whole and not (negated and above is placeholder.parent):
+                raise Refused("IN (SELECT …) inside an expression", held.at)
+            above = above.parent
+        conditions = [*query.correlated, *_equalities(held)]
+        if negated:
+            conditions = [*query.correlated, any_of(_not_in(held))]
+    else:
+        conditions = list(query.correlated)
+    mark = held.fresh("found")
+    own: tuple[Named, ...] = tuple((name, column(name)) for name in node.columns)
+    halves = tuple(
+        Project(
+            SemiJoin(node, query.node, tuple(conditions), anti),
+            (*own, (mark, exp.false() if anti else exp.true())),
+        )
+        for anti in (False, True)
+    )
+    return UnionAll(halves), column(mark)
+
+
+def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
+    """The rows joined with the one value of a subquery."""
+    query = held.query
+    if len(query.values) != 1 or not query.at_most_one or query.empty is None:
+        raise Refused("a scalar subquery that may give several rows", held.at)
+    _prove_reachable(node, held)
+    name, present = held.fresh("scalar"), held.fresh("present")
+    keys = {
+        each for c in query.correlated for each in free_columns(c) if each in query.node.columns
+    }
+    passed: list[Named] = [(key, column(key)) for key in query.node.columns if key in keys]
+    outputs = [*passed, (name, query.values[0])]
+    missing = query.empty[0]
+    if query.always_one and not query.correlated:
+        return joined([node, Project(query.node, tuple(outputs))], ()), column(name)
+    if inner and isinstance(missing.unnest(), exp.Null):
+        right = Project(query.node, tuple(outputs))
+        return joined([node, right], query.correlated), column(name)
+    right = Project(query.node, (*outputs, (present, exp.true())))
+    outer = OuterJoin(node, right, query.correlated)
+    if not query.always_one or isinstance(missing.unnest(), exp.Null):
+        return outer, column(name)
+    case = exp.Case().when(column(present), column(name)).else_(missing.copy())
+    return outer, exp.Paren(this=case)
+
+
+def _keeps_null(placeholder: Expression, value: Expression) -> bool:
+    """Whether NULL in the place of the placeholder makes the whole value NULL."""
+    above = placeholder
+    while above is not value:
+        assert above.parent is not None
+        above = above.parent
+        if not isinstance(above, _KEEPS_NULL):
+            return False
+    return True
+
+
+def _prove_reachable(node: Node, held: Held) -> None:
+    known = {*node.columns, *held.query.node.columns}
+    tested = free_columns(held.tested) if held.tested is not None else frozenset()
+    needed = tested.union(*(free_columns(c) for c in held.query.correlated))
+    if needed - known:
+        raise Refused("a subquery that reaches out over two levels, or over a grouping", held.at)

@@ -1,0 +1,54 @@
+"""The change of ORDER BY … LIMIT inside a query: the first rows after, less the first rows before.
+
+Inside a query there is no stored result to compare with, so both are computed from snapshots. At
+the top of a view the rows are stored, and `compile` keeps them: see `Top` there.
+"""
+
+from springhouse.views.algebra import TopK, column, free_columns
+from springhouse.views.rows import (
+    Near,
+    Rows,
+    Side,
+    Touched,
+    Writer,
+    indented,
+    restricted,
+    sql,
+    weighted,
+)
+
+
+def change(node: TopK, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    if not writer.change(node.child, frozenset(node.child.columns)):
+        return []
+    return [
+        weighted(snapshot(node, side, needed, (), None, writer), weight)
+        for side, weight in ((Side.AFTER, 1), (Side.BEFORE, -1))
+    ]
+
+
+def snapshot(
+    node: TopK,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    del near  # Which rows come first depends on all of them.
+    used = needed.union(*map(free_columns, node.order)) or frozenset(node.columns[:1])
+    rows = writer.snapshot(node.child, side, used)
+    return restricted(limited(node, rows, writer), touched)
+
+
+def limited(node: TopK, rows: Rows, writer: Writer) -> Rows:
+    """The first of these rows."""
+    named = rows.named(writer.alias(node.child))
+    body = named.select()
+    if node.order:
+        body += "\nORDER BY " + ", ".join(map(sql, node.order))
+    body += f"\nLIMIT {node.limit}"
+    if node.offset:
+        body += f" OFFSET {node.offset}"
+    source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
+    return Rows(source, {name: column(name) for name in named.columns})

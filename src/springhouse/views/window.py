@@ -1,0 +1,69 @@
+"""The change of window functions: the partitions that a change touched, anew.
+
+    Δ W(R) = W(R' ⋉ T) - W(R ⋉ T)      where T are the partition keys of the rows of ΔR
+
+A function over a partition may change for all of its rows; rows of other partitions can't change.
+Rows that come out as they were cancel.
+"""
+
+from springhouse.views.algebra import Window, column, free_columns
+from springhouse.views.rows import (
+    Near,
+    Rows,
+    Side,
+    Touched,
+    Writer,
+    indented,
+    quoted,
+    restricted,
+    sql,
+    touched_keys,
+    weighted,
+)
+
+
+def change(node: Window, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    used = _used(node, needed)
+    changed = writer.change(node.child, used | set(node.partition))
+    if not changed:
+        return []
+    touched = touched_keys(changed, node.partition, writer)
+    near = touched.near if touched is not None else ()
+    parts = []
+    for side, weight in ((Side.AFTER, 1), (Side.BEFORE, -1)):
+        rows = writer.snapshot(node.child, side, used, near, touched)
+        parts.append(weighted(_over(node, rows, needed, writer), weight))
+    return parts
+
+
+def snapshot(
+    node: Window,
+    side: Side,
+    needed: frozenset[str],
+    near: tuple[Near, ...],
+    touched: Touched | None,
+    writer: Writer,
+) -> Rows:
+    used = _used(node, needed)
+    inner = touched if touched and all(own in node.partition for own, _ in touched.pairs) else None
+    close = tuple(n for n in near if n.column in node.partition)
+    rows = _over(node, writer.snapshot(node.child, side, used, close, inner), needed, writer)
+    return restricted(rows, touched) if inner is None else rows
+
+
+def _used(node: Window, needed: frozenset[str]) -> frozenset[str]:
+    functions = [value for name, value in node.functions if name in needed]
+    own = needed & set(node.child.columns)
+    return own.union(node.partition, *map(free_columns, functions))
+
+
+def _over(node: Window, rows: Rows, needed: frozenset[str], writer: Writer) -> Rows:
+    functions = [(name, value) for name, value in node.functions if name in needed]
+    named = rows.named(writer.alias(node.child))
+    items = [quoted(name) for name in named.columns]
+    items += [f"{sql(value)} AS {quoted(name)}" for name, value in functions]
+    inner = named.select()
+    body = f"SELECT {', '.join(items)}\nFROM (\n{indented(inner)}\n) AS {writer.alias(node.child)}"
+    source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
+    names = (*named.columns, *(name for name, _ in functions))
+    return Rows(source, {name: column(name) for name in names})
