@@ -1,16 +1,17 @@
 """A warehouse of one view, in DuckDB: the oracle that compiled statements are held against.
 
-It does with DuckDB's tables what the lake does with Delta's: it runs the statements of a refresh in
-their order, and applies what they give. `recomputed` is the view's own query, run anew.
+It does with Arrow tables what the lake does with Delta tables: it runs the statements of a refresh
+in their order, and applies what they give. `recomputed` is the view's own query, run anew.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import sqlglot
 
 from springhouse.views.compile import Compiled, compile_view
@@ -22,7 +23,7 @@ Delta = tuple[Sequence[Row], Sequence[Row]]
 """Rows that are deleted, rows that are inserted."""
 
 
-@cache
+@lru_cache(maxsize=64)
 def in_duckdb(text: str) -> str:
     """A statement of Spark's in DuckDB's words."""
     return sqlglot.transpile(text, read="spark", write="duckdb")[0]
@@ -35,172 +36,138 @@ class Warehouse:
         self, schemas: Mapping[str, Mapping[str, str]], query: str, compiled: Compiled | None = None
     ) -> None:
         self._db = duckdb.connect(config={"threads": 1})
-        self._schemas = schemas
+        self._db.execute("PRAGMA disable_optimizer")
+        self._schemas = {
+            name: pa.schema([(c, _arrow(t)) for c, t in schema.items()])
+            for name, schema in schemas.items()
+        }
         self._query = query
         self.compiled = compiled or compile_view(query, schemas)
-        self._columns: dict[str, Sequence[str]] = {}
-        for name, schema in schemas.items():
-            columns = ", ".join(f'"{c}" {_type(t)}' for c, t in schema.items())
-            self._db.execute(f'CREATE TABLE "base_{name}" ({columns})')
-            self._db.execute(f'CREATE VIEW "{name}" AS SELECT * FROM "base_{name}"')
+        self._rows: dict[str, list[Row]] = {name: [] for name in schemas}
+        self._tables: dict[str, pa.Table] = {}
+        self._turn = False
 
     def load(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Fill the base tables, and build the view from nothing."""
         for name, given in rows.items():
-            self._insert(f"base_{name}", given)
+            self._rows[name] = list(given)
+        self._settle()
         for step in self.compiled.build:
-            self._bind(step.build, frozenset())
-            table = _table(step)
-            self._db.execute(f'CREATE OR REPLACE TABLE "{table}" AS {in_duckdb(step.build.sql)}')
+            self._tables[_stored(step)] = self._run(step.build)
 
     def change(self, changes: Mapping[str, Delta]) -> None:
         """Change base tables, and refresh the view."""
-        changed = frozenset(changes) & self.compiled.inputs
         for name, (deleted, inserted) in changes.items():
-            self._db.execute(f'CREATE OR REPLACE TABLE "old_{name}" AS FROM "base_{name}"')
-            self._db.execute(
-                f'CREATE OR REPLACE TABLE "change_{name}" AS '
-                f'SELECT *, 1::BIGINT AS {WEIGHT} FROM "base_{name}" WHERE FALSE'
-            )
+            schema = self._schemas[name].append(pa.field(WEIGHT, pa.int64()))
             weighted = [(*row, -1) for row in deleted] + [(*row, 1) for row in inserted]
-            self._insert(f"change_{name}", weighted)
-            self._delete(name, deleted)
-            self._insert(f"base_{name}", inserted)
+            self._tables[f"change {name}"] = _table(weighted, schema)
+            self._tables[f"before {name}"] = self._tables[f"after {name}"]
+            for row in deleted:
+                self._rows[name].remove(row)
+            self._rows[name] += inserted
+        self._settle()
+        changed = frozenset(changes) & self.compiled.inputs
         if changed:
             for step in self.compiled.refresh(changed).steps:
-                self._perform(step, changed)
+                self._perform(step)
 
     def stored(self) -> "Counter[Row]":
         """The rows that a reader of the view sees."""
-        names = ", ".join(f'"{name}"' for name in self.compiled.names)
-        return bag(self._db.execute(f"SELECT {names} FROM view").fetchall())
+        return bag(_rows(self._tables["after "].select(self.compiled.names)))
 
     def recomputed(self) -> "Counter[Row]":
         """The rows that the view's query gives."""
-        return bag(self._db.execute(in_duckdb(self._query)).fetchall())
+        for name in self._rows:
+            self._db.register(name, self._tables[f"after {name}"])
+        return bag(_rows(self._db.sql(in_duckdb(self._query)).to_arrow_table()))
+
+    def _settle(self) -> None:
+        for name, rows in self._rows.items():
+            self._tables[f"after {name}"] = _table(rows, self._schemas[name])
 
     # One step
 
-    def _perform(self, step: Step, changed: frozenset[str]) -> None:
-        table = _table(step)
-        self._db.execute(f'CREATE OR REPLACE TABLE "was_{table}" AS FROM "{table}"')
+    def _perform(self, step: Step) -> None:
+        place = _stored(step)
+        old = self._tables[place]
         match step:
             case Keyed():
-                self._keyed(step, table, changed)
+                new = self._keyed(step, old)
             case Bag():
-                self._bag(step, table, changed)
+                new = self._bag(step, old)
             case Top():
-                self._top(step, table, changed)
+                new = self._top(step, old)
+        self._tables[f"before {step.table}"], self._tables[place] = old, new
         if step.table:
-            visible = ", ".join(f'"{name}"' for name in step.layout.visible)
-            self._db.execute(
-                f'CREATE OR REPLACE TABLE "change_{step.table}" AS '
-                f'SELECT {visible}, -1 AS {WEIGHT} FROM "was_{table}" '
-                f'UNION ALL SELECT {visible}, 1 AS {WEIGHT} FROM "{table}"'
-            )
+            visible = list(step.layout.visible)
+            parts = [
+                table.select(visible).append_column(WEIGHT, pa.array([w] * len(table), pa.int64()))
+                for table, w in ((old, -1), (new, 1))
+            ]
+            self._tables[f"change {step.table}"] = pa.concat_tables(parts)
 
-    def _keyed(self, step: Keyed, table: str, changed: frozenset[str]) -> None:
-        self._bind(step.increments, changed)
-        self._db.execute(f"CREATE OR REPLACE TABLE now_given AS {in_duckdb(step.increments.sql)}")
-        pairs = list(zip(step.layout.keys, self._keys_of_given(), strict=False))
-        match = " AND ".join(f'"{table}"."{s}" IS NOT DISTINCT FROM given."{g}"' for s, g in pairs)
-        if step.merge is not None:
-            assert step.merge_given is not None
+    def _keyed(self, step: Keyed, old: pa.Table) -> pa.Table:
+        given = self._run(step.increments)
+        keys = [] if step.is_one_group else given.schema.names[: len(step.layout.keys)]
+        touched = set(_keys(given, keys))
+        stale, kept = touched, old.slice(0, 0)
+        if step.merge is not None and step.merge_given is not None:
             # Both ways must give the same; they are taken in turn.
-            self._turn = not getattr(self, "_turn", False)
+            self._turn = not self._turn
             merge = step.merge if self._turn else step.merge_given
-            self._bind(merge, changed, stored=table)
-            self._db.execute(f"CREATE OR REPLACE TABLE merged AS {in_duckdb(merge.sql)}")
-        else:
-            none = f'SELECT *, TRUE AS {STALE} FROM "{table}" LIMIT 0'
-            self._db.execute(f"CREATE OR REPLACE TABLE merged AS {none}")
-        keys = ", ".join(f'"{g}" AS "{touched_name(g)}"' for _, g in pairs)
-        stale = "TRUE"
-        if step.merge is not None:
-            own = [f'merged."{s}" IS NOT DISTINCT FROM given."{g}"' for s, g in pairs]
-            stale = f"EXISTS (SELECT 1 FROM merged WHERE {' AND '.join([STALE, *own])})"
-        asked = f"SELECT {keys or '1 AS one'} FROM now_given AS given WHERE {stale}"
-        self._db.execute(f"CREATE OR REPLACE TABLE now_touched AS {asked}")
-        self._bind(step.recompute, changed)
-        fresh = in_duckdb(step.recompute.sql)
-        self._db.execute(f'DELETE FROM "{table}" USING now_given AS given WHERE {match or "TRUE"}')
-        columns = ", ".join(f'"{name}"' for name in step.layout.columns)
-        alive = f"AND {step.count} > 0" if step.count and not step.is_one_group else ""
-        kept = f"SELECT {columns} FROM merged WHERE NOT {STALE} {alive}"
-        self._db.execute(f'INSERT INTO "{table}" ({columns}) {kept}')
-        if self._db.execute("SELECT count(*) FROM now_touched").fetchall()[0][0]:
-            self._db.execute(f'INSERT INTO "{table}" ({columns}) SELECT {columns} FROM ({fresh})')
+            merged = self._run(merge, stored=old, increments=given)
+            flags = merged[STALE].to_pylist()
+            own = list(_keys(merged, step.layout.keys))
+            stale = {key for key, flag in zip(own, flags, strict=True) if flag}
+            counts = merged[step.count].to_pylist()
+            alive = [
+                not flag and (count > 0 or step.is_one_group)
+                for flag, count in zip(flags, counts, strict=True)
+            ]
+            kept = merged.filter(pa.array(alive, pa.bool_())).select(old.schema.names)
+        fresh = old.slice(0, 0)
+        if stale:
+            asked = [key in stale for key in _keys(given, keys)]
+            named = given.select(keys).rename_columns([touched_name(key) for key in keys])
+            fresh = self._run(step.recompute, touched=named.filter(pa.array(asked, pa.bool_())))
+        rest = [key not in touched for key in _keys(old, step.layout.keys)]
+        parts = [old.filter(pa.array(rest, pa.bool_())), kept, fresh.select(old.schema.names)]
+        return pa.concat_tables(part.cast(old.schema) for part in parts)
 
-    def _keys_of_given(self) -> list[str]:
-        described = self._db.execute("DESCRIBE now_given").fetchall()
-        return [name for name, *_ in described]
-
-    def _bag(self, step: Bag, table: str, changed: frozenset[str]) -> None:
-        self._bind(step.change, changed)
-        found = self._db.execute(in_duckdb(step.change.sql)).fetchall()
+    def _bag(self, step: Bag, old: pa.Table) -> pa.Table:
+        found = self._run(step.change)
         weights: Counter[Row] = Counter()
         rows: dict[Row, Row] = {}
-        for *values, weight in found:
+        for *values, weight in _rows(found):
             assert weight in (1, -1), "weights are +1 and -1"
-            key = _normal(values)
-            rows[key] = tuple(values)
-            weights[key] += weight
-        now = self._db.execute(f'FROM "{table}"').fetchall()
-        for row in now:
+            rows[_normal(values)] = tuple(values)
+            weights[_normal(values)] += weight
+        for row in _rows(old):
             rows[_normal(row)] = row
             weights[_normal(row)] += 1
         assert all(count >= 0 for count in weights.values()), "a row was deleted that is not there"
-        self._db.execute(f'DELETE FROM "{table}"')
-        self._insert(table, [rows[key] for key, count in weights.items() for _ in range(count)])
+        new = [rows[key] for key, count in weights.items() for _ in range(count)]
+        return _table(new, found.drop_columns([WEIGHT]).schema).cast(old.schema)
 
-    def _top(self, step: Top, table: str, changed: frozenset[str]) -> None:
-        self._bind(step.candidates, changed, stored=table)
-        self._db.execute(f"CREATE OR REPLACE TABLE merged AS {in_duckdb(step.candidates.sql)}")
-        many = self._db.execute(f'SELECT count(*) FROM "{table}"').fetchall()[0][0]
-        left, stale = self._db.execute(f"SELECT count(*), max({STALE}) FROM merged").fetchall()[0]
-        columns = ", ".join(f'"{name}"' for name in step.layout.columns)
-        whole = many < step.limit
-        if not whole and (stale or not left):
-            self._bind(step.build, changed)
-            self._db.execute(f"CREATE OR REPLACE TABLE merged AS {in_duckdb(step.build.sql)}")
-        self._db.execute(f'DELETE FROM "{table}"')
-        self._db.execute(f'INSERT INTO "{table}" ({columns}) SELECT {columns} FROM merged')
+    def _top(self, step: Top, old: pa.Table) -> pa.Table:
+        first = self._run(step.candidates, stored=old) if step.candidates else old
+        whole = step.candidates is not None and len(old) < step.limit
+        lost = STALE not in first.schema.names or not len(first) or any(first[STALE].to_pylist())
+        if not whole and lost:
+            first = self._run(step.build)
+        return first.select(old.schema.names).cast(old.schema)
 
-    def _bind(self, statement: Statement, changed: frozenset[str], stored: str = "") -> None:
-        """Put the relations that a statement names in front of it."""
+    def _run(self, statement: Statement, **given: pa.Table) -> pa.Table:
+        """What a statement gives, with its relations in front of it."""
         for reading in statement.reads:
-            base = reading.of in self._schemas
-            match reading.kind:
-                case Kind.CHANGE:
-                    source = f"change_{reading.of}"
-                case Kind.AFTER:
-                    source = f"base_{reading.of}" if base else f"hidden_{reading.of}"
-                case Kind.BEFORE if base:
-                    source = f"old_{reading.of}"
-                case Kind.BEFORE:
-                    source = f"was_hidden_{reading.of}"
-                case Kind.STORED:
-                    source = stored
-                case Kind.GIVEN:
-                    source = "now_given" if reading.of == "increments" else "now_touched"
-            self._db.execute(f'CREATE OR REPLACE TEMP VIEW "{reading.name}" AS FROM "{source}"')
-
-    # Rows
-
-    def _insert(self, table: str, rows: Sequence[Row]) -> None:
-        if rows:
-            marks = ", ".join("?" for _ in rows[0])
-            self._db.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
-
-    def _delete(self, name: str, rows: Sequence[Row]) -> None:
-        """One copy of each row."""
-        for row in rows:
-            same = " AND ".join(f'"{c}" IS NOT DISTINCT FROM ?' for c in self._schemas[name])
-            self._db.execute(
-                f'DELETE FROM "base_{name}" WHERE rowid = '
-                f'(SELECT min(rowid) FROM "base_{name}" WHERE {same})',
-                list(row),
-            )
+            if reading.kind is Kind.STORED:
+                table = given["stored"]
+            elif reading.kind is Kind.GIVEN:
+                table = given[reading.of]
+            else:
+                table = self._tables[f"{reading.kind.value} {reading.of}"]
+            self._db.register(reading.name, table)
+        return self._db.sql(in_duckdb(statement.sql)).to_arrow_table()
 
     def close(self) -> None:
         self._db.close()
@@ -209,6 +176,22 @@ class Warehouse:
 def bag(rows: Iterable[Sequence[Any]]) -> "Counter[Row]":
     """Rows without an order, with numbers of all kinds made comparable."""
     return Counter(_normal(row) for row in rows)
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    if not table.num_columns:
+        return [()] * table.num_rows
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _keys(table: pa.Table, names: Sequence[str]) -> list[Row]:
+    return [_normal(row) for row in _rows(table.select(list(names)))]
+
+
+def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _normal(row: Sequence[Any]) -> Row:
@@ -221,12 +204,26 @@ def _value(value: Any) -> Any:
         return round(float(value), 7) + 0.0
     if isinstance(value, bool):
         return str(value)
-    return tuple(map(_value, value)) if isinstance(value, list) else value
+    return tuple(map(_value, value)) if isinstance(value, list | tuple) else value
 
 
-def _table(step: Step) -> str:
-    return f"hidden_{step.table}" if step.table else "view"
+def _stored(step: Step) -> str:
+    return f"after {step.table}"
 
 
-def _type(spark: str) -> str:
-    return sqlglot.exp.DataType.build(spark, dialect="spark").sql(dialect="duckdb")
+def _arrow(spark: str) -> pa.DataType:
+    """The Arrow type of one of Spark's."""
+    plain = {
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "string": pa.string(),
+        "double": pa.float64(),
+        "date": pa.date32(),
+        "boolean": pa.bool_(),
+    }
+    if spark.startswith("decimal"):
+        precision, scale = spark.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    if spark.startswith("array<"):
+        return pa.list_(_arrow(spark.removeprefix("array<").removesuffix(">")))
+    return plain[spark]

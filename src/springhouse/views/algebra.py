@@ -14,6 +14,7 @@ Expressions are sqlglot's, with plain unqualified columns. They are shared and n
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -103,13 +104,30 @@ class OuterJoin:
 
 
 @dataclass(frozen=True, eq=False)
+class Partner:
+    """Rows among which a row of a semi join looks for one that meets all conditions.
+
+    `found` is the name under which its condition says whether there is one. `or_else` are further
+    conditions, each of which is as good as all of `conditions` together: NOT IN has a partner also
+    where one of the two values is NULL.
+    """
+
+    rows: "Node"
+    conditions: tuple[Expression, ...]
+    found: str
+    or_else: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class SemiJoin:
-    """The rows of `left` for which some row of `right` meets all conditions; with `anti`, none."""
+    """The rows of `left` that meet a condition on which partners they find.
+
+    EXISTS is `found`, NOT EXISTS is `NOT found`, and AND and OR join several.
+    """
 
     left: "Node"
-    right: "Node"
-    conditions: tuple[Expression, ...]
-    anti: bool = False
+    partners: tuple[Partner, ...]
+    condition: Expression
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -216,8 +234,10 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
         case InnerJoin() | UnionAll():
             return node.children
-        case OuterJoin() | SemiJoin() | SetOperation():
+        case OuterJoin() | SetOperation():
             return (node.left, node.right)
+        case SemiJoin():
+            return (node.left, *(partner.rows for partner in node.partners))
         case _:
             return (node.child,)
 
@@ -237,9 +257,12 @@ def walk(node: Node) -> Iterator[Node]:
     yield from visit(node)
 
 
+@lru_cache(maxsize=10_000)
 def inputs(node: Node) -> frozenset[str]:
     """The inputs that a change of this node can come from."""
-    return frozenset(each.input for each in walk(node) if isinstance(each, Scan))
+    if isinstance(node, Scan):
+        return frozenset({node.input})
+    return frozenset().union(*map(inputs, children(node)))
 
 
 # Expressions
@@ -250,8 +273,26 @@ def column(name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=not _is_plain(name)))
 
 
+@lru_cache(maxsize=10_000)
 def _is_plain(name: str) -> bool:
-    return name.isascii() and name.replace("_", "a").isalnum() and not name[:1].isdigit()
+    return (
+        name.isascii()
+        and name.replace("_", "a").isalnum()
+        and not name[:1].isdigit()
+        and name.upper() not in _RESERVED
+    )
+
+
+# Words that Spark or DuckDB would not take for a name. A name that is quoted is never wrong.
+_RESERVED = frozenset(
+    "ALL AND ANTI ANY AS ASC AT BETWEEN BOTH BY CASE CAST CHECK COLLATE COLUMN CONSTRAINT CREATE "  # noqa: SIM905
+    "CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DEFAULT DESC DISTINCT DO ELSE END EXCEPT "
+    "EXISTS FALSE FETCH FILTER FOR FOREIGN FROM FULL GRANT GROUP GROUPING HAVING IF IN INNER "
+    "INTERSECT INTERVAL INTO IS JOIN LATERAL LEADING LEFT LIKE LIMIT MINUS NATURAL NOT NULL OF "
+    "OFFSET ON ONLY OR ORDER OUTER OVER OVERLAPS PIVOT PRIMARY QUALIFY REFERENCES RIGHT SELECT "
+    "SEMI SET SOME TABLE THEN TIME TO TRAILING TRUE UNION UNIQUE UNKNOWN UNPIVOT USER USING VALUES "
+    "WHEN WHERE WINDOW WITH WITHIN".split()
+)
 
 
 def free_columns(expression: Expression) -> frozenset[str]:
@@ -284,7 +325,7 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     What every branch of an OR has in common is one of them too: `(a AND b) OR (a AND c)` is
     `a AND (b OR c)`, and `a` may be the equality that makes a join cheap.
     """
-    expression = expression.unnest()
+    expression = _without_not(expression.unnest())
     if isinstance(expression, exp.And):
         return (*conjuncts(expression.left), *conjuncts(expression.right))
     if isinstance(expression, exp.Or):
@@ -298,8 +339,21 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     return (expression,)
 
 
+def _without_not(condition: Expression) -> Expression:
+    """NOT moved inwards past AND and OR, which is right for unknown values too."""
+    if not isinstance(condition, exp.Not):
+        return condition
+    inner = condition.this.unnest()
+    if isinstance(inner, exp.Not):
+        return _without_not(inner.this.unnest())
+    if isinstance(inner, exp.And | exp.Or):
+        sides = [exp.Not(this=exp.paren(each.copy())) for each in (inner.left, inner.right)]
+        return every_of(sides) if isinstance(inner, exp.Or) else any_of(sides)
+    return condition
+
+
 def _branches(expression: Expression) -> list[Expression]:
-    expression = expression.unnest()
+    expression = _without_not(expression.unnest())
     if isinstance(expression, exp.Or):
         return [*_branches(expression.left), *_branches(expression.right)]
     return [expression]
@@ -353,6 +407,16 @@ def joined(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
     if len(placed) == 1:
         return filtered(placed[0], across) if across else placed[0]
     return InnerJoin(placed, tuple(across))
+
+
+def met(
+    left: Node, partners: Sequence[Partner], condition: Expression, *, anti: bool = False
+) -> SemiJoin:
+    """A semi join; one right above another is one with both conditions."""
+    whole = exp.Not(this=condition) if anti else condition
+    if isinstance(left, SemiJoin):
+        return SemiJoin(left.left, (*left.partners, *partners), every_of([left.condition, whole]))
+    return SemiJoin(left, tuple(partners), whole)
 
 
 def renamed(node: Node, names: Sequence[str]) -> Node:

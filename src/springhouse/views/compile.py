@@ -13,7 +13,7 @@ A rule takes a node and writes `Rows`; `_Script` is the `Writer` that it asks fo
 children, and collects what a statement reads.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -61,7 +61,9 @@ from springhouse.views.rows import (
     Rows,
     Side,
     Touched,
+    bare,
     indented,
+    marked,
     quoted,
     restricted,
     sql,
@@ -207,8 +209,7 @@ class Compiled:
         final = first.as_columns([*outputs, (STALE, column("lost"))])
         candidates = script.statement(final.select([*layout.columns, STALE]))
         # What OFFSET passes over is not stored: then only all rows can tell who is next.
-        limit = node.limit if not node.offset else 0
-        return Top("", layout, build, candidates, limit)
+        return Top("", layout, build, None if node.offset else candidates, node.limit)
 
     # Aggregates
 
@@ -266,7 +267,7 @@ class Compiled:
         if touched is not None and node.keys:
             relation = script.read(Kind.GIVEN, touched, touched)
             pairs = tuple((key, touched_name(key)) for key in node.keys)
-            near = tuple(Near(key, relation, touched_name(key)) for key in node.keys)
+            near = tuple(Near(key, bare(relation), touched_name(key)) for key in node.keys)
             restriction = Touched(relation, pairs, near)
         rows = script.snapshot(node.child, Side.AFTER, used, near, restriction)
         return script.statement(form.built(rows, script))
@@ -350,10 +351,11 @@ class _Script:
         self._changed = changed
         self._reads: dict[Reading, str] = {}
         self._defined: dict[str, str] = {}
-        self._aliases: dict[int, str] = {}
+        self._aliases: dict[Node, str] = {}
         self._taken: set[str] = set()
-        # Nodes are told apart by identity, so they have to live as long as their aliases.
-        self._seen: list[Node] = []
+        # Rules ask for the same thing again and again.
+        self._changes: dict[tuple[Node, frozenset[str]], list[Rows]] = {}
+        self._snapshots: dict[Hashable, Rows] = {}
 
     # What a statement is made of
 
@@ -387,20 +389,24 @@ class _Script:
             if (known.kind, known.of, known.near) == (kind, of, near):
                 return name
         name = _unused(word, self._taken)
-        self._reads[Reading(name, kind, of, near)] = name
-        return name
+        self._reads[Reading(name, kind, of, near)] = marked(name)
+        return marked(name)
 
     def alias(self, node: Node) -> str:
-        if id(node) not in self._aliases:
-            self._seen.append(node)
-            self._aliases[id(node)] = _unused(f"{_word(node, self._hidden)}", self._taken)
-        return self._aliases[id(node)]
+        if node not in self._aliases:
+            self._aliases[node] = _unused(_word(node, self._hidden), self._taken)
+        return self._aliases[node]
 
     # The writer that rules ask
 
     def change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
         if not inputs(node) & self._changed:
             return []
+        if (node, needed) not in self._changes:
+            self._changes[node, needed] = self._change(node, needed)
+        return self._changes[node, needed]
+
+    def _change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
         match node:
             case Scan():
                 relation = self.read(Kind.CHANGE, node.input, f"{node.input}_change")
@@ -428,6 +434,19 @@ class _Script:
         if not inputs(node) & self._changed:
             # What does not change has one state; asking for it by one name lets it be read once.
             side = Side.AFTER
+        asked = (node, side, needed, near, touched)
+        if asked not in self._snapshots:
+            self._snapshots[asked] = self._snapshot(*asked)
+        return self._snapshots[asked]
+
+    def _snapshot(
+        self,
+        node: Node,
+        side: Side,
+        needed: frozenset[str],
+        near: tuple[Near, ...],
+        touched: Touched | None,
+    ) -> Rows:
         match node:
             case Scan():
                 kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE

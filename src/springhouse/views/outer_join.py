@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from springhouse.views.algebra import OuterJoin, column, free_columns
+from springhouse.views.algebra import OuterJoin, Partner, column, free_columns
 from springhouse.views.rows import (
     WEIGHT,
-    Link,
     Near,
     Rows,
     Side,
@@ -21,28 +20,31 @@ from springhouse.views.rows import (
     Writer,
     every,
     exists,
-    met,
+    meeting,
+    near_to,
     restricted,
     weighted,
 )
-from springhouse.views.semi_join import partners_near, with_changed_partners
+from springhouse.views.semi_join import across, with_changed_partners
 
 
 def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
     here, there = _used(node, needed)
     parts = [
-        _outer(node, rows, Side.AFTER, there, partners_near(node, rows), writer)
+        _outer(node, rows, Side.AFTER, there, near_to([rows], list(rows.columns)), writer)
         for rows in writer.change(node.left, here)
     ]
     changed = writer.change(node.right, there)
     if not changed:
         return parts
     parts += [_pairs(node, rows, here, writer) for rows in changed]
-    candidates, near = with_changed_partners(node, changed, here, writer)
+    partner = Partner(node.right, node.conditions, "")
+    candidates, near = with_changed_partners(node.left, partner, changed, here, writer)
+    close = across(node.conditions, node.left, node.right, near)
     for side, weight in ((Side.AFTER, 1), (Side.BEFORE, -1)):
-        right = writer.snapshot(node.right, side, there, near)
+        right = writer.snapshot(node.right, side, there, close)
         alone = exists(right, node.conditions, writer.alias(node.right), negated=True)
-        lonely = met(candidates, alone, writer.alias(node.left))
+        lonely = meeting(candidates, alone, writer.alias(node.left))
         nulls = {name: exp.Null() for name in sorted(there)}
         parts.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
     return parts
@@ -61,9 +63,7 @@ def snapshot(
     inner = touched if touched and all(name in own for name, _ in touched.pairs) else None
     close = tuple(n for n in near if n.column in own)
     rows = writer.snapshot(node.left, side, here, close, inner)
-    pairs = Link.between(node.conditions, node.left.columns, node.right.columns).pairs
-    across = tuple(Near(o, n.relation, n.source) for n in close for m, o in pairs if m == n.column)
-    whole = _outer(node, rows, side, there, across, writer)
+    whole = _outer(node, rows, side, there, close, writer)
     return restricted(whole, touched) if inner is None else whole
 
 
@@ -82,7 +82,8 @@ def _outer(
     writer: Writer,
 ) -> Rows:
     """The rows with their partners, or with NULLs."""
-    right = writer.snapshot(node.right, side, there, near)
+    close = across(node.conditions, node.left, node.right, near)
+    right = writer.snapshot(node.right, side, there, close)
     left_table, right_table = (
         rows.table(writer.alias(node.left)),
         right.table(writer.alias(node.right)),
@@ -94,8 +95,9 @@ def _outer(
 
 def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer) -> Rows:
     """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
-    turned = OuterJoin(node.right, node.left, node.conditions)
-    left = writer.snapshot(node.left, Side.BEFORE, here, partners_near(turned, changed))
+    known = near_to([changed], list(changed.columns))
+    close = across(node.conditions, node.right, node.left, known)
+    left = writer.snapshot(node.left, Side.BEFORE, here, close)
     table = changed.table(f"{writer.alias(node.right)}_change")
     source = f"{table}\nJOIN {left.table(writer.alias(node.left))}\n  ON {every(node.conditions)}"
     columns = {name: column(name) for name in (*left.columns, *changed.columns)}

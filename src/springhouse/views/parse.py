@@ -9,7 +9,7 @@ Subqueries in expressions are bound where they stand and held under a placeholde
 joins them to the rows. What can't be said in the algebra is `Refused`, with its line.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -25,9 +25,9 @@ from springhouse.views.algebra import (
     Named,
     Node,
     OuterJoin,
+    Partner,
     Project,
     Scan,
-    SemiJoin,
     SetKind,
     SetOperation,
     TopK,
@@ -38,6 +38,7 @@ from springhouse.views.algebra import (
     filtered,
     free_columns,
     joined,
+    met,
     renamed,
     replaced,
 )
@@ -391,11 +392,13 @@ class _Reader:
             conditions += conjuncts(self.bind(on, block))
         if kind in ("SEMI", "ANTI"):
             del block.scope.relations[seen:]
-            block.node = SemiJoin(left, right, tuple(conditions), kind == "ANTI")
+            mark = self.fresh("found")
+            partner = Partner(right, tuple(conditions), mark)
+            block.node = met(left, [partner], column(mark), anti=kind == "ANTI")
         elif side:
             if block.held and any(free_columns(c) & block.held.keys() for c in conditions):
                 raise Refused("a subquery in the ON of an outer join", join)
-            block.node = _outer_join(side, left, right, conditions)
+            block.node = _outer_join(side, left, right, conditions, self.fresh)
         else:
             pending += conditions
             block.node = joined([left, right], ())
@@ -679,15 +682,22 @@ def _distinct(node: Node) -> Node:
     return Aggregate(node, node.columns, ())
 
 
-def _outer_join(side: str, left: Node, right: Node, conditions: Sequence[Expression]) -> Node:
+def _outer_join(
+    side: str,
+    left: Node,
+    right: Node,
+    conditions: Sequence[Expression],
+    fresh: Callable[[str], str],
+) -> Node:
     """Outer joins in one good form: a condition on the side that is not kept moves there."""
     if side == "RIGHT":
-        swapped = _outer_join("LEFT", right, left, conditions)
+        swapped = _outer_join("LEFT", right, left, conditions, fresh)
         names = (*left.columns, *right.columns)
         return Project(swapped, tuple((name, column(name)) for name in names))
     if side == "FULL":
         whole = OuterJoin(left, right, tuple(conditions))
-        alone = SemiJoin(right, left, tuple(conditions), anti=True)
+        mark = fresh("found")
+        alone = met(right, [Partner(left, tuple(conditions), mark)], column(mark), anti=True)
         nulls = tuple((name, exp.Null()) for name in left.columns)
         own = tuple((name, column(name)) for name in right.columns)
         return UnionAll((whole, Project(alone, (*nulls, *own))))

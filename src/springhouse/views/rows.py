@@ -16,6 +16,7 @@ change, and gets `Rows`. Two hints make snapshots cheap:
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Protocol
 
 from sqlglot import exp
@@ -23,6 +24,7 @@ from sqlglot import exp
 from springhouse.views.algebra import Expression, Node, column, replaced
 
 WEIGHT = "__springhouse_weight"
+_MARK = "\0"
 
 
 class Side(Enum):
@@ -89,7 +91,7 @@ class Rows:
         value = self.columns.get(name)
         if self.base is None or not isinstance(value, exp.Column):
             return None
-        return self.base, value.name
+        return bare(self.base), value.name
 
     def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> str:
         """The SELECT as text; `weight` overrides that of the rows."""
@@ -110,12 +112,14 @@ class Rows:
 
     def named(self, alias: str = "q") -> "Rows":
         """The same rows, over a table in which every column has its own name."""
-        if not self.where and self.base is None and self._has_own_names():
+        if not self.where and self.base is None and self.own_names:
             return self
         weight = column(WEIGHT) if self.weight is not None else None
         return Rows(self.table(alias), {n: column(n) for n in self.columns}, (), weight)
 
-    def _has_own_names(self) -> bool:
+    @property
+    def own_names(self) -> bool:
+        """Whether every column is called as it is called in the source."""
         return all(isinstance(v, exp.Column) and v.name == n for n, v in self.columns.items())
 
 
@@ -180,7 +184,8 @@ def exists(
     The rows that it is asked of must be `named`: names are unique in the whole query, so then
     nothing inside can hide a column from outside.
     """
-    text = f"EXISTS (\n  SELECT 1\n  FROM {indented(rows.table(alias)).lstrip()}"
+    table = rows.table(alias) if rows.where or rows.base or not rows.own_names else rows.source
+    text = f"EXISTS (\n  SELECT 1\n  FROM {indented(table).lstrip()}"
     if conditions:
         text += "\n  WHERE " + "\n    AND ".join(map(guarded, conditions))
     return raw(f"NOT {text}\n)" if negated else f"{text}\n)")
@@ -191,7 +196,7 @@ def restricted(rows: Rows, touched: Touched | None) -> Rows:
     if touched is None:
         return rows
     equal = " AND ".join(
-        f"{touched.relation}.{quoted(other)} <=> {sql(rows.columns[own])}"
+        f"{bare(touched.relation)}.{quoted(other)} <=> {sql(rows.columns[own])}"
         for own, other in touched.pairs
     )
     found = raw(f"EXISTS (SELECT 1 FROM {touched.relation} WHERE {equal})")
@@ -219,8 +224,8 @@ def weighted(rows: Rows, weight: int) -> Rows:
     return replace(rows, weight=one if weight > 0 else exp.Neg(this=one))
 
 
-def met(rows: Rows, condition: Expression, alias: str) -> Rows:
-    """The rows for which `exists` says so."""
+def meeting(rows: Rows, condition: Expression, alias: str) -> Rows:
+    """The rows that meet a condition in which `exists` stands."""
     named = rows.named(alias)
     return replace(named, where=(*named.where, condition))
 
@@ -249,6 +254,16 @@ def _called(rows: Rows, keys: Sequence[str]) -> Rows:
     return replace(rows, columns={touched_name(key): rows.columns[key] for key in keys})
 
 
+def marked(name: str) -> str:
+    """The name of a relation that is bound when the statement runs, so that it can be found."""
+    return f"{_MARK}{name}{_MARK}"
+
+
+def bare(name: str) -> str:
+    """The name of a relation, marked or not, as a person reads it."""
+    return name.replace(_MARK, "")
+
+
 def raw(text: str) -> Expression:
     """A condition in SQL that is already over the right columns."""
     return exp.Var(this=text)
@@ -256,12 +271,17 @@ def raw(text: str) -> Expression:
 
 def sql(expression: Expression) -> str:
     """An expression as Spark's SQL."""
+    if isinstance(expression, exp.Column) and not expression.table:
+        return quoted(expression.name)
+    if isinstance(expression, exp.Var):
+        return expression.name
     return expression.sql(dialect="spark")
 
 
+@lru_cache(maxsize=10_000)
 def quoted(name: str) -> str:
     """A name as it has to be written in SQL."""
-    return sql(column(name))
+    return column(name).sql(dialect="spark")
 
 
 def indented(text: str, by: str = "  ") -> str:

@@ -1,14 +1,27 @@
-"""The change of a semi join and of an anti join (EXISTS, IN, NOT EXISTS, NOT IN).
+"""The change of semi joins and anti joins (EXISTS, IN, NOT EXISTS, NOT IN, joined by AND and OR).
 
     Δ(L ⋉ R) = ΔL ⋉ R'  +  (C ⋉ R') - (C ⋉ R)      where C = L ⋉ ΔR
 
 A row of L can only gain or lose its partners if a changed row of R is one: C are those rows. Both
-halves are computed and what is in both cancels. The same with ▷ for anti joins.
+halves are computed and what is in both cancels. The same with ▷ for anti joins, and with any
+condition on several R1 … Rn: they change one after the other, those in front are as after the
+change, those behind as before it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from springhouse.views.algebra import Node, OuterJoin, SemiJoin, column, free_columns
+from springhouse.views.algebra import (
+    Expression,
+    Node,
+    Partner,
+    SemiJoin,
+    any_of,
+    column,
+    every_of,
+    free_columns,
+    replaced,
+)
 from springhouse.views.rows import (
     Link,
     Near,
@@ -17,8 +30,10 @@ from springhouse.views.rows import (
     Touched,
     Writer,
     exists,
-    met,
+    meeting,
     near_to,
+    raw,
+    sql,
     touched_keys,
     touched_name,
     weighted,
@@ -26,16 +41,22 @@ from springhouse.views.rows import (
 
 
 def change(node: SemiJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
-    here, there = needed | _used(node, node.left), _used(node, node.right)
+    here = needed | _used(node)
+    after = [Side.AFTER] * len(node.partners)
     parts = [
-        _met(node, rows, Side.AFTER, partners_near(node, rows), writer)
+        _kept(node, rows, after, near_to([rows], list(rows.columns)), writer)
         for rows in writer.change(node.left, here)
     ]
-    changed = writer.change(node.right, there or frozenset(node.right.columns[:1]))
-    if changed:
-        candidates, near = with_changed_partners(node, changed, here, writer)
+    for place, partner in enumerate(node.partners):
+        there = _asked(partner) or frozenset(partner.rows.columns[:1])
+        changed = writer.change(partner.rows, there)
+        if not changed:
+            continue
+        candidates, near = with_changed_partners(node.left, partner, changed, here, writer)
         for side, weight in ((Side.AFTER, 1), (Side.BEFORE, -1)):
-            parts.append(weighted(_met(node, candidates, side, near, writer), weight))
+            behind = [Side.BEFORE] * (len(node.partners) - place - 1)
+            sides = [*after[:place], side, *behind]
+            parts.append(weighted(_kept(node, candidates, sides, near, writer), weight))
     return parts
 
 
@@ -47,56 +68,88 @@ def snapshot(
     touched: Touched | None,
     writer: Writer,
 ) -> Rows:
-    rows = writer.snapshot(node.left, side, needed | _used(node, node.left), near, touched)
-    pairs = Link.between(node.conditions, node.left.columns, node.right.columns).pairs
-    across = tuple(Near(o, n.relation, n.source) for n in near for m, o in pairs if m == n.column)
-    return _met(node, rows, side, across, writer)
+    rows = writer.snapshot(node.left, side, needed | _used(node), near, touched)
+    return _kept(node, rows, [side] * len(node.partners), near, writer)
 
 
-def _used(node: SemiJoin, child: Node) -> frozenset[str]:
-    return frozenset().union(*map(free_columns, node.conditions)) & frozenset(child.columns)
+def _used(node: SemiJoin) -> frozenset[str]:
+    """The columns of the left side that conditions mention."""
+    conditions = [node.condition]
+    for partner in node.partners:
+        conditions += [*partner.conditions, *partner.or_else]
+    return frozenset().union(*map(free_columns, conditions)) & frozenset(node.left.columns)
 
 
-def _met(node: SemiJoin, rows: Rows, side: Side, near: tuple[Near, ...], writer: Writer) -> Rows:
-    """The rows that have a partner in a snapshot of the right side (for an anti join: none)."""
-    right = writer.snapshot(node.right, side, _used(node, node.right), near)
-    found = exists(right, node.conditions, writer.alias(node.right), negated=node.anti)
-    return met(rows, found, writer.alias(node.left))
+def _asked(partner: Partner) -> frozenset[str]:
+    """The columns of a partner that conditions mention."""
+    conditions = (*partner.conditions, *partner.or_else)
+    return frozenset().union(*map(free_columns, conditions)) & frozenset(partner.rows.columns)
 
 
-def partners_near(node: SemiJoin | OuterJoin, rows: Rows) -> tuple[Near, ...]:
-    """What changed rows of the left side tell about the keys of their partners."""
-    link = Link.between(node.conditions, node.left.columns, node.right.columns)
-    found = {n.column: n for n in near_to([rows], [here for here, _ in link.pairs])}
+def _kept(
+    node: SemiJoin, rows: Rows, sides: Sequence[Side], near: tuple[Near, ...], writer: Writer
+) -> Rows:
+    """The rows that meet the condition, with each partner on one side of its change."""
+    named = rows.named(writer.alias(node.left))
+    found = {
+        partner.found: _found(partner, node.left, side, near, writer)
+        for partner, side in zip(node.partners, sides, strict=True)
+    }
+    return meeting(named, replaced(node.condition, found), writer.alias(node.left))
+
+
+def _found(
+    partner: Partner, left: Node, side: Side, near: tuple[Near, ...], writer: Writer
+) -> Expression:
+    """The condition that a row finds a partner."""
+    alias, used = writer.alias(partner.rows), _asked(partner)
+    close = across(partner.conditions, left, partner.rows, near)
+    rows = writer.snapshot(partner.rows, side, used, close)
+    texts = [sql(exists(rows, partner.conditions, alias))]
+    if partner.or_else:
+        # Those who meet the other conditions need not be near.
+        rows = writer.snapshot(partner.rows, side, used)
+        texts += [sql(exists(rows, [other], alias)) for other in partner.or_else]
+    return raw(texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})")
+
+
+def across(
+    conditions: Sequence[Expression], here: Node, there: Node, near: Sequence[Near]
+) -> tuple[Near, ...]:
+    """What is known of the rows on one side of equalities, as known of those on the other."""
+    pairs = Link.between(conditions, here.columns, there.columns).pairs
     return tuple(
-        Near(there, found[here].relation, found[here].source)
-        for here, there in link.pairs
-        if here in found
+        replace(each, column=other) for each in near for own, other in pairs if own == each.column
     )
 
 
 def with_changed_partners(
-    node: SemiJoin | OuterJoin, changed: Sequence[Rows], needed: frozenset[str], writer: Writer
+    left: Node,
+    partner: Partner,
+    changed: Sequence[Rows],
+    needed: frozenset[str],
+    writer: Writer,
 ) -> tuple[Rows, tuple[Near, ...]]:
-    """C: the rows of the left side, before the change, that a changed row of the right side meets.
+    """C: the rows of the left side, before the change, that a changed partner meets.
 
-    With it comes what is known about the keys of all their partners.
+    With it comes what is known about their keys.
     """
-    link = Link.between(node.conditions, node.left.columns, node.right.columns)
-    columns = sorted(changed[0].columns)
+    link = Link.between(partner.conditions, left.columns, partner.rows.columns)
+    columns = sorted(set(partner.rows.columns).intersection(*(rows.columns for rows in changed)))
     whole = touched_keys(changed, columns, writer)
     assert whole is not None
-    pairs = tuple((here, touched_name(there)) for here, there in link.pairs)
-    known = {n.column: n for n in whole.near}
-    near = tuple(
-        Near(here, known[there].relation, known[there].source)
-        for here, there in link.pairs
-        if there in known
-    )
-    touched = Touched(whole.relation, pairs, near) if pairs else None
-    rows = writer.snapshot(node.left, Side.BEFORE, needed, near, touched)
+    conditions = partner.conditions
+    if partner.or_else:
+        conditions = (any_of([every_of(conditions), *partner.or_else]),)
+    touched: Touched | None = None
+    near: tuple[Near, ...] = ()
+    if link.pairs and not partner.or_else:
+        near = across(partner.conditions, partner.rows, left, whole.near)
+        pairs = tuple((here, touched_name(there)) for here, there in link.pairs)
+        touched = Touched(whole.relation, pairs, near)
+    rows = writer.snapshot(left, Side.BEFORE, needed, near, touched)
     if link.others or touched is None:
         partners = Rows(whole.relation, {name: column(touched_name(name)) for name in columns})
-        rows = met(rows, exists(partners, node.conditions, "changed"), writer.alias(node.left))
-    tied = {there for _, there in link.pairs}
-    return rows, tuple(n for n in whole.near if n.column in tied)
+        met = exists(partners, conditions, "changed")
+        rows = meeting(rows.named(writer.alias(left)), met, writer.alias(left))
+    return rows, near

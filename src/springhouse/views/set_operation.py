@@ -55,8 +55,8 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
         sides.append(_tagged(rows, names, word))
     everything = "\nUNION ALL\n".join([f"SELECT * FROM {counted}", *sides])
     sums = ", ".join(f"SUM({each}) AS {each}" for each in _WORDS)
-    rows = f"(\n{indented(everything)}\n) AS everything"
-    counts = writer.define("counted", f"SELECT {chosen}, {sums}\nFROM {rows}\nGROUP BY {chosen}")
+    source = f"(\n{indented(everything)}\n) AS everything"
+    counts = writer.define("counted", f"SELECT {chosen}, {sums}\nFROM {source}\nGROUP BY {chosen}")
     after = _RESULT[node.kind].format(l="left_after", r="right_after")
     before = _RESULT[node.kind].format(
         l="(left_after - left_change)", r="(right_after - right_change)"

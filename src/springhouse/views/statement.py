@@ -3,11 +3,11 @@
 Everything here is data. The lake runs it, `explain` prints it, a planner may choose from it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from springhouse.views.rows import Near
+from springhouse.views.rows import Near, bare, marked
 
 
 class Kind(Enum):
@@ -37,8 +37,20 @@ class Reading:
 class Statement:
     """A query in Spark's SQL, and the relations that have to be there for it."""
 
-    sql: str
+    text: str
     reads: tuple[Reading, ...]
+
+    @property
+    def sql(self) -> str:
+        """The query as a person reads it."""
+        return bare(self.text)
+
+    def over(self, relation: Callable[[str], str]) -> str:
+        """The query with other words in the place of the relations that it reads."""
+        text = self.text
+        for reading in self.reads:
+            text = text.replace(marked(reading.name), relation(reading.name))
+        return text
 
 
 @dataclass(frozen=True)
@@ -93,13 +105,14 @@ class Top:
     """A step that keeps the first rows of an order.
 
     `candidates` gives the first rows among those stored and those that came. When a stored row went
-    (`__springhouse_stale`) and there are more rows than are stored, only `build` knows who follows.
+    (`__springhouse_stale`) and there may be more rows than are stored, only `build` knows who
+    follows. With an OFFSET there are no candidates: it is always built.
     """
 
     table: str
     layout: Layout
     build: Statement
-    candidates: Statement
+    candidates: Statement | None
     limit: int
 
 

@@ -3,14 +3,15 @@
     EXISTS (q)                      semi join
     x IN (q)                        semi join on x = its column
     NOT EXISTS (q)                  anti join
-    x NOT IN (q)                    three anti joins: on x = y; on y IS NULL; on x IS NULL
-    EXISTS or IN under OR           two halves: rows with a partner (true), rows without (false)
+    x NOT IN (q)                    anti join on x = y, or y IS NULL, or x IS NULL
+    EXISTS or IN under AND and OR   one semi join with several partners and a condition on them
+    EXISTS as a value               two halves: rows with a partner (true), rows without (false)
     (SELECT max(y) …)               a join with its one row
     (SELECT max(y) … WHERE k = o)   an outer join with one row per k; without a row of that k the
                                     value is what the SELECT list gives for no rows: 0 for a count
 
-Three anti joins are NOT IN exactly: `x NOT IN (y…)` is true iff for no y is `x = y` true or
-unknown, and `x = y` is unknown iff one of the two is NULL.
+That is NOT IN exactly: `x NOT IN (y…)` is true iff for no y is `x = y` true or unknown, and `x = y`
+is unknown iff one of the two is NULL.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +24,15 @@ from springhouse.views.algebra import (
     Named,
     Node,
     OuterJoin,
+    Partner,
     Project,
-    SemiJoin,
     UnionAll,
-    any_of,
     column,
+    every_of,
     filtered,
     free_columns,
     joined,
+    met,
     replaced,
 )
 from springhouse.views.refused import Refused
@@ -73,11 +75,10 @@ def apply_condition(
     node: Node, condition: Expression, held: Mapping[str, Held], correlated: list[Expression]
 ) -> Node:
     """The rows that meet a condition in which subqueries may stand."""
-    negated = isinstance(condition, exp.Not)
-    bare = condition.this.unnest() if negated else condition.unnest()
-    if isinstance(bare, exp.Column) and bare.name in held and held[bare.name].kind != "scalar":
-        return _semi_join(node, held[bare.name], negated)
-    if any(name in held for name in free_columns(condition)):
+    inside = [held[name] for name in free_columns(condition) if name in held]
+    if inside and all(each.kind != "scalar" for each in inside):
+        return _semi_join(node, condition, held)
+    if inside:
         rejects_null = isinstance(condition, _COMPARISONS)
         node, condition = attached(node, condition, held, correlated, rejects_null=rejects_null)
     if free_columns(condition) <= set(node.columns):
@@ -101,26 +102,48 @@ def attached(
             inner = rejects_null and _keeps_null(each, value)
             node, result = _scalar(node, found, inner=inner)
         else:
-            node, result = _marked(node, found, each, value)
+            node, result = _marked(node, found)
         value = replaced(value, {each.name: result})
     return node, value
 
 
-def _semi_join(node: Node, held: Held, negated: bool) -> Node:
+def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> Node:
+    """The rows that find partners as the condition wants."""
+    known = free_columns(condition) - held.keys()
+    if known - set(node.columns):
+        raise Refused("a subquery that reaches out over two levels", condition)
+    partners: list[Partner] = []
+    marks: dict[str, Expression] = {}
+    for each in [c for c in condition.find_all(exp.Column) if c.name in held]:
+        found = held[each.name]
+        _prove_reachable(node, found)
+        mark = found.fresh("found")
+        marks[each.name] = column(mark)
+        partners.append(_partner(found, each, condition, mark))
+    return met(node, partners, replaced(condition, marks))
+
+
+def _partner(held: Held, placeholder: Expression, condition: Expression, mark: str) -> Partner:
+    """The rows of the subquery, and what makes one of them a partner."""
     query = held.query
-    _prove_reachable(node, held)
     if held.kind == "exists":
         if query.empty is not None and query.correlated:
             raise Refused("EXISTS over an aggregate, which always has a row", held.at)
-        return SemiJoin(node, query.node, query.correlated, negated)
+        return Partner(query.node, query.correlated, mark)
+    # IN may be unknown, which counts as false only as long as nothing negates it.
+    above = placeholder.parent if placeholder is not condition else None
+    negated = isinstance(above, exp.Not)
+    above = above.parent if above is not None and negated and above is not condition else above
+    while above is not None and not (negated and above is condition and isinstance(above, exp.Not)):
+        if not isinstance(above, exp.And | exp.Or | exp.Paren):
+            raise Refused("IN (SELECT …) inside an expression", held.at)
+        above = above.parent if above is not condition else None
     if not negated:
-        return SemiJoin(node, query.node, (*query.correlated, *_equalities(held)), anti=False)
-    for condition in _not_in(held):
-        inside = [] if free_columns(condition) & set(node.columns) else [condition]
-        across = () if inside else (condition,)
-        right = filtered(query.node, inside)
-        node = SemiJoin(node, right, (*query.correlated, *across), anti=True)
-    return node
+        return Partner(query.node, (*query.correlated, *_equalities(held)), mark)
+    equal, *nulls = _not_in(held)
+    if query.correlated:
+        nulls = [every_of([*query.correlated, each]) for each in nulls]
+    return Partner(query.node, (*query.correlated, equal), mark, tuple(nulls))
 
 
 def _equalities(held: Held) -> list[Expression]:
@@ -145,36 +168,19 @@ def _not_in(held: Held) -> list[Expression]:
     return [*equal, *(exp.Is(this=side.copy(), expression=exp.Null()) for side in nulls)]
 
 
-def _marked(
-    node: Node, held: Held, placeholder: Expression, value: Expression
-) -> tuple[Node, Expression]:
+def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
     """The rows in two halves, with and without a partner, and a column that says which."""
-    _prove_reachable(node, held)
-    query = held.query
     if held.kind == "in":
-        # IN may be unknown, which counts as false only as long as nothing negates it.
-        above = placeholder.parent
-        negated = isinstance(above, exp.Not)
-        while above is not None and above is not value.parent:
-            whole = isinstance(above, exp.And | exp.Or | exp.Paren)
-            if not whole and not (negated and above is placeholder.parent):
-                raise Refused("IN (SELECT …) inside an expression", held.at)
-            above = above.parent
-        conditions = [*query.correlated, *_equalities(held)]
-        if negated:
-            conditions = [*query.correlated, any_of(_not_in(held))]
-    else:
-        conditions = list(query.correlated)
-    mark = held.fresh("found")
+        raise Refused("IN (SELECT …) inside an expression", held.at)
+    _prove_reachable(node, held)
+    found, mark = held.fresh("found"), held.fresh("found")
     own: tuple[Named, ...] = tuple((name, column(name)) for name in node.columns)
-    halves = tuple(
-        Project(
-            SemiJoin(node, query.node, tuple(conditions), anti),
-            (*own, (mark, exp.false() if anti else exp.true())),
-        )
-        for anti in (False, True)
-    )
-    return UnionAll(halves), column(mark)
+    halves = []
+    for anti in (False, True):
+        partner = Partner(held.query.node, held.query.correlated, found)
+        half = met(node, [partner], column(found), anti=anti)
+        halves.append(Project(half, (*own, (mark, exp.false() if anti else exp.true()))))
+    return UnionAll(tuple(halves)), column(mark)
 
 
 def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
