@@ -14,15 +14,24 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructField, StructType
 
 from springhouse.errors import LakeError
+from springhouse.lake import key_codes
 from springhouse.lake.log import Commit, TableLog
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import TableVersion, open_table, quoted, read_parquet
+from springhouse.lake.tables import (
+    TableVersion,
+    arrow_schema,
+    open_table,
+    quoted,
+    read_arrow,
+    read_parquet,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +57,77 @@ def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: i
     monotone = all(commit.appends_only for commit in changing)
     netted = len(changing) == 1 and changing[0].note is not None
     return whole if monotone or netted else net(whole)
+
+
+MOST_ROWS_HERE = 500_000
+"""A change of up to so many rows is read into this process."""
+
+
+def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
+    """The change from version `start` to `after` in this process, each copy of a row a row.
+
+    Weights are +1 and -1. None if it is large, or not plain to see from the files.
+    """
+    between = [c for c in log.commits() if start < c.version <= after.version]
+    changing = [commit for commit in between if commit.changes_data]
+    if len(between) != after.version - start or after.delta.metadata().partition_columns:
+        return None
+    if any(not _is_readable(commit) for commit in changing):
+        return None
+    rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
+    if rows > MOST_ROWS_HERE:
+        return None
+    after.prove_readable()
+    names = after.schema.fieldNames()
+    schema = arrow_schema(after.schema).append(pa.field(WEIGHT, pa.int64()))
+    parts = [schema.empty_table()]
+    for commit in changing:
+        noted = commit.note.changes if commit.note else None
+        if noted is not None:
+            part = read_arrow(log.storage, noted, [*names, WEIGHT])
+        else:
+            part = _weighted(read_arrow(log.storage, commit.added, names), 1)
+        parts.append(_shaped(part, schema))
+    whole = pa.concat_tables(parts)
+    plain = not any(pa.types.is_nested(field.type) for field in schema)
+    if plain and len(changing) > 1 and not all(c.appends_only for c in changing):
+        found = key_codes.netted(whole, names, whole[WEIGHT].to_numpy())
+        whole = _shaped(found.rename_columns([*names, WEIGHT]), schema)
+    return _one_by_one(whole)
+
+
+def _is_readable(commit: Commit) -> bool:
+    return commit.note is not None and (commit.note.changes is not None or commit.appends_only)
+
+
+def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with exactly these columns; those that they lack are NULL."""
+    have = set(rows.schema.names)
+    arrays = [
+        rows[field.name].cast(field.type)
+        if field.name in have
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _one_by_one(rows: pa.Table) -> pa.Table:
+    """Every copy of a row as a row of its own, with the weight +1 or -1."""
+    weights = rows[WEIGHT].to_numpy()
+    if (abs(weights) == 1).all():
+        return rows
+    spread = key_codes.repeated(rows, abs(weights))
+    place = spread.schema.get_field_index(WEIGHT)
+    signs = pa.array(np.sign(spread[WEIGHT].to_numpy()), pa.int64())
+    return spread.set_column(place, spread.schema.field(place), signs)
+
+
+def one_by_one(delta: "DataFrame") -> "DataFrame":
+    """The delta with every copy of a row as a row of its own, with the weight +1 or -1."""
+    names = [quoted(name) for name in delta.columns if name != WEIGHT]
+    copies = sf.array_repeat(sf.signum(WEIGHT).cast("long"), sf.abs(sf.col(WEIGHT)).cast("int"))
+    return delta.select(*map(sf.col, names), sf.explode(copies).alias(WEIGHT))
 
 
 def appended(log: TableLog, start: int | None, end: int) -> bool:
@@ -92,6 +172,25 @@ def spark_difference(old: "DataFrame", new: "DataFrame") -> "DataFrame":
     minus = old.withColumn(WEIGHT, sf.lit(-1).cast("long"))
     plus = new.withColumn(WEIGHT, sf.lit(1).cast("long"))
     return net(minus.unionByName(plus, allowMissingColumns=True))
+
+
+def netted_difference(gone: pa.Table, come: pa.Table) -> pa.Table:
+    """The strong delta that takes the rows of `gone` away and brings those of `come`."""
+    names = come.schema.names
+    both = pa.concat_tables([_weighted(gone.cast(come.schema), -1), _weighted(come, 1)])
+    found = key_codes.netted(both, names, both[WEIGHT].to_numpy())
+    return found.rename_columns([*names, WEIGHT])
+
+
+def rows_between(log: TableLog, before: TableVersion, after: TableVersion) -> int:
+    """About how many rows a change has, from what the log says."""
+    between = [c for c in log.commits() if before.version < c.version <= after.version]
+    if len(between) == after.version - before.version and all(c.note for c in between):
+        return sum(c.note.rows_added + c.note.rows_removed for c in between if c.note)
+    old = {file.path: file.rows for file in before.files}
+    new = {file.path: file.rows for file in after.files}
+    gone = sum(rows for path, rows in old.items() if path not in new)
+    return gone + sum(rows for path, rows in new.items() if path not in old)
 
 
 def weights(delta: pa.Table) -> tuple[int, int]:

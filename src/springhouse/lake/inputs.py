@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from springhouse.errors import LakeError
 from springhouse.lake.lake import QUARANTINE, Lake, input_key
 from springhouse.lake.queries import frame
-from springhouse.lake.tables import open_table
-from springhouse.project.declaration import Project, Query, Reading, Reference
+from springhouse.lake.tables import TableVersion, open_table
+from springhouse.project.declaration import Project, Query, Reading, Reference, SqlQuery
 from springhouse.project.names import Names
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Inputs:
         self._project = project
         self._versions = versions
         self._streams = streams or {}
+        self._opened: dict[str, TableVersion] = {}
         self.read: dict[str, int] = {}
         self.size = 0
 
@@ -72,6 +73,29 @@ class Inputs:
             return self._table(name, reference)
         return None
 
+    def opened(self, query: Query) -> dict[str, TableVersion] | None:
+        """The version of each table that a query in SQL reads; None if it reads something else."""
+        found: dict[str, TableVersion] = {}
+        return found if self._open_all(query, found) else None
+
+    def _open_all(self, query: Query, found: dict[str, TableVersion]) -> bool:
+        if not isinstance(query, SqlQuery):
+            return False
+        for reference in query.references:
+            name = self.own_name(reference.name)
+            temporary = self._project.temporary_views.get(name)
+            if reference.reading is Reading.TABLE and temporary is not None:
+                if not self._open_all(temporary.query, found):
+                    return False
+            elif reference.reading is Reading.DELTA:
+                key = input_key(Reading.DELTA, reference.name)
+                found[key] = self._open(key, reference)
+            elif reference.reading is Reading.TABLE and self.is_declared(name):
+                found[name] = self._open(name, reference)
+            else:
+                return False
+        return True
+
     def own_name(self, name: str) -> str:
         """A name without the project's own catalog and database in front of it."""
         return names_of(self._project).parse(name)
@@ -83,6 +107,11 @@ class Inputs:
         return name in project.tables or base in project.tables or base in project.views
 
     def _table(self, key: str, reference: Reference) -> "DataFrame":
+        return self._open(key, reference).read(self.session)
+
+    def _open(self, key: str, reference: Reference) -> TableVersion:
+        if key in self._opened:
+            return self._opened[key]
         version = self._versions.get(key)
         if version is None:
             newest = self._lake.log(key).newest()
@@ -94,7 +123,8 @@ class Inputs:
             raise NotThereYet(key, str(reference.place))
         self.read[key] = version
         self.size += opened.size
-        return opened.read(self.session)
+        self._opened[key] = opened
+        return opened
 
 
 def names_of(project: Project) -> Names:

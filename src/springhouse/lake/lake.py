@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from springhouse.errors import LakeError
 from springhouse.lake.log import TableLog
@@ -43,6 +44,8 @@ class Lake:
     storage: Storage
     spark: Spark
     folder: Path
+    # What was worked out about views and stays true while the process lives.
+    plans: dict[Any, Any] = field(default_factory=dict)
     _logs: dict[str, TableLog] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

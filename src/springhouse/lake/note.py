@@ -47,6 +47,8 @@ class Note:
     freshness: Instant | None = None
     variant: str = ""
     reason: str = ""
+    # Why this variant, and not another one.
+    why: str = ""
     rows: int = 0
     rows_added: int = 0
     rows_removed: int = 0
@@ -57,7 +59,9 @@ class Note:
     changes: tuple[str, ...] | None = None
     # The versions that a view was computed from, by input: its own files do not tell its inputs.
     read: Mapping[str, int] = field(default_factory=dict)
+    # The files of hidden tables, by name; and whether the table's own files have hidden columns.
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stateful: bool = False
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
 

@@ -1,199 +1,317 @@
 """How is a view brought up to date?
 
-By running its query over one version of each input and putting the result in the place of what was
-there, in one commit: readers see the old rows or the new rows, never none and never both. The rows
-that differ are written as the strong delta for whoever reads this view. If none differ, no file is
-rewritten; the commit only says what the rows now reflect.
+In one commit, whatever the way: readers see the old rows or the new rows, never none and never
+both, and the rows that differ are written as the strong delta for whoever reads this view.
 
-This is the batch variant. Others (incremental, asynchronous) will stand beside it, each with this
-signature, and the planner will say which one runs.
+    full          its query is run over one version of each input, and the result replaces what was
+                  there; with `state`, the compiled form of the query is run instead, which also
+                  makes the hidden columns and tables that later refreshes build on
+    incremental   the compiled statements make the change from the changes of the inputs
+
+`auto` takes the cheaper one. State is built when it promises to be used: by a refresh after which
+an incremental one would have been the cheaper. What is stored and does not fit (a file that another
+engine rewrote has lost its hidden columns) is rebuilt, never trusted.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from deltalake.transaction import AddAction
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SchemaError
-from springhouse.lake import changes
+from springhouse.lake import changes, variants
 from springhouse.lake.alignment import declared
-from springhouse.lake.commits import Change, able_to_hold, commit, create
+from springhouse.lake.commits import Change, commit
+from springhouse.lake.incremental import Astray, ChangedInput, Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
-from springhouse.lake.landing import Done, Landed, land, now, set_aside
+from springhouse.lake.lake import Lake, provenance_of
+from springhouse.lake.landing import Done, now
 from springhouse.lake.note import Note
+from springhouse.lake.plans import NoPlan, Plan, plan_of
 from springhouse.lake.queries import blamed_on
-from springhouse.lake.tables import TableVersion
-from springhouse.lake.writing import paths_of, write_arrow, write_with_spark
-from springhouse.planner.provenance import Provenance
+from springhouse.lake.recompute import REFRESH, recompute, stored_provenance
+from springhouse.lake.stores import Rewritten, Store, described
+from springhouse.lake.tables import TableVersion, file_columns
+from springhouse.lake.view_quality import prove_kept
+from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-REFRESH = "springhouse/refresh"
-"""The transaction of a view's refreshes: two that start from the same version can't both commit."""
+from springhouse.views.statement import Refresh
 
 
 def refresh_view(
     lake: Lake, project: Project, view: View, versions: Mapping[str, int], reason: str
 ) -> Done:
-    """Recompute the view from its inputs as of `versions`, and replace what is stored."""
-    if view.refresh is RefreshMode.INCREMENTAL:
-        raise LakeError(
-            f'the view "{view.name}" asks for incremental refreshes, and there are only full ones',
-            where=str(view.place),
-            hint="Set 'springhouse.refresh' = 'auto', or leave it out.",
-        )
+    """Bring the view to its inputs as of `versions`."""
     began = now()
     ground = lake.find(view.name)
     inputs = Inputs(lake, project, versions)
     with blamed_on(view.place):
-        rows = declared(inputs.frame(view.query), view.schema, str(view.place))
-        _prove_storable(rows.schema, view)
-        size = inputs.size + (ground.size if ground else 0)
-        landed = land(lake, view.name, rows, size=size, expectations=view.expectations, write=False)
-        reflected = provenance_of(lake, inputs.read)
-        delta = _delta(lake, ground, rows.schema, landed)
-        note = Note(
-            kind="replace",
-            at=now(),
-            before=_stored_provenance(lake, view.name),
-            after=reflected,
-            variant="full",
-            reason=reason,
-            rows=landed.count,
-            rows_added=delta.inserted,
-            rows_removed=delta.deleted,
-            definition=fingerprint(project, view),
-            changes=delta.paths,
-            read=inputs.read,
-            violations=landed.violations,
+        opened = inputs.opened(view.query)
+        found = _plan(lake, project, view, inputs, opened)
+        if view.refresh is RefreshMode.INCREMENTAL and isinstance(found, NoPlan):
+            raise _impossible(view, found)
+        how = _choose(lake, project, view, ground, found, opened)
+        if how.work is not None and ground is not None and opened is not None:
+            try:
+                return _incremental(lake, project, view, ground, how, opened, reason, began)
+            except Astray as astray:
+                how = replace(how, state=True, why=f"rebuilt: {astray.problem}")
+        plan = found if how.state and isinstance(found, Plan) else None
+        return recompute(lake, project, view, ground, inputs, plan, reason, how.why, began)
+
+
+@dataclass(frozen=True)
+class _How:
+    """The way that was chosen, and why: incremental if there is work for it."""
+
+    why: str
+    state: bool = False
+    work: Work | None = None
+    refresh: Refresh | None = None
+    variant: variants.Variant | None = None
+
+
+def _plan(
+    lake: Lake,
+    project: Project,
+    view: View,
+    inputs: Inputs,
+    opened: Mapping[str, TableVersion] | None,
+) -> Plan | NoPlan:
+    if opened is None:
+        return NoPlan("it reads what nobody tracks the changes of", str(view.query.place))
+
+    def visible() -> StructType:
+        schema = declared(inputs.frame(view.query), view.schema, str(view.place)).schema
+        prove_storable(schema, view)
+        return schema
+
+    return plan_of(lake, project, view, opened, visible)
+
+
+def _choose(
+    lake: Lake,
+    project: Project,
+    view: View,
+    ground: TableVersion | None,
+    found: Plan | NoPlan,
+    opened: Mapping[str, TableVersion] | None,
+) -> _How:
+    """Whether to refresh incrementally, and if not, whether to build what that needs."""
+    if isinstance(found, NoPlan):
+        return _How(str(found))
+    assert opened is not None
+    forced = view.refresh is RefreshMode.INCREMENTAL
+    after = {name: opened[key] for name, key in found.inputs.items()}
+    newest = lake.log(view.name).newest()
+    note = newest.note if newest is not None else None
+    rows = sum(version.rows for version in after.values())
+    if ground is None or note is None:
+        return _How("its first refresh", state=forced or rows > variants.ROWS_PER_QUERY)
+    if note.definition != fingerprint(project, view):
+        return _How("its definition changed", state=forced or rows > variants.ROWS_PER_QUERY)
+    before = _before(lake, found, note, after)
+    if isinstance(before, str):
+        return _How(before, state=True)
+    stores = _stores(lake, view, found, ground, note)
+    work = Work(lake, _changed(lake, found, before, after), before, after, {}, found.shapes)
+    changed = frozenset(name for name, each in work.changes.items() if each.rows)
+    refresh = found.compiled.refresh(changed)
+    batch = variants.batch(work)
+    if isinstance(stores, str):
+        # Nothing to build on; worth building if it would have been used.
+        work.stores.update(_empty_stores(lake, view, found))
+        usable = variants.incremental(work, refresh).cost < batch.cost
+        return _How(stores, state=forced or usable)
+    work.stores.update(stores)
+    variant = variants.incremental(work, refresh)
+    if forced or variant.cost <= batch.cost:
+        return _How(f"{variant}, against {batch}", work=work, refresh=refresh, variant=variant)
+    return _How(f"{batch}, against {variant}")
+
+
+def _before(
+    lake: Lake, plan: Plan, note: Note, after: Mapping[str, TableVersion]
+) -> dict[str, TableVersion] | str:
+    """The inputs as the view reflects them, or why they can't be had."""
+    before: dict[str, TableVersion] = {}
+    for name, key in plan.inputs.items():
+        if key not in note.read:
+            return f'it has not read "{key}" before'
+        version = note.read[key]
+        if version == after[name].version:
+            before[name] = after[name]
+            continue
+        if version > after[name].version:
+            return f'"{key}" stepped back'
+        try:
+            before[name] = lake.open(key, version)
+        except LakeError:
+            return f'version {version} of "{key}" is gone'
+        if before[name].schema != after[name].schema:
+            return f'the columns of "{key}" changed'
+    return before
+
+
+def _changed(
+    lake: Lake, plan: Plan, before: Mapping[str, TableVersion], after: Mapping[str, TableVersion]
+) -> dict[str, ChangedInput]:
+    """How each input changed since the view read it."""
+    found: dict[str, ChangedInput] = {}
+    for name, key in plan.inputs.items():
+        start, end = before[name], after[name]
+        if start.version == end.version:
+            continue
+        log = lake.log(key)
+        small = changes.small_delta(log, start.version, end)
+        if small is not None:
+            found[name] = ChangedInput(small.num_rows, small)
+            continue
+        frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
+        rows = changes.rows_between(log, start, end)
+        found[name] = ChangedInput(rows, None, changes.one_by_one(frame))
+    return found
+
+
+def _stores(
+    lake: Lake, view: View, plan: Plan, ground: TableVersion, note: Note
+) -> dict[str, Store] | str:
+    """What is stored for incremental refreshes, or what is missing of it."""
+    last = plan.compiled.build[-1]
+    stores: dict[str, Store] = {}
+    for step in plan.compiled.build[:-1]:
+        if step.table not in note.state:
+            return "no state is stored yet"
+        files = tuple(described(ground.storage, path) for path in note.state[step.table])
+        stores[step.table] = Store(
+            ground.storage, f"_state/{step.table}", files, plan.arrow(step.table)
         )
-        done = Done(
-            view.name,
-            "replace",
-            landed.count,
-            delta.inserted,
-            delta.deleted,
-            len(landed.aside),
-            reason=reason,
-            read=inputs.read,
-        )
-        if ground is not None and _says_nothing_new(lake, view.name, note):
-            return replace(done, seconds=now() - began, committed=False)
-        if landed.aside or lake.log(view.name + QUARANTINE).newest():
-            _set_aside_anew(lake, view, landed)
-        files = _files(lake, view.name, landed, delta, ground)
-        _put(lake, view.name, ground, rows.schema, files, replace(note, seconds=now() - began))
-        return replace(done, seconds=now() - began)
+    if not note.stateful:
+        return "no state is stored yet"
+    for file in ground.files:
+        lost = set(last.layout.hidden) - _columns_of(lake, ground, file.path)
+        if lost:
+            return "its hidden columns are lost: somebody else rewrote its files"
+    files = tuple(described(ground.storage, file.path) for file in ground.files)
+    stores[""] = Store(ground.storage, "", files, plan.arrow(""))
+    return stores
+
+
+def _columns_of(lake: Lake, ground: TableVersion, path: str) -> frozenset[str]:
+    asked = ("columns", ground.storage.root, path)
+    if asked not in lake.plans:
+        file = next(each for each in ground.files if each.path == path)
+        lake.plans[asked] = frozenset(file_columns(ground.storage, file))
+    found: frozenset[str] = lake.plans[asked]
+    return found
+
+
+def _empty_stores(lake: Lake, view: View, plan: Plan) -> dict[str, Store]:
+    place = lake.place(view.name)
+    return {name: Store(place, "", (), plan.arrow(name)) for name in plan.shapes}
+
+
+def _incremental(
+    lake: Lake,
+    project: Project,
+    view: View,
+    ground: TableVersion,
+    how: _How,
+    opened: Mapping[str, TableVersion],
+    reason: str,
+    began: float,
+) -> Done:
+    """Run the steps and commit what they wrote."""
+    assert how.work is not None
+    assert how.refresh is not None
+    assert how.variant is not None
+    work, refresh = how.work, how.refresh
+    newest = lake.log(view.name).newest()
+    assert newest is not None
+    assert newest.note is not None
+    done = work.perform(refresh) if refresh.changed else None
+    violations = prove_kept(lake, view, done.come if done is not None else None)
+    visible = refresh.steps[-1].layout.visible
+    delta = _strong_delta(ground, done, visible)
+    read = {key: version.version for key, version in opened.items()}
+    note = Note(
+        kind="merge",
+        at=now(),
+        before=stored_provenance(lake, view.name),
+        after=provenance_of(lake, read),
+        variant=how.variant.kind.value,
+        reason=reason,
+        why=how.why,
+        rows=done.store.rows if done is not None else ground.rows,
+        rows_added=delta.inserted,
+        rows_removed=delta.deleted,
+        definition=fingerprint(project, view),
+        changes=delta.paths,
+        read=read,
+        state=_states(newest.note, work),
+        stateful=True,
+        violations=violations,
+    )
+    told = Done(
+        view.name,
+        "merge",
+        note.rows,
+        delta.inserted,
+        delta.deleted,
+        reason=reason,
+        read=read,
+    )
+    if done is None and newest.note.after == note.after and newest.note.read == note.read:
+        return replace(told, seconds=now() - began, committed=False)
+    note = replace(note, seconds=now() - began)
+    transactions = {REFRESH: ground.version + 1}
+    add = done.added if done is not None else ()
+    gone = {file.path for file in done.removed} if done is not None else set()
+    remove = [file for file in ground.files if file.path in gone]
+    commit(ground, Change(note, add, remove, transactions))
+    return replace(told, seconds=now() - began)
 
 
 @dataclass(frozen=True)
 class _Delta:
-    """The rows that differ: where they are written (None: the new rows are all there is to it)."""
-
-    paths: tuple[str, ...] | None
+    paths: tuple[str, ...]
     inserted: int
     deleted: int
 
 
-def _delta(lake: Lake, ground: TableVersion | None, schema: StructType, landed: Landed) -> _Delta:
-    """The strong delta from what is stored to what was computed, written down."""
-    if ground is None or not ground.files:
-        return _Delta(None if landed.count else (), landed.count, 0)
-    if _names_and_types(ground.schema) != _names_and_types(schema):
-        # Rows of other columns have no difference; what reads this view has to start over.
-        return _Delta(None, landed.count, ground.rows)
-    if landed.rows is not None:
-        return _small_delta(lake, ground, landed.rows)
-    session = lake.spark.session()
-    new = session.read.schema(ground.schema).parquet(
-        *(f"{ground.storage.root}/{path}" for path in paths_of(landed.add))
-    )
-    return _large_delta(ground, ground.read(session), new)
-
-
-def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _Delta:
-    found = changes.difference(ground.to_arrow(), new)
-    if found is None:
-        session = lake.spark.session()
-        old, fresh = ground.read(session), session.createDataFrame(new, ground.schema)
-        found = changes.spark_difference(old, fresh).toArrow()
-    inserted, deleted = changes.weights(found)
+def _strong_delta(ground: TableVersion, done: Rewritten | None, visible: tuple[str, ...]) -> _Delta:
+    """The rows that differ for readers, written down."""
+    if done is None:
+        return _Delta((), 0, 0)
+    names = list(visible)
+    found = changes.netted_difference(done.gone.select(names), done.come.select(names))
     if not found.num_rows:
         return _Delta((), 0, 0)
+    inserted, deleted = changes.weights(found)
     return _Delta(paths_of([write_arrow(ground.storage, found, changes.FOLDER)]), inserted, deleted)
 
 
-def _large_delta(ground: TableVersion, old: "DataFrame", new: "DataFrame") -> _Delta:
-    written = write_with_spark(ground.storage, changes.spark_difference(old, new), changes.FOLDER)
-    paths = paths_of(written)
-    if not paths:
-        return _Delta((), 0, 0)
-    return _Delta(paths, *changes.spark_weights(old.sparkSession, ground.storage, paths))
+def _states(last: Note, work: Work) -> dict[str, tuple[str, ...]]:
+    """The files of the hidden tables: as they were, where no step wrote them."""
+    states = dict(last.state)
+    for name, done in work.rewritten.items():
+        if name:
+            states[name] = tuple(file.path for file in done.store.files)
+    return states
 
 
-def _files(
-    lake: Lake, view: str, landed: Landed, delta: _Delta, ground: TableVersion | None
-) -> list[AddAction] | None:
-    """The files of the new rows; None if the ones that are there hold the same rows."""
-    if ground is not None and delta.paths == () and ground.rows == landed.count:
-        return None
-    if landed.rows is None:
-        return list(landed.add)
-    return [write_arrow(lake.place(view), landed.rows)] if landed.count else []
-
-
-def _put(
-    lake: Lake,
-    view: str,
-    ground: TableVersion | None,
-    schema: StructType,
-    files: list[AddAction] | None,
-    note: Note,
-) -> None:
-    """Commit the files in the place of what is there; None leaves the files as they are."""
-    if ground is None:
-        create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
-        return
-    ground = able_to_hold(ground, schema, Note(kind="schema", at=now(), reason="new types"))
-    change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
-    commit(ground, change if files is None else replace(change, replace=schema))
-
-
-def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
-    """The quarantine of a view holds what its last refresh set aside, and nothing older."""
-    quarantine = lake.find(view.name + QUARANTINE)
-    if quarantine is not None and quarantine.files:
-        gone = Note(kind="replace", at=now(), channel=True, variant="emptied")
-        commit(quarantine, Change(gone, (), quarantine.files))
-    if landed.aside:
-        set_aside(lake, view.name, view.name, landed.aside, {}, now())
-
-
-def _stored_provenance(lake: Lake, name: str) -> Provenance:
-    newest = lake.log(name).newest()
-    return newest.provenance if newest else Provenance()
-
-
-def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
-    """Whether the last commit already says all that this one would."""
-    newest = lake.log(name).newest()
-    last = newest.note if newest else None
-    return (
-        last is not None
-        and note.changes == ()
-        and last.after == note.after
-        and last.definition == note.definition
+def _impossible(view: View, found: NoPlan) -> LakeError:
+    return LakeError(
+        f'the view "{view.name}" asks for incremental refreshes, and can\'t have them: '
+        f"{found.reason}",
+        where=found.place,
+        hint="Set 'springhouse.refresh' = 'auto', or leave it out.",
     )
 
 
-def _prove_storable(schema: StructType, view: View) -> None:
+def prove_storable(schema: StructType, view: View) -> None:
+    """An error if two columns of the view have one name."""
     names = [name.lower() for name in schema.fieldNames()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -202,7 +320,3 @@ def _prove_storable(schema: StructType, view: View) -> None:
             where=str(view.place),
             hint=f"Give one another name: … AS {twice[0]}_2",
         )
-
-
-def _names_and_types(schema: StructType) -> list[tuple[str, str]]:
-    return [(field.name, field.dataType.simpleString()) for field in schema.fields]

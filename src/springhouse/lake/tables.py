@@ -7,7 +7,7 @@ does not list (hidden state) are invisible unless asked for by name.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
@@ -31,12 +32,18 @@ READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCh
 
 @dataclass(frozen=True)
 class DataFile:
-    """One Parquet file of a snapshot; `path` is relative to the table."""
+    """One Parquet file of a snapshot; `path` is relative to the table.
+
+    `low`, `high` and `nulls` are what its statistics say of a column, where they say anything.
+    """
 
     path: str
     size: int
     rows: int
     partition: Mapping[str, str | None]
+    low: Mapping[str, Any] = field(default_factory=dict)
+    high: Mapping[str, Any] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
 
 
 class TableVersion:
@@ -155,6 +162,11 @@ def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -
     return pa.concat_tables(tables, promote_options="permissive")
 
 
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns as Arrow has them, with timestamps in UTC as Delta keeps them."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
 def file_columns(storage: Storage, file: DataFile) -> list[str]:
     """The columns that are in a file, hidden ones too."""
     with storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened:
@@ -195,7 +207,18 @@ def _data_file(add: Mapping[str, Any]) -> DataFile:
         if key.startswith(prefix)
     }
     rows = add.get("num_records")
-    return DataFile(unquote(add["path"]), int(add["size_bytes"]), int(rows or 0), partition)
+    low, high, nulls = (_told(add, f"{word}.") for word in ("min", "max", "null_count"))
+    path, size = unquote(add["path"]), int(add["size_bytes"])
+    return DataFile(path, size, int(rows or 0), partition, low, high, nulls)
+
+
+def _told(add: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """What the statistics of a file say, by column."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in add.items()
+        if value is not None and key.startswith(prefix)
+    }
 
 
 def _has_deletion_vectors(delta: DeltaTable) -> bool:

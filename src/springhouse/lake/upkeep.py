@@ -106,7 +106,7 @@ def _referenced(log: TableLog, floor: TableVersion) -> Collection[str]:
     state: tuple[str, ...] = ()
     for made in log.commits():
         note = made.note
-        if note is not None and note.kind == "merge":
+        if note is not None and note.kind in ("merge", "replace"):
             state = tuple(path for paths in note.state.values() for path in paths)
         if made.version >= floor.version:
             kept.update(made.added, state, (note.changes or ()) if note else ())

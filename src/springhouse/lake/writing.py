@@ -93,27 +93,40 @@ def _add(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
 
 
 def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """Row count, and bounds and NULLs of the first plain columns, merged over the row groups."""
+    """Row count, and bounds and NULLs of the first plain columns, as the Delta log writes them."""
+    found_low, found_high, nulls = bounds_of(metadata, _STATISTICS_COLUMNS, hidden=False)
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    for name in found_low:
+        bounds = _bound(found_low[name]), _bound(found_high[name])
+        if None not in bounds:
+            low[name], high[name] = bounds
+    statistics: dict[str, Any] = {"numRecords": metadata.num_rows}
+    if nulls:
+        statistics |= {"minValues": low, "maxValues": high, "nullCount": nulls}
+    return statistics
+
+
+def bounds_of(
+    metadata: pq.FileMetaData, most_columns: int = 1_000, *, hidden: bool = True
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]]:
+    """The smallest and largest value and the NULLs of plain columns, merged over the row groups."""
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, int] = {}
-    for index in range(min(metadata.num_columns, _STATISTICS_COLUMNS)):
+    for index in range(min(metadata.num_columns, most_columns)):
         column = metadata.schema.column(index)
         # A dot in the path is a nested field; readers ignore what is missing.
-        if column.path != column.name or column.name.startswith(HIDDEN):
+        if column.path != column.name or (not hidden and column.name.startswith(HIDDEN)):
             continue
         groups = range(metadata.num_row_groups)
         merged = _merged([metadata.row_group(g).column(index) for g in groups])
         if merged is None:
             continue
         minimum, maximum, nulls[column.name] = merged
-        bounds = _bound(minimum), _bound(maximum)
-        if None not in bounds:
-            low[column.name], high[column.name] = bounds
-    statistics: dict[str, Any] = {"numRecords": metadata.num_rows}
-    if nulls:
-        statistics |= {"minValues": low, "maxValues": high, "nullCount": nulls}
-    return statistics
+        if minimum is not None and maximum is not None:
+            low[column.name], high[column.name] = minimum, maximum
+    return low, high, nulls
 
 
 def _merged(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any, int] | None:

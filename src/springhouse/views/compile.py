@@ -42,6 +42,7 @@ from springhouse.views.algebra import (
     Project,
     Scan,
     SemiJoin,
+    SetKind,
     SetOperation,
     TopK,
     UnionAll,
@@ -231,6 +232,7 @@ class Compiled:
             tuple(stored[key] for key in node.keys),
         )
         outputs = [*shown, *((stored[key], column(key)) for key in extra)]
+        touched_names = tuple(map(touched_name, node.keys))
         form = _Group(node, carried, stored, outputs, states)
         script = self._script(changed)
         used = frozenset(node.keys).union(*(free_columns(value) for _, value in node.measures))
@@ -239,7 +241,7 @@ class Compiled:
         if not parts:
             # Nothing under it changes; it is only ever built.
             build = self._recomputed(form)
-            return Keyed(table, layout, build, build, build)
+            return Keyed(table, layout, build, build, build, touched_names)
         rows = script.define("changed_rows", united(parts, names))
         increments = form.increments(rows)
         asked = Statement(script.with_clause(increments), script.reads)
@@ -249,13 +251,16 @@ class Compiled:
             script.define("increments", increments)
             merge = script.statement(form.merged("increments", reading))
             given = self._script(changed)
-            stored_again = given.read(Kind.STORED, table, "stored_groups")
             relation = given.read(Kind.GIVEN, "increments", "increments")
+            near = tuple(Near(stored[key], bare(relation), key) for key in node.keys)
+            stored_again = given.read(Kind.STORED, table, "stored_groups", near)
             merge_given = given.statement(form.merged(relation, stored_again))
         recompute = self._recomputed(form, "touched")
         build = self._recomputed(form)
         count = COUNT if carried is not None else None
-        return Keyed(table, layout, build, asked, recompute, merge, merge_given, count)
+        return Keyed(
+            table, layout, build, asked, recompute, touched_names, merge, merge_given, count
+        )
 
     def _recomputed(self, form: "_Group", touched: str | None = None) -> Statement:
         """The groups from their rows: all of them, or only those whose keys are given."""
@@ -556,7 +561,8 @@ def _word(node: Node, hidden: Mapping[Aggregate, str]) -> str:
         case UnionAll():
             return "united"
         case SetOperation():
-            return node.kind.value.lower().replace(" ", "_")
+            both = node.kind in (SetKind.INTERSECT, SetKind.INTERSECT_ALL)
+            return "in_both" if both else "in_one_only"
         case InnerJoin():
             return "_".join(dict.fromkeys(_word(each, hidden) for each in node.children[:2]))
         case _:
@@ -565,7 +571,8 @@ def _word(node: Node, hidden: Mapping[Aggregate, str]) -> str:
 
 def _unused(name: str, taken: set[str]) -> str:
     plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name.lower()) or "rows"
-    plain = plain if not plain[0].isdigit() else f"_{plain}"
+    if plain[0].isdigit() or quoted(plain) != plain:
+        plain = f"{plain}_rows" if not plain[0].isdigit() else f"_{plain}"
     found, number = plain, 2
     while found in taken:
         found, number = f"{plain}_{number}", number + 1

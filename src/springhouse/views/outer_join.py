@@ -23,6 +23,7 @@ from springhouse.views.rows import (
     meeting,
     near_to,
     restricted,
+    united_rows,
     weighted,
 )
 from springhouse.views.semi_join import across, with_changed_partners
@@ -37,7 +38,7 @@ def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows
     changed = writer.change(node.right, there)
     if not changed:
         return parts
-    parts += [_pairs(node, rows, here, writer) for rows in changed]
+    turned = [_pairs(node, rows, here, writer) for rows in changed]
     partner = Partner(node.right, node.conditions, "")
     candidates, near = with_changed_partners(node.left, partner, changed, here, writer)
     close = across(node.conditions, node.left, node.right, near)
@@ -46,8 +47,9 @@ def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows
         alone = exists(right, node.conditions, writer.alias(node.right), negated=True)
         lonely = meeting(candidates, alone, writer.alias(node.left))
         nulls = {name: exp.Null() for name in sorted(there)}
-        parts.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
-    return parts
+        turned.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
+    # Together, so that the NULLs get the types of what they stand for.
+    return [*parts, united_rows(turned, sorted(here | there), writer.alias(node))]
 
 
 def snapshot(

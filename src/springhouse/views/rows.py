@@ -176,6 +176,13 @@ def united(parts: Sequence[Rows], names: Sequence[str]) -> str:
     return "\nUNION ALL\n".join(part.select(names) for part in parts)
 
 
+def united_rows(parts: Sequence[Rows], names: Sequence[str], alias: str) -> Rows:
+    """The rows of all parts as one relation, in which each column has one type."""
+    source = f"(\n{indented(united(parts, names))}\n) AS {alias}"
+    weight = column(WEIGHT) if parts[0].weight is not None else None
+    return Rows(source, {name: column(name) for name in names}, (), weight)
+
+
 def exists(
     rows: Rows, conditions: Sequence[Expression], alias: str, *, negated: bool = False
 ) -> Expression:

@@ -80,6 +80,8 @@ class Keyed:
     build: Statement
     increments: Statement
     recompute: Statement
+    # What its keys are called in the relation `touched`.
+    touched_names: tuple[str, ...] = ()
     merge: Statement | None = None
     merge_given: Statement | None = None
     count: str | None = None

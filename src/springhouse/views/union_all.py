@@ -1,11 +1,20 @@
 """The change of a UNION ALL: the changes of its children, Δ(R + S) = ΔR + ΔS."""
 
-from springhouse.views.algebra import UnionAll, column
-from springhouse.views.rows import Near, Rows, Side, Touched, Writer, indented
+from sqlglot import exp
+
+from springhouse.views.algebra import Node, Project, UnionAll
+from springhouse.views.rows import Near, Rows, Side, Touched, Writer, raw, united_rows, weighted
 
 
 def change(node: UnionAll, needed: frozenset[str], writer: Writer) -> list[Rows]:
-    return [rows for child in node.children for rows in writer.change(child, needed)]
+    parts = [rows for child in node.children for rows in writer.change(child, needed)]
+    if not parts or not any(_has_untyped(child) for child in node.children):
+        return parts
+    # A bare NULL has no type; beside the other children it gets theirs.
+    for child in node.children:
+        nothing = writer.snapshot(child, Side.AFTER, needed).kept([raw("FALSE")])
+        parts.append(weighted(nothing, 1))
+    return [united_rows(parts, _names(node, needed), writer.alias(node))]
 
 
 def snapshot(
@@ -16,10 +25,18 @@ def snapshot(
     touched: Touched | None,
     writer: Writer,
 ) -> Rows:
-    names = [name for name in node.columns if name in needed] or list(node.columns[:1])
+    names = _names(node, needed)
     parts = [
         writer.snapshot(child, side, frozenset(names), near, touched) for child in node.children
     ]
-    body = "\nUNION ALL\n".join(part.select(names) for part in parts)
-    source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
-    return Rows(source, {name: column(name) for name in names})
+    return united_rows(parts, names, writer.alias(node))
+
+
+def _names(node: UnionAll, needed: frozenset[str]) -> list[str]:
+    return [name for name in node.columns if name in needed] or list(node.columns[:1])
+
+
+def _has_untyped(node: Node) -> bool:
+    return isinstance(node, Project) and any(
+        isinstance(value.unnest(), exp.Null) for _, value in node.outputs
+    )

@@ -1,0 +1,277 @@
+"""How do the statements of a refresh become rows in files?
+
+The compiler says what to ask (`views.compile`); here each relation that a statement names is bound
+to files, Spark answers, and the answer, which is small, is applied to the store that the step
+keeps. Steps run in order: what one writes, the next one reads. Nothing is committed here; the files
+that were written are nobody's until the commit names them.
+
+    Keyed   the touched groups, merged with what is stored; those that are in doubt, recomputed
+    Bag     rows to add and to remove
+    Top     the first rows among the stored ones and the new ones
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.errors import LakeError
+from springhouse.lake.key_codes import codes_of
+from springhouse.lake.lake import Lake
+from springhouse.lake.pruning import Ranges, chosen_files, ranges_of
+from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
+from springhouse.lake.tables import DataFile, TableVersion, read_parquet
+from springhouse.views.rows import WEIGHT
+from springhouse.views.statement import (
+    STALE,
+    Bag,
+    Keyed,
+    Kind,
+    Reading,
+    Refresh,
+    Statement,
+    Step,
+    Top,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+SMALL_STORE_ROWS = 200_000
+"""A store up to this size is read whole, in the same query that makes the increments."""
+
+
+class Astray(LakeError):
+    """What is stored does not fit the change: it has to be rebuilt."""
+
+
+@dataclass(frozen=True)
+class ChangedInput:
+    """How an input changed: in this process if it is small, else for Spark to read."""
+
+    rows: int
+    arrow: pa.Table | None
+    frame: "DataFrame | None" = None
+
+
+@dataclass
+class Work:
+    """One refresh of one view: what its statements may read, and what its steps have written."""
+
+    lake: Lake
+    changes: Mapping[str, ChangedInput]
+    before: Mapping[str, TableVersion]
+    after: Mapping[str, TableVersion]
+    stores: dict[str, Store]
+    shapes: "Mapping[str, StructType]"
+    rewritten: dict[str, Rewritten] = field(default_factory=dict)
+    _frames: "dict[int, tuple[pa.Table, DataFrame]]" = field(default_factory=dict)
+
+    # Bindings
+
+    def run(self, statement: Statement, **given: pa.Table) -> pa.Table:
+        """What a statement gives, in this process."""
+        return self.frame(statement, **given).toArrow()
+
+    def frame(self, statement: Statement, **given: pa.Table) -> "DataFrame":
+        """A statement over its relations, not yet run."""
+        tables = {r.name: self._arrow(r, given) for r in statement.reads}
+        frames = {
+            r.name: self._local(table)
+            if (table := tables[r.name]) is not None
+            else self._read(r, self.near(r, tables))
+            for r in statement.reads
+        }
+        # Spark formats a text that has parameters: braces of its own must survive that.
+        text = statement.over(lambda name: f"\1{name}\2")
+        text = text.replace("{", "{{").replace("}", "}}")
+        for name in frames:
+            text = text.replace(f"\1{name}\2 AS ", f"{{{name}}} AS ")
+            text = text.replace(f"\1{name}\2", f"{{{name}}} AS {name}")
+        session = self.lake.spark.session()
+        parameters: dict[str, Any] = frames
+        return session.sql(text, **parameters) if frames else session.sql(text)
+
+    def _arrow(self, reading: Reading, given: Mapping[str, pa.Table]) -> pa.Table | None:
+        """A relation that is in this process, if it is."""
+        if reading.kind is Kind.GIVEN:
+            return given[reading.of]
+        if reading.kind is not Kind.CHANGE:
+            return None
+        if reading.of in self.changes:
+            return self.changes[reading.of].arrow
+        return _as_change(self.rewritten[reading.of], self.shapes[reading.of].fieldNames())
+
+    def _read(self, reading: Reading, near: Mapping[str, Ranges]) -> "DataFrame":
+        """A relation that Spark reads from files, without those that are not near."""
+        if reading.kind is Kind.CHANGE:
+            frame = self.changes[reading.of].frame
+            assert frame is not None
+            return frame
+        session = self.lake.spark.session()
+        files = self.files(reading, near)
+        version = self.version_of(reading)
+        if version is not None:
+            frame = version.read_files(session, files)
+        else:
+            paths = [file.path for file in files]
+            storage = self._store(reading).storage
+            frame = read_parquet(session, storage, paths, self.shapes[reading.of])
+        for name, ranges in near.items():
+            frame = frame.where(ranges.condition(name))
+        return frame
+
+    def version_of(self, reading: Reading) -> TableVersion | None:
+        """The version of an input that a relation stands for; None for the view's own tables."""
+        if reading.kind is Kind.BEFORE:
+            return self.before.get(reading.of)
+        return self.after.get(reading.of) if reading.kind is Kind.AFTER else None
+
+    def files(self, reading: Reading, near: Mapping[str, Ranges]) -> list[DataFile]:
+        """The files of a relation that may hold rows in these ranges."""
+        version = self.version_of(reading)
+        return chosen_files(version.files if version else self._store(reading).files, near)
+
+    def near(self, reading: Reading, tables: Mapping[str, pa.Table | None]) -> dict[str, Ranges]:
+        """The ranges that the rows of a relation have to lie in, as far as they are known."""
+        found: dict[str, Ranges] = {}
+        for each in reading.near:
+            table = tables.get(each.relation)
+            ranges = ranges_of(table[each.source]) if table is not None else None
+            if ranges is not None:
+                found[each.column] = ranges
+        return found
+
+    def _store(self, reading: Reading) -> Store:
+        if reading.kind is Kind.AFTER and reading.of in self.rewritten:
+            return self.rewritten[reading.of].store
+        return self.stores[reading.of]
+
+    def _local(self, table: pa.Table) -> "DataFrame":
+        """Rows of this process for Spark: it knows how few they are, and broadcasts them."""
+        if id(table) not in self._frames:
+            session = self.lake.spark.session()
+            self._frames[id(table)] = (table, session.createDataFrame(table))
+        return self._frames[id(table)][1]
+
+    # Steps
+
+    def perform(self, refresh: Refresh) -> Rewritten | None:
+        """Run the steps; what became of the view itself, None if nothing of it is touched."""
+        for step in refresh.steps:
+            done = self._step(step)
+            if done is not None:
+                self.rewritten[step.table] = done
+            elif step.table:
+                store = self.stores[step.table]
+                empty = store.schema.empty_table()
+                self.rewritten[step.table] = Rewritten(store, (), (), empty, empty)
+        return self.rewritten.get("")
+
+    def _step(self, step: Step) -> Rewritten | None:
+        match step:
+            case Keyed():
+                return self._keyed(step)
+            case Bag():
+                return self._bag(step)
+            case Top():
+                return self._top(step)
+
+    def _keyed(self, step: Keyed) -> Rewritten | None:
+        store = self.stores[step.table]
+        if step.merge is None or step.merge_given is None:
+            keys = self._touched(self.run(step.increments), step)
+            if not keys.num_rows:
+                return None
+            return self._replaced(step, keys, self._recomputed(step, keys))
+        if store.rows <= SMALL_STORE_ROWS:
+            merged = self.run(step.merge)
+        else:
+            # With the keys at hand, only the files that hold them are read.
+            merged = self.run(step.merge_given, increments=self.run(step.increments))
+        if not merged.num_rows:
+            return None
+        keys = merged.select(list(step.layout.keys))
+        stale = pc.fill_null(merged[STALE], False)
+        settled = merged.filter(pc.invert(stale))
+        if step.count is not None and not step.is_one_group:
+            if pc.any(pc.less(settled[step.count], 0)).as_py():
+                raise Astray("a group would have less than no rows")
+            settled = settled.filter(pc.greater(settled[step.count], 0))
+        rows = settled.select(store.schema.names).cast(store.schema)
+        if pc.any(stale).as_py():
+            rows = pa.concat_tables([rows, self._recomputed(step, keys.filter(stale))])
+        return self._replaced(step, keys, rows)
+
+    def _touched(self, increments: pa.Table, step: Keyed) -> pa.Table:
+        """The keys of the touched groups, by the names that they are stored under."""
+        if step.is_one_group:
+            return increments.select([]) if increments.num_rows else increments
+        count = len(step.layout.keys)
+        keys = increments.select(increments.schema.names[:count])
+        return keys.rename_columns(list(step.layout.keys))
+
+    def _recomputed(self, step: Keyed, keys: pa.Table) -> pa.Table:
+        """Groups from their rows."""
+        store = self.stores[step.table]
+        touched = keys.rename_columns(list(step.touched_names))
+        rows = self.run(step.recompute, touched=touched)
+        return rows.select(store.schema.names).cast(store.schema)
+
+    def _replaced(self, step: Keyed, keys: pa.Table, rows: pa.Table) -> Rewritten:
+        return replace_keys(self.stores[step.table], step.layout.keys, keys, rows)
+
+    def _bag(self, step: Bag) -> Rewritten | None:
+        found = self.run(step.change)
+        if not found.num_rows:
+            return None
+        done = change_rows(self.stores[step.table], found, found[WEIGHT].combine_chunks())
+        if done is None:
+            raise Astray("a row is to be deleted that is not there")
+        return done
+
+    def _top(self, step: Top) -> Rewritten | None:
+        store = self.stores[step.table]
+        whole = step.candidates is not None and store.rows < step.limit
+        first = self.run(step.candidates) if step.candidates is not None else None
+        if first is None or (not whole and (not first.num_rows or _any(first[STALE]))):
+            first = self.run(step.build)
+        rows = first.select(store.schema.names).cast(store.schema)
+        if same_rows(store.read(), rows):
+            return None
+        return replace_keys(store, (), rows, rows)
+
+
+def _any(flags: pa.ChunkedArray) -> bool:
+    return any(bool(flag) for flag in flags.to_pylist())
+
+
+def same_rows(left: pa.Table, right: pa.Table) -> bool:
+    """Whether two tables hold the same rows, as bags."""
+    if left.num_rows != right.num_rows:
+        return False
+    names = left.schema.names
+    first, second = codes_of([left, right], [names, names])
+    return bool((np.sort(first) == np.sort(second)).all())
+
+
+def _as_change(done: Rewritten, names: Sequence[str]) -> pa.Table:
+    """What a step did to a hidden table, as a change for the steps after it."""
+    visible = [name for name in names if not name.startswith("__springhouse_")]
+    parts = [
+        table.select(visible).append_column(
+            WEIGHT, pa.array(np.full(len(table), weight), pa.int64())
+        )
+        for table, weight in ((done.gone, -1), (done.come, 1))
+    ]
+    both = pa.concat_tables(parts)
+    if not both.num_rows:
+        return both
+    # What was rewritten and is the same as before is no change.
+    codes = codes_of([both], [visible])[0]
+    sums = np.bincount(np.unique(codes, return_inverse=True)[1], weights=both[WEIGHT].to_numpy())
+    return both.filter(pa.array(sums[np.unique(codes, return_inverse=True)[1]] != 0))

@@ -1,0 +1,67 @@
+"""What does a view read, when the temporary views in between are written out?
+
+The compiler wants one text over plain names. Each input gets one: the name of its table, or for a
+Delta table of others the last part of its path.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from springhouse.project.declaration import (
+    Project,
+    PythonQuery,
+    Query,
+    Reading,
+    Reference,
+    View,
+)
+from springhouse.project.names import Names
+from springhouse.views.refused import Refused
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A query over plain names; `inputs` are what they stand for."""
+
+    text: str
+    inputs: Mapping[str, tuple[Reading, str]]
+
+
+def inlined(project: Project, view: View) -> Inlined:
+    """The query of a view as one text."""
+    names = Names(project.catalog or Names.catalog, project.database or Names.database)
+    inputs: dict[str, tuple[Reading, str]] = {}
+    return Inlined(_text(project, view.query, names, inputs), inputs)
+
+
+def _text(
+    project: Project, query: Query, names: Names, inputs: dict[str, tuple[Reading, str]]
+) -> str:
+    if isinstance(query, PythonQuery):
+        raise Refused("it is a Python function, which nobody can look into")
+
+    def replacement(reference: Reference) -> str:
+        name = names.parse(reference.name)
+        alias = f" AS `{reference.name.rpartition('.')[2]}`" if reference.alias_needed else ""
+        if reference.reading is Reading.TABLE and name in project.temporary_views:
+            inner = _text(project, project.temporary_views[name].query, names, inputs)
+            return f"({inner}){alias or ' AS `' + name + '`' if reference.alias_needed else ''}"
+        if reference.reading not in (Reading.TABLE, Reading.DELTA):
+            raise Refused(f"`{reference.name}` is read by Spark, and nobody tracks its changes")
+        key = (reference.reading, name if reference.reading is Reading.TABLE else reference.name)
+        return f"`{_name_of(key, inputs)}`{alias}"
+
+    return query.spliced(replacement)
+
+
+def _name_of(key: tuple[Reading, str], inputs: dict[str, tuple[Reading, str]]) -> str:
+    for name, known in inputs.items():
+        if known == key:
+            return name
+    word = key[1].rstrip("/").rpartition("/")[2] or "input"
+    plain = "".join(c if c.isalnum() or c == "_" else "_" for c in word)
+    name, number = plain, 2
+    while name.lower() in {each.lower() for each in inputs}:
+        name, number = f"{plain}_{number}", number + 1
+    inputs[name] = key
+    return name
