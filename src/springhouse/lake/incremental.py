@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as sf
 
 from springhouse.errors import LakeError
 from springhouse.lake.key_codes import codes_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.pruning import Ranges, chosen_files, ranges_of
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
-from springhouse.lake.tables import DataFile, TableVersion, read_parquet
+from springhouse.lake.tables import DataFile, TableVersion, quoted, read_parquet
 from springhouse.views.rows import WEIGHT
 from springhouse.views.statement import (
     STALE,
@@ -38,7 +39,7 @@ from springhouse.views.statement import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 SMALL_STORE_ROWS = 200_000
@@ -69,13 +70,38 @@ class Work:
     stores: dict[str, Store]
     shapes: "Mapping[str, StructType]"
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
+    quick: bool = True
     _frames: "dict[int, tuple[pa.Table, DataFrame]]" = field(default_factory=dict)
+
+    @property
+    def session(self) -> "SparkSession":
+        """The session that runs the statements."""
+        return self.lake.spark.quick() if self.quick else self.lake.spark.session()
 
     # Bindings
 
-    def run(self, statement: Statement, **given: pa.Table) -> pa.Table:
-        """What a statement gives, in this process."""
-        return self.frame(statement, **given).toArrow()
+    def run(self, statement: Statement, shape: str | None = None, **given: pa.Table) -> pa.Table:
+        """What a statement gives, in this process; rows for a store have the types of its columns.
+
+        Spark casts, not Arrow: an average is rounded here as Spark rounds it in a query.
+        """
+        frame = self.frame(statement, **given)
+        if shape is not None:
+            types = {field.name: field.dataType for field in self.shapes[shape].fields}
+            wrong = {
+                field.name
+                for field in frame.schema.fields
+                if field.name in types and field.dataType != types[field.name]
+            }
+            if wrong:
+                columns = {name: sf.col(quoted(name)) for name in frame.columns}
+                frame = frame.select(
+                    *(
+                        value.cast(types[name]).alias(name) if name in wrong else value
+                        for name, value in columns.items()
+                    )
+                )
+        return frame.toArrow()
 
     def frame(self, statement: Statement, **given: pa.Table) -> "DataFrame":
         """A statement over its relations, not yet run."""
@@ -92,7 +118,7 @@ class Work:
         for name in frames:
             text = text.replace(f"\1{name}\2 AS ", f"{{{name}}} AS ")
             text = text.replace(f"\1{name}\2", f"{{{name}}} AS {name}")
-        session = self.lake.spark.session()
+        session = self.session
         parameters: dict[str, Any] = frames
         return session.sql(text, **parameters) if frames else session.sql(text)
 
@@ -112,7 +138,7 @@ class Work:
             frame = self.changes[reading.of].frame
             assert frame is not None
             return frame
-        session = self.lake.spark.session()
+        session = self.session
         files = self.files(reading, near)
         version = self.version_of(reading)
         if version is not None:
@@ -154,7 +180,7 @@ class Work:
     def _local(self, table: pa.Table) -> "DataFrame":
         """Rows of this process for Spark: it knows how few they are, and broadcasts them."""
         if id(table) not in self._frames:
-            session = self.lake.spark.session()
+            session = self.session
             self._frames[id(table)] = (table, session.createDataFrame(table))
         return self._frames[id(table)][1]
 
@@ -189,10 +215,11 @@ class Work:
                 return None
             return self._replaced(step, keys, self._recomputed(step, keys))
         if store.rows <= SMALL_STORE_ROWS:
-            merged = self.run(step.merge)
+            merged = self.run(step.merge, step.table)
         else:
             # With the keys at hand, only the files that hold them are read.
-            merged = self.run(step.merge_given, increments=self.run(step.increments))
+            given = self.run(step.increments)
+            merged = self.run(step.merge_given, step.table, increments=given)
         if not merged.num_rows:
             return None
         keys = merged.select(list(step.layout.keys))
@@ -219,14 +246,14 @@ class Work:
         """Groups from their rows."""
         store = self.stores[step.table]
         touched = keys.rename_columns(list(step.touched_names))
-        rows = self.run(step.recompute, touched=touched)
+        rows = self.run(step.recompute, step.table, touched=touched)
         return rows.select(store.schema.names).cast(store.schema)
 
     def _replaced(self, step: Keyed, keys: pa.Table, rows: pa.Table) -> Rewritten:
         return replace_keys(self.stores[step.table], step.layout.keys, keys, rows)
 
     def _bag(self, step: Bag) -> Rewritten | None:
-        found = self.run(step.change)
+        found = self.run(step.change, step.table)
         if not found.num_rows:
             return None
         done = change_rows(self.stores[step.table], found, found[WEIGHT].combine_chunks())
@@ -237,9 +264,9 @@ class Work:
     def _top(self, step: Top) -> Rewritten | None:
         store = self.stores[step.table]
         whole = step.candidates is not None and store.rows < step.limit
-        first = self.run(step.candidates) if step.candidates is not None else None
+        first = self.run(step.candidates, step.table) if step.candidates is not None else None
         if first is None or (not whole and (not first.num_rows or _any(first[STALE]))):
-            first = self.run(step.build)
+            first = self.run(step.build, step.table)
         rows = first.select(store.schema.names).cast(store.schema)
         if same_rows(store.read(), rows):
             return None

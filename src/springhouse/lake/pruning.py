@@ -8,18 +8,15 @@ also given to Spark as a condition.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from datetime import date, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as sf
 
 from springhouse.lake.tables import DataFile, quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 _MOST_RANGES = 16
 
@@ -42,12 +39,28 @@ class Ranges:
         except TypeError:
             return True
 
-    def condition(self, name: str) -> "Column":
-        """The same as a condition for Spark."""
-        value = sf.col(quoted(name))
-        parts = [value.between(sf.lit(first), sf.lit(last)) for first, last in self.bounds]
-        parts += [value.isNull()] if self.with_null else []
-        return reduce(lambda left, right: left | right, parts) if parts else sf.lit(False)
+    def condition(self, name: str) -> str:
+        """The same as a condition in SQL."""
+        value = quoted(name)
+        parts = [
+            f"{value} = {_literal(first)}"
+            if first == last
+            else f"{value} BETWEEN {_literal(first)} AND {_literal(last)}"
+            for first, last in self.bounds
+        ]
+        parts += [f"{value} IS NULL"] if self.with_null else []
+        return " OR ".join(parts) or "FALSE"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    return f"{value}"
 
 
 def ranges_of(values: pa.ChunkedArray | pa.Array) -> Ranges | None:
@@ -76,14 +89,16 @@ def ranges_of(values: pa.ChunkedArray | pa.Array) -> Ranges | None:
 
 def _widest_gaps(ordered: pa.Array) -> list[int]:
     """Where to cut sorted values so that the ranges cover as little as possible."""
-    if len(ordered) <= _MOST_RANGES:
+    if len(ordered) <= 2:
         return list(range(1, len(ordered)))
     if not pa.types.is_integer(ordered.type):
-        step = -(-len(ordered) // _MOST_RANGES)
-        return list(range(step, len(ordered), step))
-    gaps = pc.subtract(ordered[1:].cast(pa.int64()), ordered[:-1].cast(pa.int64()))
-    widest = pc.sort_indices(gaps, sort_keys=[("", "descending")])[: _MOST_RANGES - 1]
-    return sorted(index + 1 for index in widest.to_pylist())
+        return []
+    numbers = ordered.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    gaps = np.diff(numbers)
+    widest = np.argsort(gaps)[::-1][: _MOST_RANGES - 1]
+    # A gap is worth a cut if it is a fair part of the whole.
+    worth = gaps[widest] * _MOST_RANGES >= numbers[-1] - numbers[0]
+    return sorted((widest[worth] + 1).tolist())
 
 
 def chosen_files(files: Iterable[DataFile], near: Mapping[str, Ranges]) -> list[DataFile]:

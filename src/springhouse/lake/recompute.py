@@ -124,22 +124,24 @@ def _built(lake: Lake, view: View, inputs: Inputs, plan: Plan | None) -> _Built:
     opened = inputs.opened(view.query)
     assert opened is not None
     after = {name: opened[key] for name, key in plan.inputs.items()}
-    work = Work(lake, {}, {}, after, {}, plan.shapes)
+    work = Work(lake, {}, {}, after, {}, plan.shapes, quick=False)
     state: dict[str, tuple[str, ...]] = {}
     for step in plan.compiled.build[:-1]:
         folder = f"{STATE}/{step.table}"
         store = Store(lake.place(view.name), folder, (), plan.arrow(step.table))
-        adds = _filled(store, work.frame(step.build), step.layout.keys, small=_is_small(inputs))
+        frame = _shaped(work.frame(step.build), plan.shapes[step.table])
+        adds = _filled(store, frame, step.layout.keys, small=_is_small(inputs))
         files = tuple(described(store.storage, add.path) for add in adds)
         work.stores[step.table] = replace(store, files=files)
         state[step.table] = tuple(file.path for file in files)
     last = plan.compiled.build[-1]
-    shape = plan.shapes[""]
-    frame = work.frame(last.build)
-    frame = frame.select(
-        *(sf.col(quoted(f.name)).cast(f.dataType).alias(f.name) for f in shape.fields)
-    )
+    frame = _shaped(work.frame(last.build), plan.shapes[""])
     return _Built(frame, rows.schema, last.layout.keys, state, stateful=True)
+
+
+def _shaped(rows: "DataFrame", shape: StructType) -> "DataFrame":
+    columns = (sf.col(quoted(f.name)).cast(f.dataType).alias(f.name) for f in shape.fields)
+    return rows.select(*columns)
 
 
 def _is_small(inputs: Inputs) -> bool:

@@ -62,6 +62,17 @@ _CLASSIC = {
     "spark.sql.files.openCostInBytes": str(256 * 1024),
 }
 
+_QUICK = {
+    **_EVERYWHERE,
+    # Ranges of keys stand in the conditions, so no two refreshes have the same code to compile.
+    "spark.sql.codegen.wholeStage": "false",
+    # Plans are made from the sizes of the files, which are known; nobody has to look again.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
 
 class Spark:
     """The session of one House: made when first asked for, stopped with the House."""
@@ -80,6 +91,7 @@ class Spark:
         self._on_start = on_start
         self._folder = folder
         self._session: SparkSession | None = None
+        self._quick: SparkSession | None = None
         self._borrowed = False
         self._lock = threading.Lock()
 
@@ -103,6 +115,22 @@ class Spark:
                 )
             return self._session
 
+    def quick(self) -> SparkSession:
+        """A session for queries over few rows: what makes large ones fast only makes these wait.
+
+        It shares everything with the other but the settings. Over Spark Connect there is only one.
+        """
+        session = self.session()
+        if self.remote:
+            return session
+        with self._lock:
+            if self._quick is None:
+                self._quick = session.newSession()
+                own = self._own_settings()
+                for key, value in _QUICK.items():
+                    self._quick.conf.set(key, own.get(key, value))
+            return self._quick
+
     @contextmanager
     def track(self, name: str) -> Iterator[None]:
         """Run what this thread asks of Spark in a FAIR pool of its own, where there are pools."""
@@ -117,6 +145,7 @@ class Spark:
         """Let the session go; of a Spark Connect server only our session ends."""
         with self._lock:
             session, self._session = self._session, None
+            self._quick = None
         if session is not None and not self._borrowed:
             session.stop()
             if self.remote:

@@ -243,9 +243,8 @@ def touched_keys(changed: Sequence[Rows], keys: Sequence[str], writer: Writer) -
         return None
     names = [touched_name(key) for key in keys]
     parts = [replace(_called(rows, keys), weight=None) for rows in changed]
-    chosen = ", ".join(map(quoted, names))
-    body = f"SELECT DISTINCT {chosen}\nFROM (\n{indented(united(parts, names))}\n) AS changed"
-    relation = writer.define("touched", body)
+    # Only ever asked whether a row is there, so it does not matter that some are there twice.
+    relation = writer.define("touched", united(parts, names))
     return Touched(relation, tuple(zip(keys, names, strict=True)), near_to(changed, keys))
 
 

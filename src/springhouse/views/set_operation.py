@@ -47,7 +47,7 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     body = "\nUNION ALL\n".join(_tagged(rows, names, f"{side}_change") for rows, side in changed)
     counted = writer.define("changed_rows", body)
     keys = ", ".join(f"{quoted(n)} AS {quoted(touched_name(n))}" for n in names)
-    relation = writer.define("touched", f"SELECT DISTINCT {keys}\nFROM {counted}")
+    relation = writer.define("touched", f"SELECT {keys}\nFROM {counted}")
     touched = Touched(relation, tuple((name, touched_name(name)) for name in names))
     sides = []
     for child, word in ((node.left, "left_after"), (node.right, "right_after")):
