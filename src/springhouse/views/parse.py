@@ -336,12 +336,10 @@ class _Reader:
         if source is None:
             return block
         block.node = self._relation(source.this, block)
-        conditions: list[Expression] = []
         for join in tree.args.get("joins") or ():
-            self._join(block, join, conditions)
+            self._join(block, join)
         for lateral in tree.args.get("laterals") or ():
             self._lateral_view(block, lateral)
-        self._keep(block, conditions)
         return block
 
     def _relation(self, tree: exp.Expr, block: _Block) -> Node:
@@ -377,7 +375,7 @@ class _Reader:
         columns = [self.fresh(each, f"{prefix}_{each}") for each in schema]
         return _Query(Scan(name, tuple(columns), tuple(schema)), tuple(schema))
 
-    def _join(self, block: _Block, join: exp.Join, pending: list[Expression]) -> None:
+    def _join(self, block: _Block, join: exp.Join) -> None:
         if isinstance(join.this, exp.Lateral):
             if isinstance(join.this.this, exp.Subquery):
                 raise Refused("a LATERAL subquery can't be kept incrementally", join)
@@ -400,8 +398,8 @@ class _Reader:
                 raise Refused("a subquery in the ON of an outer join", join)
             block.node = _outer_join(side, left, right, conditions, self.fresh)
         else:
-            pending += conditions
             block.node = joined([left, right], ())
+            self._keep(block, conditions)
 
     def _using(self, block: _Block, join: exp.Join, seen: int, side: str) -> list[Expression]:
         """The equalities of USING and NATURAL; their columns become one."""

@@ -130,14 +130,15 @@ def _partner(held: Held, placeholder: Expression, condition: Expression, mark: s
         if query.empty is not None and query.correlated:
             raise Refused("EXISTS over an aggregate, which always has a row", held.at)
         return Partner(query.node, query.correlated, mark)
-    # IN may be unknown, which counts as false only as long as nothing negates it.
-    above = placeholder.parent if placeholder is not condition else None
-    negated = isinstance(above, exp.Not)
-    above = above.parent if above is not None and negated and above is not condition else above
-    while above is not None and not (negated and above is condition and isinstance(above, exp.Not)):
-        if not isinstance(above, exp.And | exp.Or | exp.Paren):
-            raise Refused("IN (SELECT …) inside an expression", held.at)
-        above = above.parent if above is not condition else None
+    # IN may be unknown, which counts as false only as long as nothing else negates it.
+    around, each = [], placeholder
+    while each is not condition:
+        assert each.parent is not None
+        each = each.parent
+        around += [] if isinstance(each, exp.Paren) else [each]
+    negated = bool(around) and isinstance(around[0], exp.Not)
+    if not all(isinstance(each, exp.And | exp.Or) for each in around[negated:]):
+        raise Refused("IN (SELECT …) inside an expression", held.at)
     if not negated:
         return Partner(query.node, (*query.correlated, *_equalities(held)), mark)
     equal, *nulls = _not_in(held)
