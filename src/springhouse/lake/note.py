@@ -59,6 +59,8 @@ class Note:
     changes: tuple[str, ...] | None = None
     # The versions that a view was computed from, by input: its own files do not tell its inputs.
     read: Mapping[str, int] = field(default_factory=dict)
+    # Inputs of which it reflects several versions: only a recomputation makes it consistent again.
+    mixed: tuple[str, ...] = ()
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stateful: bool = False
@@ -101,6 +103,7 @@ class Note:
                 "before": Provenance.from_json(parts.get("before", {})),
                 "after": Provenance.from_json(parts.get("after", {})),
                 "changes": None if changes is None else tuple(changes),
+                "mixed": tuple(parts.get("mixed", ())),
                 "state": {k: tuple(v) for k, v in parts.get("state", {}).items()},
                 "flows": {k: _flow(v) for k, v in parts.get("flows", {}).items()},
             }

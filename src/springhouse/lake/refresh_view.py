@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SchemaError
-from springhouse.lake import changes, variants
+from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
+from springhouse.lake.costs import ROWS_PER_QUERY, cost_of
 from springhouse.lake.incremental import Astray, ChangedInput, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
@@ -34,15 +35,25 @@ from springhouse.lake.stores import Rewritten, Store, described
 from springhouse.lake.tables import TableVersion, file_columns
 from springhouse.lake.view_quality import prove_kept
 from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
-from springhouse.views.statement import Refresh
+from springhouse.views.variants import Variant, Way, can_drive, synchronous
 
 
 def refresh_view(
-    lake: Lake, project: Project, view: View, versions: Mapping[str, int], reason: str
+    lake: Lake,
+    project: Project,
+    view: View,
+    versions: Mapping[str, int],
+    reason: str,
+    driver: str | None = None,
 ) -> Done:
-    """Bring the view to its inputs as of `versions`."""
+    """Bring the view to its inputs as of `versions`.
+
+    With a `driver`, asynchronously: the new rows of that input are joined with the others as of
+    `versions`, and the rows that are there stay as they are.
+    """
     began = now()
     ground = lake.find(view.name)
     inputs = Inputs(lake, project, versions)
@@ -51,7 +62,10 @@ def refresh_view(
         found = _plan(lake, project, view, inputs, opened)
         if view.refresh is RefreshMode.INCREMENTAL and isinstance(found, NoPlan):
             raise _impossible(view, found)
-        how = _choose(lake, project, view, ground, found, opened)
+        if driver is not None:
+            how = _driven(lake, view, ground, found, opened, driver)
+        else:
+            how = _choose(lake, project, view, ground, found, opened)
         if how.work is not None and ground is not None and opened is not None:
             try:
                 return _incremental(lake, project, view, ground, how, opened, reason, began)
@@ -68,8 +82,7 @@ class _How:
     why: str
     state: bool = False
     work: Work | None = None
-    refresh: Refresh | None = None
-    variant: variants.Variant | None = None
+    variant: Variant = Variant(Way.BATCH)
 
 
 def _plan(
@@ -108,27 +121,70 @@ def _choose(
     note = newest.note if newest is not None else None
     rows = sum(version.rows for version in after.values())
     if ground is None or note is None:
-        return _How("its first refresh", state=forced or rows > variants.ROWS_PER_QUERY)
+        return _How("its first refresh", state=forced or rows > ROWS_PER_QUERY)
     if note.definition != fingerprint(project, view):
-        return _How("its definition changed", state=forced or rows > variants.ROWS_PER_QUERY)
+        return _How("its definition changed", state=forced or rows > ROWS_PER_QUERY)
+    if note.mixed:
+        return _How(f"it reflects several versions of {', '.join(note.mixed)}", state=True)
     before = _before(lake, found, note, after)
     if isinstance(before, str):
         return _How(before, state=True)
     stores = _stores(lake, view, found, ground, note)
     work = Work(lake, _changed(lake, found, before, after), before, after, {}, found.shapes)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
-    refresh = found.compiled.refresh(changed)
-    batch = variants.batch(work)
+    variant = synchronous(found.compiled, changed)
+    batch = cost_of(work, Variant(Way.BATCH))
     if isinstance(stores, str):
         # Nothing to build on; worth building if it would have been used.
         work.stores.update(_empty_stores(lake, view, found))
-        usable = variants.incremental(work, refresh).cost < batch.cost
-        return _How(stores, state=forced or usable)
+        return _How(stores, state=forced or cost_of(work, variant).total < batch.total)
     work.stores.update(stores)
-    variant = variants.incremental(work, refresh)
-    if forced or variant.cost <= batch.cost:
-        return _How(f"{variant}, against {batch}", work=work, refresh=refresh, variant=variant)
-    return _How(f"{batch}, against {variant}")
+    cost = cost_of(work, variant)
+    if forced or cost.total <= batch.total:
+        return _How(f"{cost}, against {batch}", work=work, variant=variant)
+    return _How(f"{batch}, against {cost}")
+
+
+def _driven(
+    lake: Lake,
+    view: View,
+    ground: TableVersion | None,
+    found: Plan | NoPlan,
+    opened: Mapping[str, TableVersion] | None,
+    driver: str,
+) -> _How:
+    """The way to take new rows of one input in, and only those."""
+    newest = lake.log(view.name).newest()
+    note = newest.note if newest is not None else None
+    if isinstance(found, NoPlan) or opened is None:
+        raise _not_driven(view, driver, str(found))
+    if ground is None or note is None or driver not in note.read:
+        raise _not_driven(view, driver, "its first refresh takes all inputs in")
+    names = {key: name for name, key in found.inputs.items()}
+    if driver not in names or not can_drive(found.compiled, names[driver]):
+        raise _not_driven(view, driver, "what it adds depends on more than its new rows")
+    stores = _stores(lake, view, found, ground, note)
+    if isinstance(stores, str):
+        raise _not_driven(view, driver, stores)
+    after = {name: opened[key] for name, key in found.inputs.items()}
+    before = {**after, names[driver]: lake.open(driver, note.read[driver])}
+    changed = _changed(lake, found, before, after)
+    if not changes.appended(lake.log(driver), note.read[driver], opened[driver].version):
+        raise _not_driven(view, driver, "rows of it were deleted")
+    work = Work(lake, changed, before, after, stores, found.shapes)
+    name = frozenset({names[driver]})
+    variant = Variant(Way.ASYNCHRONOUS, found.compiled.refresh(name), driver)
+    return _How(
+        str(cost_of(work, variant)) if changed else "nothing new", work=work, variant=variant
+    )
+
+
+def _not_driven(view: View, driver: str, problem: str) -> LakeError:
+    return LakeError(
+        f'the view "{view.name}" can\'t be refreshed from "{driver}" alone: {problem}',
+        where=str(view.place),
+        hint="A refresh without a driver takes all inputs in.",
+    )
 
 
 def _before(
@@ -224,23 +280,23 @@ def _incremental(
 ) -> Done:
     """Run the steps and commit what they wrote."""
     assert how.work is not None
-    assert how.refresh is not None
-    assert how.variant is not None
-    work, refresh = how.work, how.refresh
+    assert how.variant.refresh is not None
+    work, refresh = how.work, how.variant.refresh
     newest = lake.log(view.name).newest()
     assert newest is not None
     assert newest.note is not None
-    done = work.perform(refresh) if refresh.changed else None
+    done = work.perform(refresh) if work.changes else None
     violations = prove_kept(lake, view, done.come if done is not None else None)
     visible = refresh.steps[-1].layout.visible
     delta = _strong_delta(ground, done, visible)
     read = {key: version.version for key, version in opened.items()}
+    reflected = _reflected(lake, view, how.variant, newest.note, read)
     note = Note(
         kind="merge",
         at=now(),
         before=stored_provenance(lake, view.name),
-        after=provenance_of(lake, read),
-        variant=how.variant.kind.value,
+        after=reflected.provenance,
+        variant=how.variant.way.value,
         reason=reason,
         why=how.why,
         rows=done.store.rows if done is not None else ground.rows,
@@ -249,6 +305,7 @@ def _incremental(
         definition=fingerprint(project, view),
         changes=delta.paths,
         read=read,
+        mixed=reflected.mixed,
         state=_states(newest.note, work),
         stateful=True,
         violations=violations,
@@ -271,6 +328,25 @@ def _incremental(
     remove = [file for file in ground.files if file.path in gone]
     commit(ground, Change(note, add, remove, transactions))
     return replace(told, seconds=now() - began)
+
+
+@dataclass(frozen=True)
+class _Reflected:
+    """What the view reflects after a refresh, and of which inputs it reflects several versions."""
+
+    provenance: Provenance
+    mixed: tuple[str, ...] = ()
+
+
+def _reflected(
+    lake: Lake, view: View, variant: Variant, last: Note, read: Mapping[str, int]
+) -> _Reflected:
+    if variant.driver is None:
+        return _Reflected(provenance_of(lake, read))
+    start = provenance_of(lake, {**read, variant.driver: last.read[variant.driver]})
+    after = stored_provenance(lake, view.name).converted(start, provenance_of(lake, read))
+    others = {key for key, version in read.items() if version != last.read.get(key)}
+    return _Reflected(after, tuple(sorted({*last.mixed, *others} - {variant.driver})))
 
 
 @dataclass(frozen=True)

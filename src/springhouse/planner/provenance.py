@@ -76,6 +76,22 @@ class Provenance:
         versions = self.reflected.get(channel)
         return min(versions) if versions else None
 
+    def converted(self, start: "Provenance", end: "Provenance") -> "Provenance":
+        """What a snapshot reflects after a delta from `start` to `end` (004 section 2.4).
+
+        For each channel `(T1 - T2) + T3`. The delta need not start at this snapshot: that is how
+        an asynchronous one comes to reflect several versions of a channel.
+        """
+        channels = {*self.reflected, *start.reflected, *end.reflected}
+        none: frozenset[int] = frozenset()
+        return Provenance(
+            {
+                each: (self.reflected.get(each, none) - start.reflected.get(each, none))
+                | end.reflected.get(each, none)
+                for each in channels
+            }
+        )
+
     def precedes(self, other: "Provenance") -> bool:
         """`T1 < T2` of 004: the other is behind on no channel, and ahead on at least one."""
         behind = any(

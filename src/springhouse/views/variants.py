@@ -1,0 +1,112 @@
+"""In which ways can a view be refreshed?
+
+Variants are data, for a planner to choose from (004 sections 2.3 and 3):
+
+    batch             B(T)                     its query over its inputs
+    incremental       Δ of all inputs          synchronous: all inputs move to one moment
+    group recompute   the same, and some groups are computed anew from their rows
+    asynchronous      Δ+ of one input          against the others as they are now: the rows that are
+                                               there already do not learn of the others' changes
+
+An input can drive alone if what it adds to the view does not depend on what it added before: it is
+read once, and nothing but filters, projections, joins and unions, and the groups of the view itself,
+stand between it and the view. It may only add rows. A deleted row would have to be found as it was
+joined back then.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from springhouse.views.algebra import (
+    Aggregate,
+    Filter,
+    Generate,
+    InnerJoin,
+    Node,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    UnionAll,
+    children,
+    inputs,
+    walk,
+)
+from springhouse.views.compile import Compiled
+from springhouse.views.statement import Keyed, Refresh
+
+
+class Way(Enum):
+    """How a view is refreshed."""
+
+    BATCH = "full"
+    INCREMENTAL = "incremental"
+    GROUP_RECOMPUTE = "group recompute"
+    ASYNCHRONOUS = "asynchronous"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to refresh a view. `refresh` are the steps of it; a batch has none.
+
+    `driver` is the input that drives an asynchronous refresh, which `needs_insertions_only`.
+    """
+
+    way: Way
+    refresh: Refresh | None = None
+    driver: str | None = None
+
+    @property
+    def needs_insertions_only(self) -> bool:
+        return self.driver is not None
+
+
+def variants_of(compiled: Compiled, changed: frozenset[str]) -> tuple[Variant, ...]:
+    """All ways to refresh the view after a change of these inputs."""
+    return (Variant(Way.BATCH), synchronous(compiled, changed), *_asynchronous(compiled, changed))
+
+
+def synchronous(compiled: Compiled, changed: frozenset[str]) -> Variant:
+    """The refresh that takes all changes in."""
+    refresh = compiled.refresh(changed)
+    anew = any(isinstance(step, Keyed) and step.merge is None for step in refresh.steps)
+    return Variant(Way.GROUP_RECOMPUTE if anew else Way.INCREMENTAL, refresh)
+
+
+def _asynchronous(compiled: Compiled, changed: frozenset[str]) -> Iterator[Variant]:
+    for name in sorted(changed):
+        if can_drive(compiled, name):
+            yield Variant(Way.ASYNCHRONOUS, compiled.refresh(frozenset({name})), name)
+
+
+def can_drive(compiled: Compiled, name: str) -> bool:
+    """Whether the view can be refreshed from new rows of one input alone."""
+    scans = [n for n in walk(compiled.root) if isinstance(n, Scan) and n.input == name]
+    if len(scans) != 1 or compiled.hidden or len(compiled.inputs) < 2:
+        return False
+    node = compiled.root
+    while isinstance(node, Project):
+        node = node.child
+    if isinstance(node, Aggregate):
+        (step,) = compiled.refresh(frozenset({name})).steps
+        if not isinstance(step, Keyed) or step.merge is None:
+            return False
+        node = node.child
+    return _is_linear(node, name)
+
+
+def _is_linear(node: Node, name: str) -> bool:
+    """Whether the rows of a node that come from an input come from one row of it each."""
+    if name not in inputs(node) or isinstance(node, Scan):
+        return True
+    match node:
+        case Filter() | Project() | Generate():
+            return _is_linear(node.child, name)
+        case InnerJoin() | UnionAll():
+            return all(_is_linear(child, name) for child in children(node))
+        case OuterJoin() | SemiJoin():
+            others = children(node)[1:]
+            return _is_linear(node.left, name) and not any(name in inputs(o) for o in others)
+        case _:
+            return False
