@@ -14,7 +14,7 @@ engine rewrote has lost its hidden columns) is rebuilt, never trusted.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql.types import StructType
 
@@ -82,7 +82,7 @@ class _How:
     why: str
     state: bool = False
     work: Work | None = None
-    variant: Variant = Variant(Way.BATCH)
+    variant: Variant = field(default_factory=lambda: Variant(Way.BATCH))
 
 
 def _plan(

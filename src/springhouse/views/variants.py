@@ -9,8 +9,8 @@ Variants are data, for a planner to choose from (004 sections 2.3 and 3):
                                                there already do not learn of the others' changes
 
 An input can drive alone if what it adds to the view does not depend on what it added before: it is
-read once, and nothing but filters, projections, joins and unions, and the groups of the view itself,
-stand between it and the view. It may only add rows. A deleted row would have to be found as it was
+read once, and nothing but filters, projections, joins and unions, and the groups of the view
+itself, stand between it and the view. It may only add rows. A deleted row would have to be found as it was
 joined back then.
 """
 
