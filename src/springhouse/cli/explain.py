@@ -1,14 +1,16 @@
 """`springhouse explain NAME`: how is a table made, and what do its rows reflect?"""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json, Name, ProjectFolder, open_house
-from springhouse.cli.screen import moment_text, print_json, show
+from springhouse.cli.screen import count_text, moment_text, print_json, show
 from springhouse.units import Instant, span_text
 
 
@@ -22,7 +24,59 @@ def explain(name: Name, project: ProjectFolder = None, as_json: Json = False) ->
     show(Text.assemble((told["name"], "bold"), f", a {told['kind']} of {told['declared_at']}"))
     show(facts_table(told, Instant(time.time())))
     if "query" in told:
-        show("", Text(told["query"].strip()))
+        show("", *query_part(told))
+    for number, step in enumerate(told.get("steps", ()), 1):
+        show("", *step_part(told, step, number))
+
+
+def query_part(told: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """What the user wrote."""
+    text = told["query"].strip()
+    yield Text(text) if text.startswith("Python: ") else _highlighted(text)
+
+
+def step_part(
+    told: Mapping[str, Any], step: Mapping[str, Any], number: int
+) -> Iterator[RenderableType]:
+    """One step of a refresh: the statements that usually run, and the names of the others."""
+    changed = f"After a change of {' and '.join(told['changed'])}" if told["changed"] else "Refresh"
+    hidden = "the hidden table " if step["hidden"] else ""
+    yield Text.assemble(
+        f"{changed}, step {number} of {len(told['steps'])}: {hidden}",
+        (step["writes"], "bold"),
+        f", {step['holds']}",
+    )
+    usual = [each for each in step["statements"] if each["usual"]]
+    others = [each["name"] for each in step["statements"] if not each["usual"]]
+    for statement in usual:
+        yield ""
+        yield Text.assemble("  ", (statement["name"], "bold"), f" gives {statement['gives']}.")
+        yield Padding(_relations_table(statement), (0, 0, 0, 4))
+        yield ""
+        yield Padding(_highlighted(statement["sql"]), (0, 0, 0, 4))
+    if others:
+        yield ""
+        yield Text(f"  Not shown here, but by --json: {', '.join(others)}.", style="dim")
+
+
+def _relations_table(statement: Mapping[str, Any]) -> Table:
+    shown = Table.grid(padding=(0, 2, 0, 0))
+    shown.add_column(no_wrap=True)
+    shown.add_column(style="dim", overflow="fold")
+    for relation in statement["reads"]:
+        shown.add_row(Text(relation["name"]), Text(relation["is"]))
+    return shown
+
+
+def _highlighted(sql: str) -> Text:
+    """SQL in colours, where there are colours."""
+    # It brings Pygments along, which all other commands can do without.
+    from rich.syntax import Syntax
+
+    # As a text and not as a panel of code, which would cut off what is too long for the screen.
+    text = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(sql)
+    text.rstrip()
+    return text
 
 
 def facts_table(told: Mapping[str, Any], now: Instant) -> Table:
@@ -52,7 +106,38 @@ def _view_facts(told: Mapping[str, Any]) -> _Facts:
     if told["inputs_that_nobody_can_watch"]:
         yield "", ["and inputs that nobody can watch"]
     yield "pathways", list(told["pathways"])
-    yield "refresh", [f"{told['refresh']}, now {told['variant']}: {told['why']}"]
+    yield "refresh", [f"{told['refresh']}: {_possible(told)}"]
+    if "stored" in told and told["stored"]["last_refresh"].get("variant"):
+        last = told["stored"]["last_refresh"]
+        facts = [f"{last['variant']}, {span_text(last['seconds'])}", last["why"]]
+        yield "last", [fact for fact in facts if fact]
+    if told["incremental"]:
+        yield "state", list(_state(told["state"]))
+
+
+def _possible(told: Mapping[str, Any]) -> str:
+    """Which refreshes the view can have, and if not all, why."""
+    if told["incremental"]:
+        promised = told["refresh"] == "incremental"
+        return "as promised" if promised else "incremental where that is cheaper than full"
+    why = f"{told['why_not']['reason']} ({told['why_not']['place']})"
+    return f"full, because {why}" if told["incremental"] is False else f"not known yet, {why}"
+
+
+def _state(state: Mapping[str, Any]) -> Iterator[str]:
+    if not state["stored"]:
+        yield "none yet; a refresh builds it when later ones would have profited"
+    yield from _columns(state["hidden_columns"])
+    for table in state["tables"]:
+        stored = f": {count_text(table['rows'], 'row')} in {count_text(table['files'], 'file')}"
+        by = f" by {', '.join(table['keys'])}" if table["keys"] else ""
+        yield f"hidden table {table['name']}{by}{stored if state['stored'] else ''}"
+        yield from (f"  {column}" for column in _columns(table["hidden_columns"]))
+
+
+def _columns(columns: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    for column in columns:
+        yield f"{column['name']} holds {column['holds']}"
 
 
 def _table_facts(told: Mapping[str, Any]) -> _Facts:

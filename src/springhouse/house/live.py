@@ -167,11 +167,16 @@ class Once(Runner):
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
         """Try a table again: it has more to take in, or waits for what it turned out to read."""
         waits = ended.error
-        if isinstance(waits, NotThereYet) and waits.key not in pending:
+        if isinstance(waits, NotThereYet) and not self._is_coming(waits.key, pending):
             return
         tried.discard(ended.table)
         self.failures.pop(ended.table, None)
         pending.append(ended.table)
+
+    def _is_coming(self, key: str, pending: list[str]) -> bool:
+        """Whether a table that was missed is still to be made, being made, or there by now."""
+        waited_for = {*pending, *self.tracks.running}
+        return key in waited_for or self.watch.lake.log(key).newest() is not None
 
     def _ready(self, name: str, pending: list[str]) -> bool:
         upstream = {*self.watch.graph.upstream(name)}

@@ -9,14 +9,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from springhouse.house.watch import Watch, is_streaming_function
-from springhouse.lake.lake import QUARANTINE
+from springhouse.lake.lake import QUARANTINE, input_key
 from springhouse.lake.log import Commit
+from springhouse.lake.plans import NoPlan, known_plan
+from springhouse.lake.stores import described
 from springhouse.planner.provenance import NOW
 from springhouse.project.declaration import SqlQuery, Table, View
+from springhouse.project.fingerprint import fingerprint
 from springhouse.refresh.oldest_first import in_order
 from springhouse.refresh.retry import Failure
 from springhouse.refresh.staleness import lag, staleness, trailing_edge
 from springhouse.units import Instant
+from springhouse.views.compile import Compiled
+from springhouse.views.explain import explained
+from springhouse.views.inline import Inlined
 
 
 @dataclass(frozen=True)
@@ -138,10 +144,17 @@ def plan(watch: Watch, now: Instant) -> list[PlannedRefresh]:
     for job in in_order(watch.jobs(now), now):
         is_view = job.table in watch.project.views
         inputs = dict(watch.choice(job.table).versions) if is_view else {}
-        variant = "full" if is_view else "append"
+        variant = _variant_wanted(watch, job.table) if is_view else "append"
         waited = max(now - job.since, 0.0)
         planned.append(PlannedRefresh(job.table, job.reason, variant, waited, inputs))
     return planned
+
+
+def _variant_wanted(watch: Watch, name: str) -> str:
+    """How a view will be refreshed; `auto` is decided by cost, when it starts."""
+    view = watch.project.views[name]
+    found = known_plan(watch.lake, watch.project, view, watch.chooser.inputs(name).keys)
+    return "full" if isinstance(found, NoPlan) else view.refresh.value
 
 
 def history(watch: Watch, name: str, most: int | None = None) -> list[dict[str, Any]]:
@@ -162,6 +175,7 @@ def _commit_row(commit: Commit) -> dict[str, Any]:
         return row
     return row | {
         "variant": note.variant,
+        "why": note.why,
         "reason": note.reason,
         "rows": note.rows,
         "rows_added": note.rows_added,
@@ -182,7 +196,7 @@ def explain(watch: Watch, name: str) -> dict[str, Any]:
     """How a table is made, and what its rows reflect."""
     project = watch.project
     declared: Table | View = project.tables.get(name) or project.views[name]
-    newest = watch.lake.log(name).newest()
+    newest, commits = watch.lake.log(name).newest(), watch.lake.log(name).commits()
     told: dict[str, Any] = {
         "name": name,
         "kind": "view" if isinstance(declared, View) else "table",
@@ -210,7 +224,7 @@ def explain(watch: Watch, name: str) -> dict[str, Any]:
             "consistent": newest.provenance.consistent(watch.chooser.channels()),
             "valid_from": left if left > float("-inf") else None,
             "valid_until": None if right == NOW else right,
-            "last_refresh": history(watch, name, 1)[0],
+            "last_refresh": _commit_row(_last_refresh(commits) or commits[-1]),
         }
     return told
 
@@ -224,9 +238,35 @@ def _explain_view(watch: Watch, view: View) -> dict[str, Any]:
         "inputs_that_nobody_can_watch": inputs.opaque,
         "pathways": [" -> ".join(pathway) for pathway in watch.graph.pathways(view.name)],
         "refresh": view.refresh.value,
-        "variant": "full",
-        "why": "Every refresh recomputes the view; incremental refreshes are not built yet.",
+        **_explain_refresh(watch, view, known_plan(watch.lake, watch.project, view, inputs.keys)),
     }
+
+
+def _explain_refresh(
+    watch: Watch, view: View, found: tuple[Compiled, Inlined] | NoPlan
+) -> dict[str, Any]:
+    """Whether a view can be refreshed incrementally (None: that is not known yet), and how."""
+    if isinstance(found, NoPlan):
+        why_not = {"reason": found.reason, "place": found.place}
+        return {"incremental": None if found.for_now else False, "why_not": why_not}
+    compiled, flat = found
+    told = explained(compiled, view.name, {n: input_key(*key) for n, key in flat.inputs.items()})
+    state = _stored_state(watch, view)
+    told["state"]["stored"] = state is not None
+    for table in told["state"]["tables"]:
+        paths = (state or {}).get(table["name"], ())
+        files = [described(watch.lake.place(view.name), path) for path in paths]
+        table |= {"files": len(files), "rows": sum(file.rows for file in files)}
+    return {"incremental": True, **told}
+
+
+def _stored_state(watch: Watch, view: View) -> Mapping[str, tuple[str, ...]] | None:
+    """The files of a view's hidden tables; None if no state of today's definition is stored."""
+    newest = watch.lake.log(view.name).newest()
+    note = newest.note if newest is not None else None
+    if note is None or note.definition != fingerprint(watch.project, view):
+        return None
+    return note.state if note.stateful else None
 
 
 def _explain_table(watch: Watch, table: Table) -> dict[str, Any]:

@@ -226,7 +226,7 @@ class Watch:
         newest = self.lake.log(view.name).newest()
         if newest is None:
             return "first refresh"
-        if newest.note is None or newest.note.kind != "replace":
+        if newest.note is None or newest.note.kind not in ("replace", "merge"):
             return "its rows were changed by another writer"
         if newest.note.definition != fingerprint(self.project, view):
             return "its definition changed"

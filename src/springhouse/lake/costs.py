@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from springhouse.lake.incremental import Work
+from springhouse.lake.stores import ROWS_PER_FILE
 from springhouse.views.statement import Bag, Keyed, Kind, Statement, Step, Top
 from springhouse.views.variants import Variant, Way
 
@@ -72,6 +73,11 @@ def _rows_read(work: Work, statement: Statement) -> int:
         tables[reading.name] = work.changes[reading.of].arrow if known else None
     rows = 0
     for reading in statement.reads:
-        if reading.kind in (Kind.BEFORE, Kind.AFTER, Kind.STORED):
-            rows += sum(f.rows for f in work.files(reading, work.near(reading, tables)))
+        if reading.kind not in (Kind.BEFORE, Kind.AFTER, Kind.STORED):
+            continue
+        near = work.near(reading, tables)
+        found = sum(file.rows for file in work.files(reading, near))
+        # Keys that are not known before the statement runs: a guess is that they lie together.
+        guessed = len(near) < len(reading.near) or reading.kind is Kind.STORED
+        rows += min(found, 2 * ROWS_PER_FILE) if guessed else found
     return rows

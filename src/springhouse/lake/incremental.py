@@ -46,6 +46,10 @@ SMALL_STORE_ROWS = 200_000
 """A store up to this size is read whole, in the same query that makes the increments."""
 
 
+QUICK_ROWS = 600_000
+"""A statement that reads up to so many rows is run by the session for small queries."""
+
+
 class Astray(LakeError):
     """What is stored does not fit the change: it has to be rebuilt."""
 
@@ -71,12 +75,6 @@ class Work:
     shapes: "Mapping[str, StructType]"
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
     quick: bool = True
-    _frames: "dict[int, tuple[pa.Table, DataFrame]]" = field(default_factory=dict)
-
-    @property
-    def session(self) -> "SparkSession":
-        """The session that runs the statements."""
-        return self.lake.spark.quick() if self.quick else self.lake.spark.session()
 
     # Bindings
 
@@ -106,21 +104,35 @@ class Work:
     def frame(self, statement: Statement, **given: pa.Table) -> "DataFrame":
         """A statement over its relations, not yet run."""
         tables = {r.name: self._arrow(r, given) for r in statement.reads}
-        frames = {
-            r.name: self._local(table)
-            if (table := tables[r.name]) is not None
-            else self._read(r, self.near(r, tables))
-            for r in statement.reads
-        }
+        near = {r.name: self.near(r, tables) for r in statement.reads}
+        session = self._session(statement, near)
+        frames: dict[str, Any] = {}
+        for reading in statement.reads:
+            table = tables[reading.name]
+            if table is None:
+                frames[reading.name] = self._read(session, reading, near[reading.name])
+            else:
+                # Only what the statement speaks of has to cross over to Spark.
+                names = [name for name in table.schema.names if name in statement.text]
+                used = table.select(names) if names else table
+                frames[reading.name] = session.createDataFrame(used)
         # Spark formats a text that has parameters: braces of its own must survive that.
         text = statement.over(lambda name: f"\1{name}\2")
         text = text.replace("{", "{{").replace("}", "}}")
         for name in frames:
             text = text.replace(f"\1{name}\2 AS ", f"{{{name}}} AS ")
             text = text.replace(f"\1{name}\2", f"{{{name}}} AS {name}")
-        session = self.session
-        parameters: dict[str, Any] = frames
-        return session.sql(text, **parameters) if frames else session.sql(text)
+        return session.sql(text, **frames) if frames else session.sql(text)
+
+    def _session(
+        self, statement: Statement, near: Mapping[str, Mapping[str, Ranges]]
+    ) -> "SparkSession":
+        """The session for small queries, if this one reads little enough."""
+        asked = [r for r in statement.reads if r.kind in (Kind.BEFORE, Kind.AFTER, Kind.STORED)]
+        rows = sum(f.rows for r in asked for f in self.files(r, near[r.name]))
+        large = any(change.arrow is None for change in self.changes.values())
+        quick = self.quick and not large and rows <= QUICK_ROWS
+        return self.lake.spark.quick() if quick else self.lake.spark.session()
 
     def _arrow(self, reading: Reading, given: Mapping[str, pa.Table]) -> pa.Table | None:
         """A relation that is in this process, if it is."""
@@ -132,13 +144,14 @@ class Work:
             return self.changes[reading.of].arrow
         return _as_change(self.rewritten[reading.of], self.shapes[reading.of].fieldNames())
 
-    def _read(self, reading: Reading, near: Mapping[str, Ranges]) -> "DataFrame":
+    def _read(
+        self, session: "SparkSession", reading: Reading, near: Mapping[str, Ranges]
+    ) -> "DataFrame":
         """A relation that Spark reads from files, without those that are not near."""
         if reading.kind is Kind.CHANGE:
             frame = self.changes[reading.of].frame
             assert frame is not None
             return frame
-        session = self.session
         files = self.files(reading, near)
         version = self.version_of(reading)
         if version is not None:
@@ -176,13 +189,6 @@ class Work:
         if reading.kind is Kind.AFTER and reading.of in self.rewritten:
             return self.rewritten[reading.of].store
         return self.stores[reading.of]
-
-    def _local(self, table: pa.Table) -> "DataFrame":
-        """Rows of this process for Spark: it knows how few they are, and broadcasts them."""
-        if id(table) not in self._frames:
-            session = self.session
-            self._frames[id(table)] = (table, session.createDataFrame(table))
-        return self._frames[id(table)][1]
 
     # Steps
 

@@ -5,7 +5,7 @@ compiled statements have; a statement that it refuses makes the view one that is
 Spark's own reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from springhouse.lake.incremental import Work
 from springhouse.lake.lake import Lake, input_key
 from springhouse.lake.stores import Store
 from springhouse.lake.tables import TableVersion, arrow_schema
-from springhouse.project.declaration import OnViolation, Project, RefreshMode, View
+from springhouse.project.declaration import OnViolation, Project, Reading, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.views.compile import Compiled, compile_view
 from springhouse.views.inline import Inlined, inlined
@@ -47,10 +47,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class NoPlan:
-    """A view that is always recomputed, and why."""
+    """A view that is recomputed, and why: always, or `for_now`, until more is known."""
 
     reason: str
     place: str
+    for_now: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason} ({self.place})"
@@ -64,14 +65,34 @@ def compiled_view(
     try:
         _prove_wanted(view)
         flat = inlined(project, view)
-        known = {
-            name: _types(schemas[input_key(reading, of)])
-            for name, (reading, of) in flat.inputs.items()
-        }
+        known: dict[str, dict[str, str]] = {}
+        for name, key in flat.inputs.items():
+            if input_key(*key) not in schemas:
+                return _not_made_yet(view, *key)
+            known[name] = _types(schemas[input_key(*key)])
         return compile_view(_with_dropped_rows(flat.text, view), known, columns), flat
     except Refused as refused:
         line = view.query.place.line + (refused.line or 1) - 1
         return NoPlan(refused.reason, f"{view.query.place.file}:{line}")
+
+
+def known_plan(
+    lake: Lake, project: Project, view: View, keys: Sequence[str]
+) -> tuple[Compiled, Inlined] | NoPlan:
+    """What `plan_of` finds, as far as it can be told without Spark; `keys` are what it reads."""
+    opened = {key: lake.find(key) for key in keys}
+    schemas = {key: version.schema for key, version in opened.items() if version is not None}
+    found = compiled_view(project, view, schemas, None)
+    newest, stored = lake.log(view.name).newest(), lake.find(view.name)
+    if isinstance(found, NoPlan) or newest is None or newest.note is None or stored is None:
+        return found
+    if newest.note.definition != fingerprint(project, view):
+        return found
+    # What its columns are called may be decided by its declaration, which Spark has read by now.
+    columns = stored.schema.fieldNames()
+    if len(columns) == len(found[0].names) and tuple(columns) != found[0].names:
+        found = compiled_view(project, view, schemas, columns)
+    return _incomparable(view, stored.schema) or found
 
 
 def plan_of(
@@ -101,15 +122,14 @@ def _planned(
     versions: Mapping[str, TableVersion],
     visible: StructType,
 ) -> Plan | NoPlan:
-    place = str(view.query.place)
     schemas = {key: version.schema for key, version in versions.items()}
     found = compiled_view(project, view, schemas, visible.fieldNames())
     if isinstance(found, NoPlan):
         return found
     compiled, flat = found
-    for column in visible.fields:
-        if _has_map(column.dataType):
-            return NoPlan(f'rows with the MAP column "{column.name}" can\'t be compared', place)
+    incomparable = _incomparable(view, visible)
+    if incomparable is not None:
+        return incomparable
     inputs = {name: input_key(*key) for name, key in flat.inputs.items()}
     shapes: dict[str, StructType] = {}
     work = Work(lake, {}, {}, {n: versions[key] for n, key in inputs.items()}, {}, shapes)
@@ -124,8 +144,24 @@ def _planned(
             work.stores[step.table] = Store(storage, "", (), arrow_schema(shapes[step.table]))
     except PySparkException as error:
         said = next((line for line in str(error).splitlines() if line.strip()), "")
+        place = str(view.query.place)
         return NoPlan(f"Spark does not take what was compiled: {said}", place)
     return Plan(compiled, inputs, shapes)
+
+
+def _not_made_yet(view: View, reading: Reading, name: str) -> NoPlan:
+    reason = f'no refresh has made "{name}" yet'
+    if reading is Reading.DELTA:
+        reason = f"there is no {input_key(reading, name)} yet"
+    return NoPlan(reason, str(view.query.place), for_now=True)
+
+
+def _incomparable(view: View, visible: StructType) -> NoPlan | None:
+    for column in visible.fields:
+        if _has_map(column.dataType):
+            reason = f'rows with the MAP column "{column.name}" can\'t be compared'
+            return NoPlan(reason, str(view.query.place))
+    return None
 
 
 def _prove_wanted(view: View) -> None:

@@ -120,8 +120,10 @@ def _choose(
     newest = lake.log(view.name).newest()
     note = newest.note if newest is not None else None
     rows = sum(version.rows for version in after.values())
-    if ground is None or note is None:
+    if ground is None or newest is None:
         return _How("its first refresh", state=forced or rows > ROWS_PER_QUERY)
+    if note is None:
+        return _How("somebody else wrote it, and its hidden columns are lost", state=True)
     if note.definition != fingerprint(project, view):
         return _How("its definition changed", state=forced or rows > ROWS_PER_QUERY)
     if note.mixed:

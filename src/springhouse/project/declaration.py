@@ -73,11 +73,16 @@ class Reference:
 
 @dataclass(frozen=True)
 class SqlQuery:
-    """A SELECT in the user's own words, with the spans that name its inputs, in order."""
+    """A SELECT in the user's own words, with the spans that name its inputs, in order.
+
+    `fingerprint` is that of the Python file that it stands in, which may also define functions that
+    it calls; empty for SQL of an SQL file.
+    """
 
     text: str
     references: tuple[Reference, ...]
     place: Place
+    fingerprint: str = ""
 
     def spliced(self, replacement: Callable[[Reference], str | None]) -> str:
         """The text with every reference replaced, except those for which there is None."""

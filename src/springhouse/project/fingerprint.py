@@ -22,8 +22,11 @@ def fingerprint(project: Project, view: View) -> str:
 
 
 def _queries(project: Project, query: Query, seen: set[str]) -> Iterator[str]:
-    # Layout is not meaning: `SELECT  1` and `SELECT 1` are one definition.
-    yield " ".join(query.text.split()) if isinstance(query, SqlQuery) else query.fingerprint
+    if isinstance(query, SqlQuery):
+        # Layout is not meaning: `SELECT  1` and `SELECT 1` are one definition.
+        yield " ".join(query.text.split())
+    if query.fingerprint:
+        yield query.fingerprint
     for reference in query.references:
         temporary = project.temporary_views.get(reference.name)
         if temporary is not None and temporary.name not in seen:

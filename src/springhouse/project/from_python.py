@@ -39,6 +39,7 @@ from springhouse.project.declaration import (
     CdcFlow,
     Place,
     PythonQuery,
+    Query,
     Reading,
     Reference,
     Table,
@@ -47,7 +48,7 @@ from springhouse.project.declaration import (
 )
 from springhouse.project.names import Names
 from springhouse.project.promises import Holder, Properties, read_properties
-from springhouse.project.python_functions import Declared, find_reads
+from springhouse.project.python_functions import Declared, find_reads, find_sql
 from springhouse.project.sources import registering
 
 _NO_SESSION = (
@@ -61,8 +62,8 @@ def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Co
     The working folder and a few names in pyspark are changed meanwhile, for the whole process: load
     one project at a time.
     """
-    registry = _Registry(folder, names, path.read_text(encoding="utf-8"))
     session = spark if spark is not None else _NoSession()
+    registry = _Registry(folder, names, path.read_text(encoding="utf-8"), session)
     with ExitStack() as stack:
         stack.enter_context(_working_in(folder))
         stack.enter_context(_session_is(session))
@@ -97,12 +98,13 @@ class _NoSession:
 class _Registry(GraphElementRegistry):
     """Turns what the decorators register into declarations."""
 
-    def __init__(self, folder: Path, names: Names, content: str) -> None:
+    def __init__(self, folder: Path, names: Names, content: str, session: object) -> None:
         self.contents = Contents()
         self.content = content
         self.scd_type = 1  # Of the AUTO CDC flow that is just being registered.
         self._folder = folder
         self._names = names
+        self._session = session
         self._outputs: list[spark_output.Output] = []
         self._flows: list[tuple[spark_flow.Flow, Declared]] = []
         self._cdc_flows: list[tuple[spark_flow.AutoCdcFlow, Place, int]] = []
@@ -187,7 +189,7 @@ class _Registry(GraphElementRegistry):
             return
         # The decorator of a view registers the view, then a flow of the same name: its query.
         at = next(i for i, (f, _) in enumerate(flows) if f.name == f.target == output.name)
-        query = self._query(flows.pop(at)[1], place)
+        query = self._query_of_view(flows.pop(at)[1], place)
         if isinstance(output, spark_output.MaterializedView):
             self.contents.declarations.append(self._view(name, output, place, query))
         else:
@@ -208,9 +210,7 @@ class _Registry(GraphElementRegistry):
             properties=known.others,
         )
 
-    def _view(
-        self, name: str, output: spark_output.Table, place: Place, query: PythonQuery
-    ) -> View:
+    def _view(self, name: str, output: spark_output.Table, place: Place, query: Query) -> View:
         known = self._properties(name, Holder.VIEW, output, place)
         return View(
             name,
@@ -237,6 +237,15 @@ class _Registry(GraphElementRegistry):
         name, target = self._names.parse(flow.name), self._names.parse(flow.target)
         query = self._query(declared, place)
         self.contents.declarations.append(AppendFlow(name, target, place, query))
+
+    def _query_of_view(self, declared: Declared, place: Place) -> Query:
+        code = getattr(declared.function, "__code__", None)
+        # A function of another file, which was imported, may be of an earlier load.
+        if code is None or self.place(code.co_filename, 1).file != place.file:
+            return self._query(declared, place)
+        fingerprint = declared.fingerprint(self.content)
+        found = find_sql(declared, place.file, self._names, self._session, fingerprint)
+        return found or self._query(declared, place)
 
     def _query(self, declared: Declared, place: Place) -> PythonQuery:
         function = declared.bound()

@@ -5,6 +5,9 @@ to know what the function reads before it is called. The source tells: a scan of
 `spark.table("orders")`, `spark.readStream.table("orders")` and `spark.sql("…")` with plain strings.
 Whatever else a function reads is one reference of `Reading.OTHER`, which says that its inputs can't
 be tracked.
+
+A function that does nothing but `return spark.sql("…")` is a query in SQL, and is taken for one: it
+is never called, and its view can be refreshed incrementally like any other.
 """
 
 import ast
@@ -18,10 +21,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declaration import Place, Reading, Reference
+from springhouse.project.declaration import Place, Reading, Reference, SqlQuery
 from springhouse.project.names import Names
 from springhouse.project.sql_references import find_references
-from springhouse.project.sql_tokens import SqlText
+from springhouse.project.sql_tokens import SqlText, split, tokenize
+from springhouse.project.streaming import STREAMING
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _READERS = frozenset({"read", "readStream"})
@@ -88,6 +92,14 @@ class Declared:
         again.__module__ = function.__module__
         return again
 
+    def seen(self, name: str) -> Any:
+        """What a free name of the function stands for, as `bound` would see it."""
+        assert isinstance(self.function, FunctionType)
+        free = self.function.__code__.co_freevars
+        if name in free:
+            return self.cell_values[free.index(name)]
+        return self.global_values.get(name, self.function.__globals__.get(name))
+
     def fingerprint(self, content: str) -> str:
         """A hash that changes with the file and with the plain values that the function sees."""
         function = self.function
@@ -121,6 +133,81 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_plain(each) for each in value)
     return isinstance(value, _PLAIN)
+
+
+# As a query in SQL
+
+
+def find_sql(
+    declared: Declared, file: str, names: Names, session: object, fingerprint: str
+) -> SqlQuery | None:
+    """The query of a function that only returns `spark.sql` of a plain text; None for any other.
+
+    The text is a literal, or a name that was a plain string when the function was declared. `spark`
+    has to be the session that the file was given, and not something else of that name.
+    """
+    function = declared.function
+    node = _node_of(function) if isinstance(function, FunctionType) else None
+    if not isinstance(node, ast.FunctionDef) or any(ast.iter_child_nodes(node.args)):
+        return None
+    match node.body[1:] if ast.get_docstring(node) is not None else node.body:
+        case [
+            ast.Return(
+                ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=receiver), attr="sql"),
+                    args=[argument],
+                    keywords=[],
+                )
+            )
+        ] if declared.seen(receiver) is session:
+            text, line = _text_of(declared, argument)
+        case _:
+            return None
+    return _query(SqlText(text, file, line), names, fingerprint) if text is not None else None
+
+
+def _text_of(declared: Declared, argument: ast.expr) -> tuple[str | None, int]:
+    """The text that a function gives to `spark.sql`, and the line on which it begins."""
+    if not isinstance(argument, ast.Name):
+        return _constant(argument), argument.lineno
+    value = declared.seen(argument.id)
+    if not isinstance(value, str) or not _is_kept(declared, argument.id):
+        return None, argument.lineno
+    assert isinstance(declared.function, FunctionType)
+    tree = _tree_of(declared.function)
+    for node in tree.body if tree is not None else ():
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() as given)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant() as given)
+            ) if name == argument.id and given.value == value:
+                return value, given.lineno
+            case _:
+                pass
+    return value, argument.lineno
+
+
+def _is_kept(declared: Declared, name: str) -> bool:
+    """Whether the value was there at the declaration: what comes later may also change later."""
+    assert isinstance(declared.function, FunctionType)
+    return name in declared.global_values or name in declared.function.__code__.co_freevars
+
+
+def _query(sql: SqlText, names: Names, fingerprint: str) -> SqlQuery | None:
+    tokens, unclosed = tokenize(sql)
+    statements = split(tokens)
+    if unclosed is not None or len(statements) != 1:
+        return None
+    place = sql.place(statements[0][0].start)
+    # Without comments around it and the semicolon after it, so that it can stand inside another.
+    text = sql.slice(statements[0])
+    try:
+        references = find_references(SqlText(text, place.file, place.line), names)
+    except DeclarationError:
+        return None  # Spark may well understand it: a command is no query.
+    if any(reference.reading in STREAMING for reference in references):
+        return None
+    return SqlQuery(text, references, place, fingerprint)
 
 
 # What it reads
@@ -165,13 +252,16 @@ def _sources(function: Function, seen: set[CodeType]) -> Iterator[_Node]:
             yield from _sources(used, seen)
 
 
-def _node_of(function: FunctionType) -> _Node | None:
-    code = function.__code__
+def _tree_of(function: FunctionType) -> ast.Module | None:
     try:
-        tree = ast.parse(Path(code.co_filename).read_text(encoding="utf-8"))
+        return ast.parse(Path(function.__code__.co_filename).read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
         return None
-    for node in ast.walk(tree):
+
+
+def _node_of(function: FunctionType) -> _Node | None:
+    code, tree = function.__code__, _tree_of(function)
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef):
             # A decorated function begins at its first decorator.
             if min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno:

@@ -12,7 +12,7 @@ Expressions are sqlglot's, with plain unqualified columns. They are shared and n
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
@@ -92,11 +92,15 @@ class InnerJoin:
 
 @dataclass(frozen=True, eq=False)
 class OuterJoin:
-    """As an inner join; a row of `left` that finds no partner is there with NULLs instead."""
+    """As an inner join; a row of `left` that finds no partner is there with NULLs instead.
+
+    `partner_keys` are the distinct keys of `right`, if keys alone decide who is a partner.
+    """
 
     left: "Node"
     right: "Node"
     conditions: tuple[Expression, ...]
+    partner_keys: "Aggregate | None" = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -234,7 +238,10 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
         case InnerJoin() | UnionAll():
             return node.children
-        case OuterJoin() | SetOperation():
+        case OuterJoin():
+            keys = (node.partner_keys,) if node.partner_keys is not None else ()
+            return (node.left, node.right, *keys)
+        case SetOperation():
             return (node.left, node.right)
         case SemiJoin():
             return (node.left, *(partner.rows for partner in node.partners))
@@ -409,11 +416,57 @@ def joined(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
     return InnerJoin(placed, tuple(across))
 
 
+def keys_of(rows: Node, conditions: Sequence[Expression]) -> "Aggregate | None":
+    """The distinct keys of rows among which partners are looked for; None if keys are not all.
+
+    That a row has no partner is hard to see from the rows, and easy from a table of their keys.
+    """
+    own = set(rows.columns)
+    keys: list[str] = []
+    for each in conditions:
+        sides = (each.this, each.expression) if isinstance(each, exp.EQ) else ()
+        mine = [s for s in sides if isinstance(s, exp.Column) and s.name in own]
+        others = [s for s in sides if not free_columns(s) & own]
+        if len(mine) != 1 or len(others) != 1:
+            return None
+        keys.append(mine[0].name)
+    names = tuple(dict.fromkeys(keys))
+    if not names or _is_keyed_by(rows, names):
+        return None
+    return Aggregate(Project(rows, tuple((name, column(name)) for name in names)), names, ())
+
+
+def _is_keyed_by(rows: Node, names: Sequence[str]) -> bool:
+    """Whether the rows are groups, and these columns are their keys."""
+    while isinstance(rows, Filter | Project):
+        if isinstance(rows, Project):
+            outputs = dict(rows.outputs)
+            names = [value.name for name in names if isinstance(value := outputs[name], exp.Column)]
+        rows = rows.child
+    return isinstance(rows, Aggregate) and set(rows.keys) <= set(names)
+
+
+def outer_joined(left: Node, right: Node, conditions: Sequence[Expression]) -> OuterJoin:
+    """A left outer join."""
+    return OuterJoin(left, right, tuple(conditions), keys_of(right, conditions))
+
+
+def _looked_up(partner: Partner, condition: Expression) -> Partner:
+    """A partner that is asked for its absence, by its keys."""
+    absent = any(
+        isinstance(each.this.unnest(), exp.Column) and each.this.unnest().name == partner.found
+        for each in condition.find_all(exp.Not)
+    )
+    keys = keys_of(partner.rows, partner.conditions) if absent and not partner.or_else else None
+    return partner if keys is None else replace(partner, rows=keys)
+
+
 def met(
     left: Node, partners: Sequence[Partner], condition: Expression, *, anti: bool = False
 ) -> SemiJoin:
     """A semi join; one right above another is one with both conditions."""
     whole = exp.Not(this=condition) if anti else condition
+    partners = [_looked_up(partner, whole) for partner in partners]
     if isinstance(left, SemiJoin):
         return SemiJoin(left.left, (*left.partners, *partners), every_of([left.condition, whole]))
     return SemiJoin(left, tuple(partners), whole)

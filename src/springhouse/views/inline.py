@@ -38,7 +38,8 @@ def _text(
     project: Project, query: Query, names: Names, inputs: dict[str, tuple[Reading, str]]
 ) -> str:
     if isinstance(query, PythonQuery):
-        raise Refused("it is a Python function, which nobody can look into")
+        name = getattr(query.function, "__name__", type(query.function).__name__)
+        raise Refused(f'the Python function "{name}" does more than call spark.sql')
 
     def replacement(reference: Reference) -> str:
         name = names.parse(reference.name)

@@ -23,11 +23,40 @@ from springhouse.views.rows import (
     Writer,
     every,
     restricted,
+    united_rows,
 )
 
 
 def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
     used = needed.union(*map(free_columns, node.conditions))
+    moving = [c for c in node.children if writer.change(c, used & set(c.columns))]
+    still = [(child, Side.AFTER) for child in node.children if child not in moving]
+    if len(moving) < 2 or not still or not _connected(moving, node.conditions):
+        return _terms(node, used, writer)
+    # Those that do not change are joined once, with the change of all others together.
+    inner = {name for child in moving for name in child.columns}
+    own = tuple(each for each in node.conditions if free_columns(each) <= inner)
+    rest = tuple(each for each in node.conditions if not free_columns(each) <= inner)
+    core = InnerJoin(tuple(moving), own)
+    names = sorted(used & inner)
+    whole = united_rows(_terms(core, used & inner, writer), names, writer.alias(core))
+    return [_joined(whole, core, still, rest, used, writer)]
+
+
+def _connected(nodes: list[Node], conditions: tuple[Expression, ...]) -> bool:
+    """Whether equalities lead from each of the nodes to all others."""
+    known, waiting = list(nodes[0].columns), nodes[1:]
+    while waiting:
+        found = [n for n in waiting if Link.between(conditions, known, n.columns).pairs]
+        if not found:
+            return False
+        known += found[0].columns
+        waiting = [n for n in waiting if n is not found[0]]
+    return True
+
+
+def _terms(node: InnerJoin, used: frozenset[str], writer: Writer) -> list[Rows]:
+    """One term per child that changes."""
     terms: list[Rows] = []
     for place, child in enumerate(node.children):
         for rows in writer.change(child, used & set(child.columns)):

@@ -3,7 +3,8 @@
     Δ(L ⟕ R) = ΔL ⟕ R'  +  L ⋈ ΔR  +  (C ▷ R') - (C ▷ R)      where C = L ⋉ ΔR
 
 with NULLs for the columns of R in the last two: they are the rows of L that lost their last
-partner, less those that found their first.
+partner, less those that found their first. Where equalities alone decide who is a partner, the
+distinct keys of R stand for it in them: a hidden table that says at once who is alone.
 """
 
 from dataclasses import replace
@@ -39,12 +40,15 @@ def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows
     if not changed:
         return parts
     turned = [_pairs(node, rows, here, writer) for rows in changed]
-    partner = Partner(node.right, node.conditions, "")
+    partner = Partner(node.partner_keys or node.right, node.conditions, "")
+    if node.partner_keys is not None:
+        changed = writer.change(node.partner_keys, frozenset(node.partner_keys.columns))
     candidates, near = with_changed_partners(node.left, partner, changed, here, writer)
-    close = across(node.conditions, node.left, node.right, near)
+    close = across(node.conditions, node.left, partner.rows, near)
+    asked = there & frozenset(partner.rows.columns)
     for side, weight in ((Side.AFTER, 1), (Side.BEFORE, -1)):
-        right = writer.snapshot(node.right, side, there, close)
-        alone = exists(right, node.conditions, writer.alias(node.right), negated=True)
+        right = writer.snapshot(partner.rows, side, asked, close)
+        alone = exists(right, node.conditions, writer.alias(partner.rows), negated=True)
         lonely = meeting(candidates, alone, writer.alias(node.left))
         nulls = {name: exp.Null() for name in sorted(there)}
         turned.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))

@@ -24,7 +24,6 @@ from springhouse.views.algebra import (
     Generate,
     Named,
     Node,
-    OuterJoin,
     Partner,
     Project,
     Scan,
@@ -39,6 +38,7 @@ from springhouse.views.algebra import (
     free_columns,
     joined,
     met,
+    outer_joined,
     renamed,
     replaced,
 )
@@ -693,7 +693,7 @@ def _outer_join(
         names = (*left.columns, *right.columns)
         return Project(swapped, tuple((name, column(name)) for name in names))
     if side == "FULL":
-        whole = OuterJoin(left, right, tuple(conditions))
+        whole = outer_joined(left, right, conditions)
         mark = fresh("found")
         alone = met(right, [Partner(left, tuple(conditions), mark)], column(mark), anti=True)
         nulls = tuple((name, exp.Null()) for name in left.columns)
@@ -701,7 +701,7 @@ def _outer_join(
         return UnionAll((whole, Project(alone, (*nulls, *own))))
     inside = [c for c in conditions if free_columns(c) and free_columns(c) <= set(right.columns)]
     across = tuple(c for c in conditions if not any(c is each for each in inside))
-    return OuterJoin(left, filtered(right, inside), across)
+    return outer_joined(left, filtered(right, inside), across)
 
 
 def _aggregates(value: Expression) -> list[Expression]:

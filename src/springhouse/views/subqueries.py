@@ -23,7 +23,6 @@ from springhouse.views.algebra import (
     Expression,
     Named,
     Node,
-    OuterJoin,
     Partner,
     Project,
     UnionAll,
@@ -33,6 +32,7 @@ from springhouse.views.algebra import (
     free_columns,
     joined,
     met,
+    outer_joined,
     replaced,
 )
 from springhouse.views.refused import Refused
@@ -203,7 +203,7 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
         right = Project(query.node, tuple(outputs))
         return joined([node, right], query.correlated), column(name)
     right = Project(query.node, (*outputs, (present, exp.true())))
-    outer = OuterJoin(node, right, query.correlated)
+    outer = outer_joined(node, right, query.correlated)
     if not query.always_one or isinstance(missing.unnest(), exp.Null):
         return outer, column(name)
     case = exp.Case().when(column(present), column(name)).else_(missing.copy())

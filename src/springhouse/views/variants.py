@@ -10,8 +10,8 @@ Variants are data, for a planner to choose from (004 sections 2.3 and 3):
 
 An input can drive alone if what it adds to the view does not depend on what it added before: it is
 read once, and nothing but filters, projections, joins and unions, and the groups of the view
-itself, stand between it and the view. It may only add rows. A deleted row would have to be found as it was
-joined back then.
+itself, stand between it and the view. It may only add rows: a deleted row would have to be found
+as it was joined back then.
 """
 
 from collections.abc import Iterator
