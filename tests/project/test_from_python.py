@@ -14,6 +14,7 @@ from springhouse.project.declaration import (
     Promise,
     PythonQuery,
     Reading,
+    SqlQuery,
     Table,
     TemporaryView,
     View,
@@ -100,6 +101,49 @@ def test_tables_flows_and_temporary_views(read: Read) -> None:
     assert (own_flow.name, own_flow.target) == ("orders", "orders")
     assert (flow.name, flow.target, flow.place) == ("fill", "big", Place("all/a.py", 5))
     assert [(r.name, r.reading) for r in flow.query.references] == [("orders", Reading.STREAM)]
+
+
+def test_a_function_that_only_calls_spark_sql_is_read_and_never_called(
+    read: Read, spark: Spark
+) -> None:
+    text = (
+        "from pyspark.sql import SparkSession\n"
+        "session = SparkSession.active()\n"
+        "@dp.materialized_view\n"
+        "def by_day():\n"
+        "    return session.sql('''\n"
+        "        SELECT day, count(*) AS n FROM recent GROUP BY day''')\n"
+        "@dp.temporary_view\n"
+        "def recent(): return spark.sql('SELECT * FROM orders')\n"
+        "@dp.table\n"
+        "def copied(): return spark.sql('SELECT * FROM STREAM(orders)')\n"
+    )
+    by_day, recent, _, flow = declared(read(text))
+    assert by_day.query.place == Place("all/a.py", 7)
+    assert by_day.query.text == "SELECT day, count(*) AS n FROM recent GROUP BY day"
+    assert [(r.name, r.reading) for r in recent.query.references] == [("orders", Reading.TABLE)]
+    assert isinstance(recent.query, SqlQuery)
+    # Structured Streaming runs the flows of Python files, and wants to call them.
+    assert isinstance(flow.query, PythonQuery)
+    assert spark.used == []
+    # The file may define what the query calls: any change of it counts.
+    other, *_ = declared(read(text + "x = 1\n"))
+    assert other.query.text == by_day.query.text
+    assert other.query.fingerprint != by_day.query.fingerprint
+
+
+def test_a_function_of_an_imported_file_is_called(
+    read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queries_of_others.py").write_text(
+        "from pyspark.sql import SparkSession\nspark = SparkSession.active()\n"
+        "def q(): return spark.sql('SELECT 1 AS one')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "queries_of_others", raising=False)
+    (view,) = declared(read("from queries_of_others import q\ndp.materialized_view(q)\n"))
+    assert isinstance(view.query, PythonQuery)
+    monkeypatch.delitem(sys.modules, "queries_of_others")
 
 
 def test_auto_cdc_is_turned_back_into_sql(read: Read, spark: Spark) -> None:

@@ -6,19 +6,18 @@ import pytest
 
 from springhouse.project.declaration import Place
 from springhouse.project.names import Names
-from springhouse.project.python_functions import Declared, find_reads
+from springhouse.project.python_functions import Declared, find_reads, find_sql
 
-Make = Callable[[str], dict[str, Any]]
+Make = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Execute a file, and give its globals."""
+    """Execute a file that sees some names, and give its globals."""
 
-    def execute(text: str) -> dict[str, Any]:
+    def execute(text: str, **names: Any) -> dict[str, Any]:
         path = tmp_path / "a.py"
         path.write_text(text, encoding="utf-8")
-        names: dict[str, Any] = {}
         exec(compile(text, str(path), "exec"), names)
         return names
 
@@ -111,3 +110,100 @@ def test_a_fingerprint_changes_with_the_file_and_with_plain_values(make: Make) -
     assert fingerprint("n = 1\ndef f(m=2): return n\n", "other file") != one
     assert fingerprint("n = 2\ndef f(m=2): return n\n") != one
     assert fingerprint("n = 1\ndef f(m=3): return n\n") != one
+
+
+SESSION = object()
+
+
+def as_sql(make: Make, text: str, before: str = "") -> str | None:
+    names = make(f"spark = SESSION\n{before}def f():\n{text}\n", SESSION=SESSION)
+    found = find_sql(Declared.now(names["f"]), "a.py", Names(database="shop"), SESSION, "file")
+    return None if found is None else f"{found.place.line}: {found.text}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    return spark.sql('SELECT * FROM orders')", "3: SELECT * FROM orders"),
+        ("    'What it is.'\n    return spark.sql('SELECT 1')", "4: SELECT 1"),
+        ("    return spark.sql('SELECT id '\n        'FROM orders')", "3: SELECT id FROM orders"),
+        ("    return spark.sql('''\n  SELECT id\n  FROM a;\n''')", "4: SELECT id\n  FROM a"),
+        ("    return spark.sql('SELECT 1 -- one')", "3: SELECT 1"),
+        ("    return spark.sql('SELECT * FROM delta.`p`')", "3: SELECT * FROM delta.`p`"),
+        ("    return spark.sql('SELECT * FROM range(3)')", "3: SELECT * FROM range(3)"),
+    ],
+)
+def test_a_function_that_only_calls_spark_sql_is_a_query_in_sql(
+    make: Make, body: str, expected: str
+) -> None:
+    assert as_sql(make, body) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return spark.table('orders')",
+        "    return spark.sql('SELECT * FROM orders').distinct()",
+        "    return spark.sql(f'SELECT * FROM orders_{region}')",
+        "    return spark.sql('SELECT * FROM ' + 'orders')",
+        "    return spark.sql('SELECT :n', {'n': 1})",
+        "    return spark.sql('SELECT :n', args={'n': 1})",
+        "    return spark.sql('SELECT * FROM {df}', df=orders)",
+        "    return spark.sql(*texts)",
+        "    return spark.sql(later)",
+        "    return other.sql('SELECT 1')",
+        "    return session().sql('SELECT 1')",
+        "    return spark.sql('SHOW TABLES')",
+        "    return spark.sql('SELECT 1; SELECT 2')",
+        "    return spark.sql('SELECT * FROM STREAM(orders)')",
+        "    return spark.sql('SELECT (1')",
+        "    return spark.sql('')",
+        "    spark.sql('SET a = b')\n    return spark.sql('SELECT 1')",
+        "    df = spark.sql('SELECT 1')\n    return df",
+        "    'Only words.'",
+    ],
+)
+def test_a_function_that_does_more_stays_one(make: Make, body: str) -> None:
+    assert as_sql(make, body, "other = object()\nnumber = 5\n") is None
+
+
+def test_so_does_one_with_parameters_and_one_whose_spark_is_not_the_session(make: Make) -> None:
+    names = make(
+        "spark = SESSION\nmine = object()\n"
+        "def with_default(query='SELECT 1'): return spark.sql(query)\n"
+        "def with_own(spark=mine): return spark.sql('SELECT 1')\n"
+        "plain = lambda: spark.sql('SELECT 1')\n",
+        SESSION=SESSION,
+    )
+    for name in ("with_default", "with_own", "plain"):
+        declared = Declared.now(names[name])
+        assert find_sql(declared, "a.py", Names(), SESSION, "file") is None
+    names["spark"] = names["mine"]
+    assert find_sql(Declared.now(names["with_own"]), "a.py", Names(), SESSION, "file") is None
+
+
+def test_a_constant_of_the_file_is_as_good_as_a_literal(make: Make) -> None:
+    call = "    return spark.sql(QUERY)"
+    assert as_sql(make, call, "QUERY = '''\nSELECT 1'''\n") == "3: SELECT 1"
+    assert as_sql(make, call, "QUERY: str = 'SELECT 1'\n") == "2: SELECT 1"
+    # Of a text that was put together, only the place that uses it is known.
+    assert as_sql(make, call, "n = 1\nQUERY = f'SELECT {n}'\n") == "5: SELECT 1"
+    assert as_sql(make, call, "QUERY = ['SELECT 1']\n") is None
+
+
+def test_in_a_loop_it_is_the_constant_of_that_turn(make: Make) -> None:
+    names = make("spark = SESSION\nq = 'SELECT 1'\ndef f(): return spark.sql(q)", SESSION=SESSION)
+    declared = Declared.now(names["f"])
+    names["q"] = "SELECT 2"
+    found = find_sql(declared, "a.py", Names(), SESSION, "file")
+    assert found is not None
+    assert found.text == "SELECT 1"
+
+
+def test_what_it_reads_are_spans_of_its_text(make: Make) -> None:
+    names = make("def f(): return spark.sql(' SELECT * FROM shop.orders o')", spark=SESSION)
+    found = find_sql(Declared.now(names["f"]), "a.py", Names(database="shop"), SESSION, "file")
+    assert found is not None
+    (read,) = found.references
+    assert (found.text[read.start : read.end], read.name) == ("shop.orders", "orders")
+    assert found.fingerprint == "file"

@@ -220,11 +220,61 @@ def test_a_view_that_fails_says_where_and_leaves_the_others(
     assert failing.state == "failing"
 
 
-def test_a_view_that_must_be_incremental_says_that_it_can_not_be(project: Any) -> None:
-    view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('springhouse.refresh' = 'incremental') "
-    house = House(project(ticks(2) + view + "AS SELECT offset FROM ticks;"))
-    problem = house.refresh().failures["v"].problem
-    assert 'the view "v" asks for incremental refreshes, and there are only full ones' in problem
+INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
+
+
+def test_a_view_that_must_be_incremental_says_why_it_can_not_be(project: Any) -> None:
+    view = f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS\nSELECT offset,\n  rand() AS n FROM ticks;"
+    problem = House(project(ticks(2) + view)).refresh().failures["v"].problem
+    assert problem.startswith(
+        'transformations/all.sql:3: the view "v" asks for incremental refreshes, and can\'t have '
+        "them: `rand` gives another value each time\n"
+    )
+
+
+def test_a_view_that_must_be_incremental_is_from_its_second_refresh_on(project: Any) -> None:
+    view = f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS SELECT count(*) AS n FROM ticks;"
+    assert House(project(ticks(2) + view)).refresh().ok
+    house = House(project(ticks(5) + view))
+    assert house.refresh().ok
+    assert [commit["variant"] for commit in house.history("v")] == ["incremental", "full"]
+    assert rows(house, "v") == [(5,)]
+    assert house.plan() == []
+
+
+SQL_IN_PYTHON = """
+from pyspark import pipelines as dp
+from pyspark.sql import SparkSession
+
+spark = SparkSession.active()
+EVEN = "SELECT offset FROM ticks WHERE offset % 2 = 0"
+
+@dp.temporary_view
+def even():
+    return spark.sql(EVEN)
+
+@dp.materialized_view(table_properties={"springhouse.refresh": "incremental"})
+def counted():
+    return spark.sql(
+        '''
+        SELECT offset % 4 AS rest, count(*) AS n
+        FROM even
+        GROUP BY 1
+        '''
+    )
+"""
+
+
+def test_a_function_that_is_only_sql_is_refreshed_incrementally(project: Any) -> None:
+    assert House(project(ticks(4), SQL_IN_PYTHON)).refresh().ok
+    house = House(project(ticks(7), SQL_IN_PYTHON))
+    assert house.refresh().ok
+    assert [commit["variant"] for commit in house.history("counted")] == ["incremental", "full"]
+    assert rows(house, "counted") == [(0, 2), (2, 2)]
+    changed = House(project(ticks(7), SQL_IN_PYTHON.replace("% 2 = 0", "% 2 = 1")))
+    assert [p.reason for p in changed.plan()] == ["its definition changed"]
+    assert changed.refresh().ok
+    assert rows(changed, "counted") == [(1, 2), (3, 1)]
 
 
 def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(

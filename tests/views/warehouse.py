@@ -4,6 +4,7 @@ It does with Arrow tables what the lake does with Delta tables: it runs the stat
 in their order, and applies what they give. `recomputed` is the view's own query, run anew.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -29,14 +30,46 @@ def in_duckdb(text: str) -> str:
     return sqlglot.transpile(text, read="spark", write="duckdb")[0]
 
 
+class Database:
+    """A DuckDB. Making one takes longer than most cases do, so warehouses may share it."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(config={"threads": 1})
+        # The tables are tiny: to think about a plan takes longer than to run any.
+        self._connection.execute("PRAGMA disable_optimizer")
+        self._registered: dict[str, pa.Table] = {}
+
+    def register(self, name: str, table: pa.Table) -> None:
+        """Let statements read a table under a name."""
+        if self._registered.get(name) is not table:
+            self._connection.register(name, table)
+            self._registered[name] = table
+
+    def query(self, text: str) -> pa.Table:
+        """What a query in Spark's SQL gives."""
+        with warnings.catch_warnings():
+            # That it copies the rows is nothing; what it recommends binds each statement twice.
+            warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
+            return self._connection.execute(in_duckdb(text)).to_arrow_table()
+
+
+@lru_cache(maxsize=1)
+def shared_database() -> Database:
+    """One database for all warehouses of a process."""
+    return Database()
+
+
 class Warehouse:
     """Base tables, and one view over them that is refreshed step by step."""
 
     def __init__(
-        self, schemas: Mapping[str, Mapping[str, str]], query: str, compiled: Compiled | None = None
+        self,
+        schemas: Mapping[str, Mapping[str, str]],
+        query: str,
+        compiled: Compiled | None = None,
+        database: Database | None = None,
     ) -> None:
-        self._db = duckdb.connect(config={"threads": 1})
-        self._db.execute("PRAGMA disable_optimizer")
+        self._db = database or Database()
         self._schemas = {
             name: pa.schema([(c, _arrow(t)) for c, t in schema.items()])
             for name, schema in schemas.items()
@@ -75,11 +108,16 @@ class Warehouse:
         """The rows that a reader of the view sees."""
         return bag(_rows(self._tables["after "].select(self.compiled.names)))
 
+    def rows(self) -> list[Row]:
+        """The rows that a reader of the view sees, as they are, in an order: NULL comes first."""
+        found = _rows(self._tables["after "].select(self.compiled.names))
+        return sorted(found, key=lambda row: [(value is not None, value) for value in row])
+
     def recomputed(self) -> "Counter[Row]":
         """The rows that the view's query gives."""
         for name in self._rows:
             self._db.register(name, self._tables[f"after {name}"])
-        return bag(_rows(self._db.sql(in_duckdb(self._query)).to_arrow_table()))
+        return bag(_rows(self._db.query(self._query)))
 
     def _settle(self) -> None:
         for name, rows in self._rows.items():
@@ -167,10 +205,7 @@ class Warehouse:
             else:
                 table = self._tables[f"{reading.kind.value} {reading.of}"]
             self._db.register(reading.name, table)
-        return self._db.sql(in_duckdb(statement.sql)).to_arrow_table()
-
-    def close(self) -> None:
-        self._db.close()
+        return self._db.query(statement.sql)
 
 
 def bag(rows: Iterable[Sequence[Any]]) -> "Counter[Row]":

@@ -25,8 +25,8 @@ def explain(name: Name, project: ProjectFolder = None, as_json: Json = False) ->
     show(facts_table(told, Instant(time.time())))
     if "query" in told:
         show("", *query_part(told))
-    for number, step in enumerate(told.get("steps", ()), 1):
-        show("", *step_part(told, step, number))
+    if "steps" in told:
+        show("", *refresh_part(told))
 
 
 def query_part(told: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -35,28 +35,33 @@ def query_part(told: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(text) if text.startswith("Python: ") else _highlighted(text)
 
 
-def step_part(
-    told: Mapping[str, Any], step: Mapping[str, Any], number: int
-) -> Iterator[RenderableType]:
-    """One step of a refresh: the statements that usually run, and the names of the others."""
-    changed = f"After a change of {' and '.join(told['changed'])}" if told["changed"] else "Refresh"
-    hidden = "the hidden table " if step["hidden"] else ""
-    yield Text.assemble(
-        f"{changed}, step {number} of {len(told['steps'])}: {hidden}",
-        (step["writes"], "bold"),
-        f", {step['holds']}",
-    )
-    usual = [each for each in step["statements"] if each["usual"]]
+def refresh_part(told: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """The steps of a refresh after a change of all inputs."""
+    yield Text(f"A refresh after a change of {', '.join(told['changed']) or 'nothing'}:")
+    for number, step in enumerate(told["steps"], 1):
+        hidden = "the hidden table " if step["hidden"] else ""
+        which = f"step {number} of {len(told['steps'])} writes {hidden}"
+        yield ""
+        yield Text.assemble(f"  {which}", (step["writes"], "bold"), f", {step['holds']}")
+        yield from _statements(step)
+
+
+def _statements(step: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """The statements of a step that usually run, and the names of the others."""
+    for statement in step["statements"]:
+        if not statement["usual"]:
+            continue
+        gives = Text.assemble((statement["name"], "bold"), f" gives {statement['gives']}")
+        yield ""
+        yield Padding(gives, (0, 0, 0, 4))
+        yield ""
+        yield Padding(_relations_table(statement), (0, 0, 0, 6))
+        yield ""
+        yield Padding(_highlighted(statement["sql"]), (0, 0, 0, 6))
     others = [each["name"] for each in step["statements"] if not each["usual"]]
-    for statement in usual:
-        yield ""
-        yield Text.assemble("  ", (statement["name"], "bold"), f" gives {statement['gives']}.")
-        yield Padding(_relations_table(statement), (0, 0, 0, 4))
-        yield ""
-        yield Padding(_highlighted(statement["sql"]), (0, 0, 0, 4))
     if others:
         yield ""
-        yield Text(f"  Not shown here, but by --json: {', '.join(others)}.", style="dim")
+        yield Text(f"    and where they are needed: {', '.join(others)} (--json)", style="dim")
 
 
 def _relations_table(statement: Mapping[str, Any]) -> Table:
@@ -73,9 +78,10 @@ def _highlighted(sql: str) -> Text:
     # It brings Pygments along, which all other commands can do without.
     from rich.syntax import Syntax
 
-    # As a text and not as a panel of code, which would cut off what is too long for the screen.
+    # As a text that wraps: a panel of code would cut off what is too long for the screen.
     text = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(sql)
     text.rstrip()
+    text.no_wrap, text.overflow = False, "fold"
     return text
 
 
@@ -121,7 +127,7 @@ def _possible(told: Mapping[str, Any]) -> str:
         promised = told["refresh"] == "incremental"
         return "as promised" if promised else "incremental where that is cheaper than full"
     why = f"{told['why_not']['reason']} ({told['why_not']['place']})"
-    return f"full, because {why}" if told["incremental"] is False else f"not known yet, {why}"
+    return f"always full, because {why}" if told["incremental"] is False else f"not known yet, {why}"
 
 
 def _state(state: Mapping[str, Any]) -> Iterator[str]:
@@ -179,7 +185,7 @@ def _stored(told: Mapping[str, Any], now: Instant) -> list[str]:
         f"{channel}@{', '.join(map(str, versions)) if isinstance(versions, list) else versions}"
         for channel, versions in stored["reflects"].items()
     ]
-    rows = f", {last['rows']:,} rows" if "rows" in last else ""
+    rows = f", {count_text(last['rows'], 'row')}" if "rows" in last else ""
     consistent = "consistent" if stored["consistent"] else "inconsistent"
     return [
         f"version {stored['version']} of {moment_text(last['at'], now)}{rows}",

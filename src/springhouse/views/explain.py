@@ -161,8 +161,9 @@ def _of_groups(step: Keyed) -> Iterator[tuple[str, Statement, str]]:
     if step.merge is not None:
         gives = "the groups that the change touches, as they are after it"
         if step.count is not None and not step.is_one_group:
-            gives += f"; one with {step.count} 0 is gone"
-        yield "merge", step.merge, f"{gives}; one with {STALE} is left to `recompute`"
+            gives += f"; where {step.count} is 0, the group is gone"
+        gives += f"; where {STALE} is true, `recompute` follows"
+        yield "merge", step.merge, gives
     touched = "what the change adds to each group that it touches"
     if step.merge is None:
         touched = "the keys of the groups that the change touches"

@@ -203,7 +203,7 @@ def restricted(rows: Rows, touched: Touched | None) -> Rows:
     if touched is None:
         return rows
     equal = " AND ".join(
-        f"{bare(touched.relation)}.{quoted(other)} <=> {sql(rows.columns[own])}"
+        f"{bare(touched.relation)}.{quoted(other)} <=> {operand(rows.columns[own])}"
         for own, other in touched.pairs
     )
     found = raw(f"EXISTS (SELECT 1 FROM {touched.relation} WHERE {equal})")
@@ -223,6 +223,12 @@ def every(conditions: Sequence[Expression]) -> str:
 def guarded(condition: Expression) -> str:
     """A condition as it can stand beside others."""
     return f"({sql(condition)})" if isinstance(condition, exp.Or) else sql(condition)
+
+
+def operand(value: Expression) -> str:
+    """A value as it can stand beside an operator."""
+    whole = isinstance(value, exp.Column | exp.Literal | exp.Paren)
+    return sql(value) if whole else f"({sql(value)})"
 
 
 def weighted(rows: Rows, weight: int) -> Rows:
