@@ -16,8 +16,8 @@ import pyarrow as pa
 import sqlglot
 
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.rows import WEIGHT, touched_name
-from springhouse.views.statement import STALE, Bag, Keyed, Kind, Statement, Step, Top
+from springhouse.views.rows import WEIGHT, Near, touched_name
+from springhouse.views.statement import STALE, Bag, Keyed, Kind, Reading, Statement, Step, Top
 
 Row = tuple[Any, ...]
 Delta = tuple[Sequence[Row], Sequence[Row]]
@@ -78,6 +78,9 @@ class Warehouse:
         self.compiled = compiled or compile_view(query, schemas)
         self._rows: dict[str, list[Row]] = {name: [] for name in schemas}
         self._tables: dict[str, pa.Table] = {}
+        # Rows that are not near may be left out or left in: all of them are, in turn. Where that
+        # begins depends on the query, so that many cases meet it in every combination.
+        self._prunes = len(query) % 2 == 0
         self._turn = False
 
     def load(self, rows: Mapping[str, Sequence[Row]]) -> None:
@@ -90,6 +93,7 @@ class Warehouse:
 
     def change(self, changes: Mapping[str, Delta]) -> None:
         """Change base tables, and refresh the view."""
+        self._prunes = not self._prunes
         for name, (deleted, inserted) in changes.items():
             schema = self._schemas[name].append(pa.field(WEIGHT, pa.int64()))
             weighted = [(*row, -1) for row in deleted] + [(*row, 1) for row in inserted]
@@ -197,15 +201,20 @@ class Warehouse:
 
     def _run(self, statement: Statement, **given: pa.Table) -> pa.Table:
         """What a statement gives, with its relations in front of it."""
+        relations = {each.name: self._relation(each, given) for each in statement.reads}
         for reading in statement.reads:
-            if reading.kind is Kind.STORED:
-                table = given["stored"]
-            elif reading.kind is Kind.GIVEN:
-                table = given[reading.of]
-            else:
-                table = self._tables[f"{reading.kind.value} {reading.of}"]
+            table = relations[reading.name]
+            for near in reading.near if self._prunes else ():
+                table = _only(table, near, relations[near.relation])
             self._db.register(reading.name, table)
         return self._db.query(statement.sql)
+
+    def _relation(self, reading: Reading, given: Mapping[str, pa.Table]) -> pa.Table:
+        if reading.kind is Kind.STORED:
+            return given["stored"]
+        if reading.kind is Kind.GIVEN:
+            return given[reading.of]
+        return self._tables[f"{reading.kind.value} {reading.of}"]
 
 
 def bag(rows: Iterable[Sequence[Any]]) -> "Counter[Row]":
@@ -221,6 +230,13 @@ def _rows(table: pa.Table) -> list[Row]:
 
 def _keys(table: pa.Table, names: Sequence[str]) -> list[Row]:
     return [_normal(row) for row in _rows(table.select(list(names)))]
+
+
+def _only(table: pa.Table, near: Near, others: pa.Table) -> pa.Table:
+    """The rows whose column is among the values of another one."""
+    wanted = set(_keys(others, [near.source]))
+    kept = [key in wanted for key in _keys(table, [near.column])]
+    return table if all(kept) else table.filter(pa.array(kept, pa.bool_()))
 
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:

@@ -127,7 +127,7 @@ def _possible(told: Mapping[str, Any]) -> str:
         promised = told["refresh"] == "incremental"
         return "as promised" if promised else "incremental where that is cheaper than full"
     why = f"{told['why_not']['reason']} ({told['why_not']['place']})"
-    return f"always full, because {why}" if told["incremental"] is False else f"not known yet, {why}"
+    return f"not known yet, {why}" if told["incremental"] is None else f"always full, because {why}"
 
 
 def _state(state: Mapping[str, Any]) -> Iterator[str]:

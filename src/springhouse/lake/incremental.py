@@ -74,7 +74,6 @@ class Work:
     stores: dict[str, Store]
     shapes: "Mapping[str, StructType]"
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
-    quick: bool = True
 
     # Bindings
 
@@ -131,7 +130,7 @@ class Work:
         asked = [r for r in statement.reads if r.kind in (Kind.BEFORE, Kind.AFTER, Kind.STORED)]
         rows = sum(f.rows for r in asked for f in self.files(r, near[r.name]))
         large = any(change.arrow is None for change in self.changes.values())
-        quick = self.quick and not large and rows <= QUICK_ROWS
+        quick = not large and rows <= QUICK_ROWS
         return self.lake.spark.quick() if quick else self.lake.spark.session()
 
     def _arrow(self, reading: Reading, given: Mapping[str, pa.Table]) -> pa.Table | None:

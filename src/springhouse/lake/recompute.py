@@ -124,7 +124,7 @@ def _built(lake: Lake, view: View, inputs: Inputs, plan: Plan | None) -> _Built:
     opened = inputs.opened(view.query)
     assert opened is not None
     after = {name: opened[key] for name, key in plan.inputs.items()}
-    work = Work(lake, {}, {}, after, {}, plan.shapes, quick=False)
+    work = Work(lake, {}, {}, after, {}, plan.shapes)
     state: dict[str, tuple[str, ...]] = {}
     for step in plan.compiled.build[:-1]:
         folder = f"{STATE}/{step.table}"

@@ -28,7 +28,7 @@ from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
 from springhouse.lake.landing import Done, now
 from springhouse.lake.note import Note
-from springhouse.lake.plans import NoPlan, Plan, plan_of
+from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.recompute import REFRESH, recompute, stored_provenance
 from springhouse.lake.stores import Rewritten, Store, described
@@ -93,7 +93,9 @@ def _plan(
     opened: Mapping[str, TableVersion] | None,
 ) -> Plan | NoPlan:
     if opened is None:
-        return NoPlan("it reads what nobody tracks the changes of", str(view.query.place))
+        found = compiled_view(project, view, {}, None)
+        assert isinstance(found, NoPlan), "what reads no tables can't be compiled"
+        return found
 
     def visible() -> StructType:
         schema = declared(inputs.frame(view.query), view.schema, str(view.place)).schema
@@ -160,11 +162,11 @@ def _driven(
     note = newest.note if newest is not None else None
     if isinstance(found, NoPlan) or opened is None:
         raise _not_driven(view, driver, str(found))
-    if ground is None or note is None or driver not in note.read:
-        raise _not_driven(view, driver, "its first refresh takes all inputs in")
     names = {key: name for name, key in found.inputs.items()}
     if driver not in names or not can_drive(found.compiled, names[driver]):
         raise _not_driven(view, driver, "what it adds depends on more than its new rows")
+    if ground is None or note is None or driver not in note.read:
+        raise _not_driven(view, driver, "its first refresh takes all inputs in")
     stores = _stores(lake, view, found, ground, note)
     if isinstance(stores, str):
         raise _not_driven(view, driver, stores)
@@ -287,7 +289,8 @@ def _incremental(
     newest = lake.log(view.name).newest()
     assert newest is not None
     assert newest.note is not None
-    done = work.perform(refresh) if work.changes else None
+    moved = any(change.rows for change in work.changes.values())
+    done = work.perform(refresh) if moved else None
     violations = prove_kept(lake, view, done.come if done is not None else None)
     visible = refresh.steps[-1].layout.visible
     delta = _strong_delta(ground, done, visible)

@@ -114,7 +114,7 @@ class Compiled:
     def hidden(self) -> Mapping[Aggregate, str]:
         """The aggregates that are hidden tables, with their names, each after what it reads."""
         found: dict[Aggregate, str] = {}
-        taken: set[str] = set()
+        taken = {name.lower() for name in self.inputs}
         for node in walk(self.root):
             if isinstance(node, Aggregate) and node is not self._head.aggregate:
                 found[node] = _unused(_table_name(node), taken)
@@ -134,7 +134,11 @@ class Compiled:
     @cached_property
     def build(self) -> tuple[Step, ...]:
         """The steps that make everything from nothing: each has a `build` statement."""
-        return self.refresh(self.inputs).steps
+        hidden = [
+            self._keyed(node, name, _stored_names(node), self.inputs)
+            for node, name in self.hidden.items()
+        ]
+        return (*hidden, self._last(self.inputs))
 
     # The last step: the view itself
 
@@ -583,4 +587,4 @@ def _unused(name: str, taken: set[str]) -> str:
 def _list(items: Sequence[str]) -> str:
     """Items of a SELECT: on one line if they are short."""
     line = ", ".join(items)
-    return line if len(line) <= 90 else "\n  " + ",\n  ".join(items)
+    return line if len(line) <= 90 else ",\n       ".join(items)

@@ -1,0 +1,128 @@
+"""The SQL that `explain` tells can be run by hand, and gives what the refresh will write."""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from springhouse.house import House
+from springhouse.house.performing import perform
+from springhouse.lake.changes import one_by_one, strong_delta
+
+SQL = """
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data/orders',
+  format => 'json', schema => 'id BIGINT, customer BIGINT, amount DECIMAL(12,2)');
+CREATE STREAMING TABLE customers AS SELECT * FROM STREAM read_files('data/customers',
+  format => 'json', schema => 'id BIGINT, country STRING');
+CREATE MATERIALIZED VIEW revenue TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT c.country, sum(o.amount) AS revenue, count(*) AS orders
+  FROM orders o JOIN customers c ON o.customer = c.id
+  GROUP BY c.country;
+CREATE MATERIALIZED VIEW spenders TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT c.country, count(*) AS spenders
+  FROM (SELECT customer, sum(amount) AS total FROM orders GROUP BY customer) t
+  JOIN customers c ON c.id = t.customer
+  WHERE total > 10 GROUP BY c.country;
+"""
+FIRST = {
+    "customers": ['{"id": 1, "country": "Norway"}', '{"id": 2, "country": "Kenya"}'],
+    "orders": [
+        '{"id": 1, "customer": 1, "amount": 10.00}',
+        '{"id": 2, "customer": 2, "amount": 25.50}',
+        '{"id": 3, "customer": 3, "amount": 7.00}',
+    ],
+}
+# An order of a known customer, and the customer of a known order.
+SECOND = {
+    "customers": ['{"id": 3, "country": "Peru"}'],
+    "orders": ['{"id": 4, "customer": 1, "amount": 5.25}'],
+}
+
+
+def arrive(folder: Path, number: int, records: dict[str, list[str]]) -> None:
+    for table, lines in records.items():
+        (folder / "data" / table).mkdir(parents=True, exist_ok=True)
+        (folder / "data" / table / f"{number}.json").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def house(project: Callable[..., Path]) -> House:
+    """A House whose views are one change of both tables behind."""
+    folder = project(SQL)
+    arrive(folder, 1, FIRST)
+    assert House(folder).refresh().ok
+    arrive(folder, 2, SECOND)
+    house = House(folder)
+    for table in ("orders", "customers"):
+        perform(house.watch, table, "test")
+    return house
+
+
+def relations(house: House, view: str) -> Iterator[tuple[str, DataFrame]]:
+    """What the relations of a refresh stand for, by the names that `explain` gives them."""
+    session = house.lake.spark.session()
+    note = house.lake.log(view).newest().note
+    for table in ("orders", "customers"):
+        before, after = house.lake.open(table, note.read[table]), house.lake.open(table)
+        log = house.lake.log(table)
+        yield f"{table}_before", before.read(session)
+        yield f"{table}_after", after.read(session)
+        yield (
+            f"{table}_change",
+            one_by_one(strong_delta(session, log, before.version, after.version)),
+        )
+    root = house.lake.place(view).root
+    files = [f"{root}/{file.path}" for file in house.lake.open(view).files]
+    yield "stored_groups", session.read.parquet(*files)
+
+
+def told(house: House, view: str, name: str) -> dict[str, Any]:
+    (step,) = house.explain(view)["steps"]
+    return next(each for each in step["statements"] if each["name"] == name)
+
+
+def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(
+    house: House, spark: SparkSession
+) -> None:
+    merge = told(house, "revenue", "merge")
+    known = dict(relations(house, "revenue"))
+    for relation in merge["reads"]:
+        known[relation["name"]].createOrReplaceTempView(relation["name"])
+    try:
+        merged = spark.sql(merge["sql"]).where("NOT __springhouse_stale")
+        groups = sorted(map(tuple, merged.select("country", "revenue", "orders").collect()))
+    finally:
+        for relation in merge["reads"]:
+            spark.catalog.dropTempView(relation["name"])
+    assert groups == [("Norway", Decimal("15.25"), 2), ("Peru", Decimal("7.00"), 1)]
+    assert house.refresh().ok
+    stored = house.query("SELECT country, revenue, orders FROM revenue").collect()
+    assert sorted(map(tuple, stored)) == [("Kenya", Decimal("25.50"), 1), *groups]
+
+
+def test_what_is_stored_for_the_next_refresh_is_told_with_its_size(house: House) -> None:
+    state = house.explain("spenders")["state"]
+    assert state["stored"] is True
+    (table,) = state["tables"]
+    assert (table["name"], table["keys"]) == ("orders_by_customer", ["customer"])
+    assert (table["files"], table["rows"]) == (1, 3)
+    assert [column["name"] for column in state["hidden_columns"]] == ["__springhouse_count"]
+
+
+def test_the_last_refresh_is_told_with_its_variant_and_the_reason_for_it(house: House) -> None:
+    first = house.explain("revenue")["stored"]["last_refresh"]
+    assert (first["variant"], first["why"]) == ("full", "its first refresh")
+    assert house.refresh().ok
+    last = House(house.project.folder).explain("revenue")["stored"]["last_refresh"]
+    assert last["variant"] == "incremental"
+    assert ", against full: 1 query, " in last["why"]
+    assert last["seconds"] > 0
+
+
+def test_nothing_of_it_starts_spark(house: House) -> None:
+    asked = House(house.project.folder)
+    assert asked.explain("spenders")["incremental"] is True
+    assert not asked.lake.spark.started

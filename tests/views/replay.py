@@ -1,0 +1,126 @@
+"""Does a refreshed view hold what its query gives? One random case, step by step.
+
+`python tests/views/replay.py 17 [top_k]` prints the case, the statements that it was compiled to,
+and the first step after which the view is not what its query gives.
+"""
+
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from random_cases import Case, case, describe
+from warehouse import Row, Warehouse, shared_database
+
+from springhouse.views.compile import Compiled, compile_view
+from springhouse.views.refused import Refused
+from springhouse.views.statement import Bag, Keyed, Statement, Step, Top
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a case: it is fine if it was not refused and nothing went wrong."""
+
+    seed: int
+    only: str | None = None
+    refused: str | None = None
+    step: str = ""
+    error: str = ""
+    extra: "Counter[Row]" = field(default_factory=Counter)
+    missing: "Counter[Row]" = field(default_factory=Counter)
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.error or self.extra or self.missing)
+
+    def __str__(self) -> str:
+        lines = [f"wrong after {self.step}"]
+        lines += [f"    extra    {row}" for row in self.extra.elements()]
+        lines += [f"    missing  {row}" for row in self.missing.elements()]
+        lines += [f"    {line}" for line in self.error.splitlines()]
+        command = f"{self.seed} {self.only or ''}".rstrip()
+        return "\n".join([*lines, f"replay: .venv/bin/python tests/views/replay.py {command}"])
+
+
+def judged(seed: int, only: str | None = None) -> Verdict:
+    """Run a case until its view differs from its query, or to its end."""
+    given = case(seed, only)
+    try:
+        compiled = compile_view(given.query, given.tables)
+    except Refused as refused:
+        return Verdict(seed, only, refused=refused.reason)
+    except Exception:  # noqa: BLE001  whatever it is, the seed has to be known
+        return Verdict(seed, only, step="compiling", error=traceback.format_exc())
+    warehouse = Warehouse(given.tables, given.query, compiled, shared_database())
+    step = "building"
+    try:
+        for step in _performed(given, warehouse):
+            stored, wanted = warehouse.stored(), warehouse.recomputed()
+            if stored != wanted:
+                return Verdict(
+                    seed, only, step=step, extra=stored - wanted, missing=wanted - stored
+                )
+    except Exception:  # noqa: BLE001  as above
+        return Verdict(seed, only, step=f"{step}, then", error=traceback.format_exc())
+    return Verdict(seed, only)
+
+
+def all_judged(seeds: range, only: str | None = None) -> list[Verdict]:
+    """The verdicts on some cases: what a process of a pool is asked for."""
+    return [judged(seed, only) for seed in seeds]
+
+
+def _performed(given: Case, warehouse: Warehouse) -> Iterator[str]:
+    """Do one step after the other; its name, once it is done."""
+    warehouse.load(given.rows)
+    yield "building"
+    for number, change in enumerate(given.changes, start=1):
+        warehouse.change({name: (d.deleted, d.inserted) for name, d in change.items()})
+        yield f"change {number}"
+
+
+def _statements(step: Step) -> dict[str, Statement | None]:
+    match step:
+        case Keyed():
+            return {
+                "increments": step.increments,
+                "merge": step.merge,
+                "recompute": step.recompute,
+            }
+        case Bag():
+            return {"change": step.change}
+        case Top():
+            return {"candidates": step.candidates}
+
+
+def _written(compiled: Compiled, changed: frozenset[str]) -> Iterator[str]:
+    """The statements of a refresh, for people."""
+    for step in compiled.refresh(changed).steps:
+        for name, statement in _statements(step).items():
+            if statement is not None:
+                yield f"-- {step.table or 'the view'}: {name}\n{statement.sql}\n"
+
+
+def replay(seed: int, only: str | None = None) -> Iterator[str]:
+    """Everything that there is to know about a case."""
+    given = case(seed, only)
+    yield describe(given)
+    try:
+        compiled = compile_view(given.query, given.tables)
+    except Refused as refused:
+        yield f"refused: {refused.reason}"
+        return
+    for step in compiled.build:
+        yield f"-- {step.table or 'the view'}: build\n{step.build.sql}\n"
+    for changed in dict.fromkeys(frozenset(change) & compiled.inputs for change in given.changes):
+        if changed:
+            yield f"-- after a change of {', '.join(sorted(changed))}\n"
+            yield from _written(compiled, changed)
+    verdict = judged(seed, only)
+    yield str(verdict) if verdict.is_wrong else "the view is what its query gives, after each step"
+
+
+if __name__ == "__main__":
+    for text in replay(int(sys.argv[1]), *sys.argv[2:3]):
+        sys.stdout.write(f"{text}\n")
