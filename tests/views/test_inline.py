@@ -104,7 +104,7 @@ def test_a_cte_does_not_capture_the_table_of_a_temporary_view(inline: Inline) ->
         "WITH orders AS (SELECT id FROM customers)"
         " SELECT known.id FROM orders JOIN known ON orders.id = known.id"
     )
-    assert sorted(scans(found)) == ["customers", "customers", "orders"]
+    assert sorted(scans(found)) == ["customers", "customers", "orders_2"]
 
 
 def test_a_cte_does_not_capture_a_delta_table_of_others(inline: Inline) -> None:

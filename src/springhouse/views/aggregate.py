@@ -71,13 +71,13 @@ class State:
 
     @property
     def stale(self) -> str | None:
-        """When the increment is not enough: the extreme value was deleted, and nothing beats it."""
+        """When the increment is not enough: the value that would be the extreme one was deleted."""
         if self.merge == "add":
             return None
         stored, new = f"stored.{quoted(self.name)}", f"increments.{quoted(self.name)}"
         lost = f"increments.{quoted(self.lost)}"
-        beyond, within = ("<=", ">") if self.merge == "min" else (">=", "<")
-        return f"({lost} {beyond} {stored} AND ({new} IS NULL OR {new} {within} {stored}))"
+        word, beyond = ("LEAST", "<=") if self.merge == "min" else ("GREATEST", ">=")
+        return f"{lost} {beyond} {word}({stored}, {new})"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ _GENERATOR_NAMES = frozenset({"inline_outer", "json_tuple"})
 def prove_deterministic(query: exp.Expr) -> None:
     """Refuse functions whose value is not decided by the rows: asked again, they say otherwise."""
     for each in query.walk():
-        name = each.name.lower() if isinstance(each, exp.Anonymous) else ""
+        name = each.sql_name().lower() if isinstance(each, exp.Func) else ""
+        name = each.name.lower() if isinstance(each, exp.Anonymous) else name
         if isinstance(each, _CHANGING_CLASSES) or name in _CHANGING:
             what = name or each.sql(dialect="spark").lower()
             raise Refused(f"`{what.removesuffix('()')}` gives another value each time", each)
