@@ -18,10 +18,18 @@ from typing import Any
 import springhouse
 from springhouse.errors import CommitConflict
 from springhouse.house import Event, Failed, Finished, House, Refreshed, Started
-from springhouse.lake import cdc, commits, landing, refresh_table, refresh_view, upkeep
+from springhouse.lake import (
+    cdc,
+    commits,
+    landing,
+    recompute,
+    refresh_table,
+    refresh_view,
+    upkeep,
+)
 from springhouse.lake.sources import file_log
 
-WRITERS = (cdc, commits, file_log, landing, refresh_table, refresh_view, upkeep)
+WRITERS = (cdc, commits, file_log, landing, recompute, refresh_table, refresh_view, upkeep)
 CALLS = ("commit", "create", "ensure")
 
 armed: list[str] = []
