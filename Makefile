@@ -19,7 +19,7 @@ demo: .venv/installed ## a small shop: data streams in, views stay fresh
 	@$(WITH_JAVA) $(PYTHON_IN_VENV) examples/shop/demo.py
 
 test: check ## check, then all tests that need Spark
-	$(WITH_JAVA) PYTHON=$(PYTHON_IN_VENV) sh scripts/test.sh $(NEEDS_JAVA)
+	$(WITH_JAVA) $(PYTHON_IN_VENV) -m pytest $(NEEDS_JAVA)
 
 check: .venv/installed ## lint, types, who imports whom, tests without Spark; under a minute
 	.venv/bin/ruff check

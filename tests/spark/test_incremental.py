@@ -24,7 +24,7 @@ from warehouse import bag
 
 ORDERS = "id INT, customer INT, amount DECIMAL(12,2)"
 CUSTOMERS = "id INT, country STRING"
-CASES = 110
+CASES = 100
 """How many random cases go through Spark."""
 
 INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"

@@ -7,13 +7,15 @@ and the first step after which the view is not what its query gives.
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from random_cases import Case, case, describe
 from warehouse import Row, Warehouse, shared_database
 
-from springhouse.views.compile import Compiled, compile_view
+from springhouse.views.compile import compile_view
 from springhouse.views.refused import Refused
 from springhouse.views.statement import Bag, Keyed, Statement, Step, Top
 
@@ -35,7 +37,7 @@ class Verdict:
         return bool(self.error or self.extra or self.missing)
 
     def __str__(self) -> str:
-        lines = [f"wrong after {self.step}"]
+        lines = [f"wrong: {self.step}"]
         lines += [f"    extra    {row}" for row in self.extra.elements()]
         lines += [f"    missing  {row}" for row in self.missing.elements()]
         lines += [f"    {line}" for line in self.error.splitlines()]
@@ -46,23 +48,20 @@ class Verdict:
 def judged(seed: int, only: str | None = None) -> Verdict:
     """Run a case until its view differs from its query, or to its end."""
     given = case(seed, only)
+    step = "compiling"
     try:
-        compiled = compile_view(given.query, given.tables)
-    except Refused as refused:
-        return Verdict(seed, only, refused=refused.reason)
-    except Exception:  # noqa: BLE001  whatever it is, the seed has to be known
-        return Verdict(seed, only, step="compiling", error=traceback.format_exc())
-    warehouse = Warehouse(given.tables, given.query, compiled, shared_database())
-    step = "building"
-    try:
-        for step in _performed(given, warehouse):
+        warehouse = Warehouse(given.tables, given.query, database=shared_database())
+        for step, perform in _steps(given, warehouse).items():
+            perform()
             stored, wanted = warehouse.stored(), warehouse.recomputed()
             if stored != wanted:
                 return Verdict(
                     seed, only, step=step, extra=stored - wanted, missing=wanted - stored
                 )
-    except Exception:  # noqa: BLE001  as above
-        return Verdict(seed, only, step=f"{step}, then", error=traceback.format_exc())
+    except Refused as refused:
+        return Verdict(seed, only, refused=refused.reason)
+    except Exception:  # noqa: BLE001  whatever it is, the seed has to be known
+        return Verdict(seed, only, step=step, error=traceback.format_exc())
     return Verdict(seed, only)
 
 
@@ -71,13 +70,17 @@ def all_judged(seeds: range, only: str | None = None) -> list[Verdict]:
     return [judged(seed, only) for seed in seeds]
 
 
-def _performed(given: Case, warehouse: Warehouse) -> Iterator[str]:
-    """Do one step after the other; its name, once it is done."""
-    warehouse.load(given.rows)
-    yield "building"
-    for number, change in enumerate(given.changes, start=1):
-        warehouse.change({name: (d.deleted, d.inserted) for name, d in change.items()})
-        yield f"change {number}"
+def _steps(given: Case, warehouse: Warehouse) -> dict[str, Callable[[], None]]:
+    """What happens in a case, one after the other."""
+    deltas = [
+        {name: (delta.deleted, delta.inserted) for name, delta in change.items()}
+        for change in given.changes
+    ]
+    changes = {
+        f"change {number}": partial(warehouse.change, each)
+        for number, each in enumerate(deltas, start=1)
+    }
+    return {"building": partial(warehouse.load, given.rows), **changes}
 
 
 def _statements(step: Step) -> dict[str, Statement | None]:
@@ -94,30 +97,30 @@ def _statements(step: Step) -> dict[str, Statement | None]:
             return {"candidates": step.candidates}
 
 
-def _written(compiled: Compiled, changed: frozenset[str]) -> Iterator[str]:
-    """The statements of a refresh, for people."""
-    for step in compiled.refresh(changed).steps:
-        for name, statement in _statements(step).items():
-            if statement is not None:
-                yield f"-- {step.table or 'the view'}: {name}\n{statement.sql}\n"
-
-
-def replay(seed: int, only: str | None = None) -> Iterator[str]:
-    """Everything that there is to know about a case."""
-    given = case(seed, only)
-    yield describe(given)
-    try:
-        compiled = compile_view(given.query, given.tables)
-    except Refused as refused:
-        yield f"refused: {refused.reason}"
-        return
+def _written(given: Case) -> Iterator[str]:
+    """The statements that build the view, and those of its refreshes."""
+    compiled = compile_view(given.query, given.tables)
     for step in compiled.build:
         yield f"-- {step.table or 'the view'}: build\n{step.build.sql}\n"
     for changed in dict.fromkeys(frozenset(change) & compiled.inputs for change in given.changes):
         if changed:
             yield f"-- after a change of {', '.join(sorted(changed))}\n"
-            yield from _written(compiled, changed)
-    verdict = judged(seed, only)
+        for step in compiled.refresh(changed).steps if changed else ():
+            for name, statement in _statements(step).items():
+                if statement is not None:
+                    yield f"-- {step.table or 'the view'}: {name}\n{statement.sql}\n"
+
+
+def replay(seed: int, only: str | None = None) -> Iterator[str]:
+    """Everything that there is to know about a case."""
+    given, verdict = case(seed, only), judged(seed, only)
+    yield describe(given)
+    if verdict.refused:
+        yield f"refused: {verdict.refused}"
+        return
+    # If it can't even be compiled, the verdict says so.
+    with suppress(Exception):
+        yield from _written(given)
     yield str(verdict) if verdict.is_wrong else "the view is what its query gives, after each step"
 
 
