@@ -99,6 +99,8 @@ class _Block:
     # After GROUP BY: what an expression over the ungrouped rows is now called.
     gathered: list[tuple[Expression, str]] = field(default_factory=list)
     keys: tuple[str, ...] | None = None
+    # The windows that the WINDOW clause names.
+    windows: Sequence[exp.Window] = ()
 
 
 class _Reader:
@@ -221,6 +223,7 @@ class _Reader:
         if unknown:
             raise Refused(f"{unknown[0].strip('_').upper()} is not understood", tree)
         block = self._from(tree, _Block(Constant((), ((),)), Scope(outer=outer), ctes))
+        block.windows = tree.args.get("windows") or ()
         if (where := tree.args.get("where")) is not None:
             self._filter(block, where.this)
         items = self._items(tree, block)
@@ -276,7 +279,7 @@ class _Reader:
             if isinstance(each, exp.Subquery):
                 return self._hold(block, "scalar", each.unnest(), each)
             if isinstance(each, exp.Window) and each.args.get("alias"):
-                return self.bind(_with_named_window(each), block)
+                return self.bind(_with_named_window(each, block.windows), block)
             if isinstance(each, exp.Lateral | exp.Placeholder | exp.Parameter):
                 raise Refused(f"{type(each).__name__.upper()} is not understood", each)
             return each
@@ -750,11 +753,10 @@ def _split_correlation(
     return [], pairs
 
 
-def _with_named_window(window: exp.Window) -> exp.Window:
+def _with_named_window(window: exp.Window, declared: Sequence[exp.Window]) -> exp.Window:
     """`OVER w` with what the WINDOW clause says about `w` put in."""
-    select = window.find_ancestor(exp.Select)
     name = window.args["alias"].name.lower()
-    for given in (select.args.get("windows") or ()) if select is not None else ():
+    for given in declared:
         if given.this.name.lower() == name:
             whole = window.copy()
             whole.set("alias", None)

@@ -7,14 +7,17 @@ from springhouse.views.rows import Near, Rows, Side, Touched, Writer, raw, unite
 
 
 def change(node: UnionAll, needed: frozenset[str], writer: Writer) -> list[Rows]:
+    names = _names(node, needed)
+    needed = frozenset(names)
     parts = [rows for child in node.children for rows in writer.change(child, needed)]
-    if not parts or not any(_has_untyped(child) for child in node.children):
+    untyped = any(_is_untyped(child, name) for child in node.children for name in names)
+    if not parts or not untyped:
         return parts
     # A bare NULL has no type; beside the other children it gets theirs.
     for child in node.children:
         nothing = writer.snapshot(child, Side.AFTER, needed).kept([raw("FALSE")])
         parts.append(weighted(nothing, 1))
-    return [united_rows(parts, _names(node, needed), writer.alias(node))]
+    return [united_rows(parts, names, writer.alias(node))]
 
 
 def snapshot(
@@ -36,7 +39,11 @@ def _names(node: UnionAll, needed: frozenset[str]) -> list[str]:
     return [name for name in node.columns if name in needed] or list(node.columns[:1])
 
 
-def _has_untyped(node: Node) -> bool:
-    return isinstance(node, Project) and any(
-        isinstance(value.unnest(), exp.Null) for _, value in node.outputs
-    )
+def _is_untyped(node: Node, name: str) -> bool:
+    """Whether a column is nothing but NULL, which has no type of its own."""
+    if not isinstance(node, Project):
+        return False
+    value = dict(node.outputs)[name].unnest()
+    if isinstance(value, exp.Column):
+        return _is_untyped(node.child, value.name)
+    return isinstance(value, exp.Null)
