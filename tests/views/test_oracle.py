@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
-from random_cases import OPERATORS, case, describe
+from random_cases import case, describe
+from random_queries import OPERATORS
 from replay import Verdict, all_judged
 
 COMPARED = 2_000

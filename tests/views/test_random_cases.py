@@ -7,7 +7,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 import sqlglot
-from random_cases import OPERATORS, Case, case, describe, literal, states
+from random_cases import Case, case, describe, states
+from random_queries import OPERATORS
+from random_tables import literal
 from sqlglot import exp
 
 Tree = exp.Expression

@@ -1,0 +1,171 @@
+"""What is a SELECT while it is being read?
+
+A `Block`: the rows so far, and what names mean over them. Each clause takes the block and leaves it
+with other rows. An expression enters a block by being bound: every name in it becomes the one
+column that it means, and every subquery is read and held under a placeholder, until `subqueries`
+joins it to the rows.
+
+Queries nest, and only `parse` knows all kinds of them; so whoever meets a query inside a clause
+asks the `Reader`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from springhouse.views.algebra import (
+    Expression,
+    Named,
+    Node,
+    Project,
+    column,
+    filtered,
+    free_columns,
+)
+from springhouse.views.functions import is_aggregate
+from springhouse.views.refused import Refused
+from springhouse.views.scope import Scope
+from springhouse.views.subqueries import Held, Subquery, apply_condition, attached
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query that was read: its rows, what its columns are called, what reaches outside."""
+
+    node: Node
+    names: tuple[str, ...]
+    correlated: tuple[Expression, ...] = ()
+
+
+class Reader(Protocol):
+    """What a clause may ask for."""
+
+    def fresh(self, *wishes: str) -> str:
+        """A column name that nobody has: the first wish that is free, or a numbered one."""
+
+    def query(self, tree: exp.Expr, ctes: Mapping[str, Query], outer: Scope | None) -> Query:
+        """A query on its own, which may read the CTEs and reach out to the scope."""
+
+    def table(self, tree: exp.Table, ctes: Mapping[str, Query]) -> Query:
+        """A table of a query: a CTE, or an input of the view."""
+
+    def subquery(self, tree: exp.Expr, block: "Block") -> Subquery:
+        """A query inside an expression: it may reach out to the rows of the block."""
+
+
+@dataclass
+class Block:
+    """A SELECT while it is being read: the rows so far, and what is still to be joined to them."""
+
+    reader: Reader
+    node: Node
+    scope: Scope
+    ctes: Mapping[str, Query]
+    held: dict[str, Held] = field(default_factory=dict)
+    correlated: list[Expression] = field(default_factory=list)
+    # After GROUP BY: what an expression over the ungrouped rows is now called.
+    gathered: list[tuple[Expression, str]] = field(default_factory=list)
+    keys: tuple[str, ...] | None = None
+    # The windows that the WINDOW clause names.
+    windows: Sequence[exp.Window] = ()
+
+    def bind(self, expression: Expression) -> Expression:
+        """The expression with every name resolved, and every subquery held under a placeholder."""
+
+        def swap(each: Expression) -> Expression:
+            if isinstance(each, exp.Column) and not isinstance(each.this, exp.Star):
+                return self.scope.resolve(each)
+            if isinstance(each, exp.Exists):
+                return self._hold("exists", each.this, each)
+            if isinstance(each, exp.In) and each.args.get("query") is not None:
+                return self._hold("in", each.args["query"].unnest(), each, each.this)
+            if isinstance(each, exp.Subquery):
+                return self._hold("scalar", each.unnest(), each)
+            if isinstance(each, exp.Window) and each.args.get("alias"):
+                return self.bind(_with_named_window(each, self.windows))
+            if isinstance(each, exp.Lateral | exp.Placeholder | exp.Parameter):
+                raise Refused(f"{type(each).__name__.upper()} is not understood", each)
+            return each
+
+        bound: Expression = expression.copy().transform(swap, copy=False)
+        return bound
+
+    def _hold(
+        self, kind: str, tree: exp.Expr, at: exp.Expr, tested: Expression | None = None
+    ) -> Expression:
+        name = f"subquery {len(self.held) + 1}"
+        value = self.bind(tested) if tested is not None else None
+        query = self.reader.subquery(tree, self)
+        self.held[name] = Held(kind, query, value, at, self.reader.fresh)
+        return column(name)
+
+    def holds(self, value: Expression) -> bool:
+        """Whether a subquery of the value still waits to be joined to the rows."""
+        return bool(free_columns(value) & self.held.keys())
+
+    def keep(self, conditions: Sequence[Expression]) -> None:
+        """Keep the rows that meet the conditions: first those without subqueries."""
+        plain = [c for c in conditions if not self.holds(c)]
+        own = [c for c in plain if free_columns(c) <= set(self.node.columns)]
+        self.correlated += [c for c in plain if not free_columns(c) <= set(self.node.columns)]
+        self.node = filtered(self.node, own)
+        self.keep_in_order([c for c in conditions if self.holds(c)])
+
+    def keep_in_order(self, conditions: Sequence[Expression]) -> None:
+        """Keep the rows that meet one condition after the other."""
+        for condition in conditions:
+            self.node = apply_condition(self.node, condition, self.held, self.correlated)
+
+    def attach(self, value: Expression) -> Expression:
+        """A value of the SELECT list, with its subqueries joined to the rows."""
+        self.node, value = attached(self.node, value, self.held, self.correlated)
+        return value
+
+    def as_columns(self, values: Sequence[Expression]) -> list[str]:
+        """The values as columns of the rows, computed where they are not."""
+        names: list[str] = []
+        made: list[Named] = []
+        for value in (each.unnest() for each in values):
+            known = [name for name, other in made if other == value]
+            if isinstance(value, exp.Column) and value.name in self.node.columns:
+                names.append(value.name)
+            elif known:
+                names.append(known[0])
+            else:
+                names.append(self.reader.fresh(short_name(value)))
+                made.append((names[-1], value))
+        if any(self.holds(value) for _, value in made):
+            raise Refused("a subquery in GROUP BY or PARTITION BY")
+        if made:
+            old = tuple((name, column(name)) for name in self.node.columns)
+            self.node = Project(self.node, (*old, *made))
+        return names
+
+
+def short_name(value: Expression) -> str:
+    """A short name for a computed column: `sum_amount`, `count`, `year_placed_at`."""
+    words = [value.sql_name().lower() if isinstance(value, exp.Func) else "value"]
+    if isinstance(value, exp.Anonymous):
+        words = [value.name.lower()]
+    if is_aggregate(value) and not isinstance(value, exp.Func):
+        return short_name(value.this)
+    words += [each.name.lower() for each in value.find_all(exp.Column)][:1]
+    return "_".join("".join(c if c.isalnum() else "_" for c in word) for word in words)
+
+
+def _with_named_window(window: exp.Window, declared: Sequence[exp.Window]) -> exp.Window:
+    """`OVER w` with what the WINDOW clause says about `w` put in."""
+    name = window.args["alias"].name.lower()
+    for given in declared:
+        if given.this.name.lower() == name:
+            whole = window.copy()
+            whole.set("alias", None)
+            for key in ("partition_by", "order", "spec"):
+                if not whole.args.get(key) and given.args.get(key):
+                    value = given.args[key]
+                    copies = [v.copy() for v in value] if isinstance(value, list) else value.copy()
+                    whole.set(key, copies)
+            return whole
+    raise Refused(f"the window `{name}` is not declared", window)
