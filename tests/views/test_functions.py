@@ -3,7 +3,13 @@
 import pytest
 from sqlglot import parse_one
 
-from springhouse.views.functions import is_aggregate, is_generator, prove_deterministic
+from springhouse.views.functions import (
+    aggregates,
+    is_aggregate,
+    is_generator,
+    of_nothing,
+    prove_deterministic,
+)
 from springhouse.views.refused import Refused
 
 
@@ -23,6 +29,43 @@ def test_these_gather_the_rows_of_a_group(call: str) -> None:
 @pytest.mark.parametrize("call", ["abs(a)", "upper(a)", "sum(a) + 1", "a", "my_function(a)"])
 def test_these_do_not(call: str) -> None:
     assert not is_aggregate(parse_one(call, read="spark"))
+
+
+@pytest.mark.parametrize(
+    ("text", "gathered"),
+    [
+        ("sum(a) + max(b)", ["SUM(a)", "MAX(b)"]),
+        ("sum(a) OVER (ORDER BY b)", []),
+        ("sum(sum(a)) OVER (PARTITION BY max(b) ORDER BY min(c))", ["SUM(a)", "MAX(b)", "MIN(c)"]),
+        ("lag(a) IGNORE NULLS OVER (ORDER BY b)", []),
+        ("sum(a) FILTER (WHERE b) OVER (ORDER BY c)", []),
+        ("a LIKE ANY ('x%', 'y%')", []),
+    ],
+)
+def test_what_a_window_takes_as_its_own_gathers_no_rows(text: str, gathered: list[str]) -> None:
+    found = aggregates(parse_one(text, read="spark"))
+    assert [each.sql(dialect="spark") for each in found] == gathered
+
+
+@pytest.mark.parametrize(
+    ("call", "nothing"),
+    [
+        ("count(a)", "0"),
+        ("count_if(a)", "0"),
+        ("approx_count_distinct(a)", "0"),
+        ("count(*) FILTER (WHERE a)", "0"),
+        ("sum(a)", "NULL"),
+        ("bool_or(a)", "NULL"),
+        ("first(a) IGNORE NULLS", "NULL"),
+    ],
+)
+def test_what_an_aggregate_of_no_rows_is(call: str, nothing: str) -> None:
+    assert of_nothing(parse_one(call, read="spark")).sql() == nothing
+
+
+def test_of_most_aggregates_nobody_knows_what_they_are_of_no_rows() -> None:
+    with pytest.raises(Refused, match=r"`COLLECT_LIST\(a\)` of no rows is not understood"):
+        of_nothing(parse_one("collect_list(a)", read="spark"))
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,12 @@ _CHANGING_CLASSES = (
     exp.Uuid,
 )
 _AROUND_AGGREGATES = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+_ZERO_OF_NOTHING = (exp.Count, exp.CountIf, exp.ApproxDistinct)
+_NULL_OF_NOTHING = (
+    *(exp.Sum, exp.Avg, exp.Min, exp.Max, exp.ArgMin, exp.ArgMax, exp.Median, exp.Corr),
+    *(exp.LogicalAnd, exp.LogicalOr, exp.Any, exp.AnyValue, exp.First, exp.Last),
+    *(exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop),
+)
 _GENERATORS = (
     exp.Explode,
     exp.ExplodeOuter,
@@ -68,7 +74,65 @@ def is_aggregate(expression: exp.Expr) -> bool:
         return is_aggregate(expression.this)
     if isinstance(expression, exp.Anonymous):
         return expression.name.lower() in _AGGREGATES
-    return isinstance(expression, exp.AggFunc | exp.Any)
+    if isinstance(expression, exp.Any):
+        # `any(a)` gathers; `w LIKE ANY ('a%', 'b%')` does not.
+        return not isinstance(expression.parent, exp.Like | exp.ILike)
+    return isinstance(expression, exp.AggFunc)
+
+
+def aggregates(value: exp.Expr) -> list[exp.Expr]:
+    """The outermost aggregates in an expression that no window takes as its own."""
+    if isinstance(value, exp.Window):
+        # `sum(sum(x)) OVER (…)`: the inner one gathers, the outer one is the window's.
+        function = value.this
+        while isinstance(function, _AROUND_AGGREGATES):
+            function = function.this
+        parts = [*function.iter_expressions(), *(value.args.get("partition_by") or ())]
+        parts += [value.args["order"]] if value.args.get("order") is not None else []
+    elif is_aggregate(value):
+        return [value]
+    else:
+        parts = list(value.iter_expressions())
+    return [each for part in parts for each in aggregates(part)]
+
+
+def prove_flat(aggregate: exp.Expr) -> None:
+    """Refuse an aggregate in whose arguments there is another one, or a window function."""
+    function = aggregate
+    while isinstance(function, _AROUND_AGGREGATES):
+        if isinstance(function, exp.Filter):
+            prove_plain(function.expression, "an aggregate", aggregate)
+        function = function.this
+    for each in function.iter_expressions():
+        prove_plain(each, "an aggregate", aggregate)
+
+
+def of_nothing(aggregate: exp.Expr) -> exp.Expr:
+    """What an aggregate gives that has gathered no row.
+
+    >>> from sqlglot import parse_one
+    >>> [of_nothing(parse_one(text)).sql() for text in ("count(*)", "max(a)")]
+    ['0', 'NULL']
+    """
+    function = aggregate
+    while isinstance(function, _AROUND_AGGREGATES):
+        function = function.this
+    if isinstance(function, _ZERO_OF_NOTHING):
+        return exp.Literal.number(0)
+    if isinstance(function, _NULL_OF_NOTHING):
+        return exp.Null()
+    raise Refused(f"`{function.sql(dialect='spark')}` of no rows is not understood", aggregate)
+
+
+def prove_plain(value: exp.Expr, clause: str, at: exp.Expr | None = None) -> None:
+    """Refuse what gathers or multiplies rows in a clause that looks at each row on its own."""
+    for each in value.walk():
+        if isinstance(each, exp.Window):
+            raise Refused(f"a window function in {clause}", at or each)
+        if is_aggregate(each):
+            raise Refused(f"an aggregate in {clause}", at or each)
+        if is_generator(each):
+            raise Refused(f"a generator in {clause}", at or each)
 
 
 def is_generator(expression: exp.Expr) -> bool:
