@@ -72,7 +72,7 @@ def test_what_is_gathered_may_be_a_key_too() -> None:
 
 def sets(by: str) -> Sets:
     query = parse_one(f"SELECT 1 FROM t GROUP BY {by}", read="spark")
-    return read(query.args["group"], lambda key: key, (), lambda _: False)
+    return read(query.args["group"], lambda key: key, ())
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_a_clause_says(by: str, expected: list[str]) -> None:
 
 
 def test_without_a_clause_all_rows_are_one_group() -> None:
-    assert read(None, lambda key: key, (), lambda _: False) == Sets((), (frozenset(),))
+    assert read(None, lambda key: key, ()) == Sets((), (frozenset(),))
 
 
 def test_spark_numbers_the_levels() -> None:

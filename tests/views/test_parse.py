@@ -41,6 +41,10 @@ def refusal(text: str) -> Refused:
     return found.value
 
 
+def _ungrouped(name: str) -> str:
+    return f"`{name}` is neither grouped by nor inside an aggregate"
+
+
 # What is refused. The construct stands on the second line wherever that line is told; what is said
 # of a whole query is told with its first line.
 
@@ -97,6 +101,51 @@ def refusal(text: str) -> Refused:
             "a subquery in the ON of an outer join",
         ),
         (
+            "SELECT k FROM t LEFT SEMI JOIN\n r ON t.k IN (SELECT u.k FROM u)",
+            2,
+            "a subquery in the ON of a semi join",
+        ),
+        (
+            "SELECT k FROM t LEFT ANTI JOIN\n r ON EXISTS (SELECT 1 FROM u WHERE u.k = r.k)",
+            2,
+            "a subquery in the ON of a semi join",
+        ),
+        ("SELECT t.k FROM t JOIN r ON\n t.k = max(r.k)", 2, "an aggregate in the ON of a join"),
+        (
+            "SELECT * FROM VALUES\n (1), (2, 3)",
+            2,
+            "rows of VALUES have different numbers of columns",
+        ),
+        (
+            "SELECT k, x FROM t LEFT JOIN LATERAL\n explode(array(k)) AS l(x)",
+            2,
+            "an outer join or an ON with LATERAL is not understood",
+        ),
+        # WHERE looks at each row on its own.
+        ("SELECT k FROM t WHERE\n sum(a) > 1", 2, "an aggregate in WHERE"),
+        (
+            "SELECT k FROM t WHERE\n row_number() OVER (ORDER BY k) = 1",
+            2,
+            "a window function in WHERE",
+        ),
+        # Generators.
+        (
+            "SELECT\n explode(array(k)) AS x, explode(array(a)) AS y FROM t",
+            2,
+            "two generators in one SELECT list",
+        ),
+        ("SELECT\n explode(array(k)) + 1 AS x FROM t", 2, "a generator in the SELECT list"),
+        (
+            "SELECT k,\n explode(collect_list(a)) AS x FROM t GROUP BY k",
+            2,
+            "an aggregate in a generator",
+        ),
+        (
+            "SELECT\n explode(array(1, 2)) AS x, count(*) AS n FROM t",
+            2,
+            "a generator in a SELECT list with aggregates or window functions",
+        ),
+        (
             "SELECT k FROM t LATERAL VIEW\n json_tuple(s, 'a')",
             2,
             "a generator without names for its columns",
@@ -134,6 +183,26 @@ def refusal(text: str) -> Refused:
             2,
             "`grouping` without GROUPING SETS, ROLLUP or CUBE",
         ),
+        ("SELECT\n a, sum(b) AS m FROM t GROUP BY k", 2, _ungrouped("a")),
+        ("SELECT\n r.a, sum(b) AS m FROM t JOIN r USING (k) GROUP BY k", 2, _ungrouped("a")),
+        ("SELECT k FROM t GROUP BY k HAVING\n a > 1", 2, _ungrouped("a")),
+        ("SELECT k FROM t GROUP BY k ORDER BY\n a LIMIT 1", 2, _ungrouped("a")),
+        ("SELECT k,\n sum(max(a)) AS m FROM t GROUP BY k", 2, "an aggregate in an aggregate"),
+        (
+            "SELECT k, sum(a) AS m FROM t GROUP BY k HAVING\n rank() OVER (ORDER BY k) = 1",
+            2,
+            "a window function in HAVING",
+        ),
+        (
+            "SELECT k FROM t\nQUALIFY rank() OVER (ORDER BY sum(a)) = 1",
+            2,
+            "an aggregate in QUALIFY of rows that are not grouped",
+        ),
+        (
+            "SELECT k FROM t ORDER BY\n sum(a) LIMIT 1",
+            2,
+            "an aggregate in ORDER BY of rows that are not grouped",
+        ),
         # Order.
         ("SELECT DISTINCT ON (k) k,\n a FROM t", 1, "DISTINCT ON is not understood"),
         (
@@ -144,10 +213,11 @@ def refusal(text: str) -> Refused:
         ("SELECT k FROM t\nORDER BY k OFFSET 3", 1, "OFFSET without LIMIT"),
         ("SELECT k FROM t ORDER BY k\nLIMIT 1 + 1", 2, "LIMIT and OFFSET have to be numbers"),
         (
-            "SELECT k FROM t\nORDER BY row_number() OVER (ORDER BY k) LIMIT 1",
-            2,
-            "ORDER BY a subquery or a window function",
+            "SELECT k FROM t UNION SELECT k FROM r\nORDER BY rank() OVER (ORDER BY k) LIMIT 1",
+            1,
+            "a window function in ORDER BY of a whole query",
         ),
+        ("SELECT k, a AS k FROM t ORDER BY\n k LIMIT 1", 2, "`k` could be two columns"),
         # Subqueries.
         (
             "SELECT k FROM t WHERE a = (\nSELECT a FROM r)",
@@ -181,6 +251,55 @@ def refusal(text: str) -> Refused:
             "EXISTS over an aggregate, which always has a row",
         ),
         (
+            "SELECT k,\n EXISTS (SELECT max(r.a) FROM r WHERE r.k = t.k) AS e FROM t",
+            2,
+            "EXISTS over an aggregate, which always has a row",
+        ),
+        (
+            "SELECT k FROM t WHERE\n 0 IN (SELECT count(*) FROM r WHERE r.k = t.k)",
+            2,
+            "IN over an aggregate, which always has a row",
+        ),
+        (
+            "SELECT k FROM t WHERE\n a NOT IN (SELECT max(r.a) FROM r WHERE r.k = t.k)",
+            2,
+            "IN over an aggregate, which always has a row",
+        ),
+        (
+            (
+                "SELECT k FROM t WHERE EXISTS (\n"
+                "SELECT 1 FROM r WHERE r.k = t.k HAVING count(*) < 2)"
+            ),
+            2,
+            "HAVING in a correlated subquery, which may leave a row of no rows",
+        ),
+        (
+            (
+                "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM r WHERE r.k = t.k\n"
+                "QUALIFY row_number() OVER (ORDER BY r.a) = 2)"
+            ),
+            2,
+            "a window function in a correlated subquery",
+        ),
+        (
+            (
+                "SELECT k FROM t WHERE a > (\n"
+                "SELECT count(*) + (SELECT max(u.a) FROM u) FROM r WHERE r.k = t.k)"
+            ),
+            2,
+            "a subquery beside an aggregate of a correlated subquery",
+        ),
+        (
+            "SELECT k FROM t WHERE a IN (\nSELECT DISTINCT r.a FROM r WHERE r.k = t.k)",
+            2,
+            "DISTINCT in a correlated subquery",
+        ),
+        (
+            "SELECT k FROM t WHERE a > ALL (\nSELECT a FROM r)",
+            2,
+            "ANY and ALL over a subquery are not understood",
+        ),
+        (
             "SELECT k FROM t WHERE\n (k, a) IN (SELECT k FROM r)",
             2,
             "IN compares different numbers of columns",
@@ -211,6 +330,53 @@ def refusal(text: str) -> Refused:
             ),
             2,
             "a subquery that reaches out over two levels, or over a grouping",
+        ),
+        # What would have to reach out of a subquery, and can't.
+        *(
+            (f"SELECT k FROM t WHERE EXISTS (\n{inner})", line, reason)
+            for inner, line, reason in [
+                (
+                    "SELECT 1 FROM r LEFT JOIN u ON u.k = t.k",
+                    2,
+                    "the ON of an outer join reaches out of its subquery",
+                ),
+                (
+                    "SELECT 1 FROM r LEFT SEMI JOIN u ON u.k = t.k",
+                    2,
+                    "the ON of a semi join reaches out of its subquery",
+                ),
+                (
+                    "SELECT 1 FROM u JOIN r ON r.k = t.k RIGHT JOIN u v ON v.k = r.k",
+                    2,
+                    "a RIGHT JOIN in a correlated subquery",
+                ),
+                (
+                    "SELECT 1 FROM r LATERAL VIEW explode(array(t.a)) l AS x WHERE x = r.a",
+                    2,
+                    "a generator reaches out of its subquery",
+                ),
+                (
+                    "SELECT 1 FROM (SELECT r.k FROM r WHERE r.k = t.k) q",
+                    2,
+                    "a subquery in FROM reaches out to a query around it",
+                ),
+                (
+                    "SELECT 1 FROM (SELECT r.k + t.k AS z FROM r) q",
+                    2,
+                    "the SELECT list reaches out of its subquery",
+                ),
+                ("SELECT 1 FROM VALUES (t.a) AS v(x)", 2, "VALUES holds more than constants"),
+                (
+                    "SELECT 1 FROM r GROUP BY t.a",
+                    2,
+                    "GROUP BY or PARTITION BY reaches out of its subquery",
+                ),
+                (
+                    "SELECT rank() OVER (ORDER BY r.a + t.a) FROM r",
+                    2,
+                    "a window function reaches out of its subquery",
+                ),
+            ]
         ),
         # What is no query of rows.
         ("INSERT INTO t\nSELECT 1", 1, "INSERT is not understood"),
@@ -262,6 +428,13 @@ def test_what_is_refused_and_on_which_line(text: str, line: int, reason: str) ->
             "SELECT sum((SELECT max(a) FROM r)) OVER (PARTITION BY k) AS m FROM t",
             "a subquery in a window function",
         ),
+        ("SELECT sum((SELECT max(a) FROM r)) AS m FROM t", "a subquery in an aggregate"),
+        ("SELECT k FROM t GROUP BY 9", "GROUP BY 9 is no place in the SELECT list"),
+        ("SELECT k FROM t GROUP BY 0", "GROUP BY 0 is no place in the SELECT list"),
+        ("SELECT k, sum(a) AS m FROM t GROUP BY 2", "an aggregate in GROUP BY"),
+        ("SELECT k, sum(a) AS m FROM t GROUP BY m", "an aggregate in GROUP BY"),
+        ("SELECT k FROM t ORDER BY 7 LIMIT 1", "ORDER BY 7 is no place in the SELECT list"),
+        ("SELECT k FROM t ORDER BY k LIMIT 1.5", "LIMIT and OFFSET have to be numbers"),
     ],
 )
 def test_what_is_refused_without_saying_where(text: str, reason: str) -> None:
@@ -310,6 +483,13 @@ def test_a_key_may_be_an_expression_an_alias_or_a_place(text: str) -> None:
 def test_an_order_without_a_limit_says_nothing() -> None:
     assert not isinstance(parsed("SELECT k FROM r ORDER BY a").root, TopK)
     assert isinstance(parsed("SELECT k FROM r ORDER BY k LIMIT 2 OFFSET 1").root, TopK)
+
+
+def test_a_subquery_under_an_alias_is_joined_once() -> None:
+    root = parsed(
+        "SELECT (SELECT sum(a) FROM r WHERE r.k = t.k) AS m, m + 1 AS n FROM t ORDER BY -m LIMIT 1"
+    ).root
+    assert sum(isinstance(node, OuterJoin) for node in walk(root)) == 1
 
 
 def test_a_cte_that_is_read_twice_is_one_node() -> None:

@@ -65,6 +65,40 @@ def test_in_compares_several_columns() -> None:
     assert view.rows == [(2,)]
 
 
+def test_what_is_tested_may_be_an_aggregate() -> None:
+    view = asked(
+        "SELECT b FROM r GROUP BY b HAVING sum(y) IN (SELECT a FROM l) OR max(b) NOT IN"
+        " (SELECT a FROM l)",
+        [(1, "one"), (5, "five")],
+        [(1, 2), (1, 3), (2, 7), (5, 8)],
+    )
+    assert view.rows == [(1,), (2,)]
+    view.change(l=([(1, "one")], [(7, "seven"), (2, "two")]), r=([(1, 3)], []))
+    assert view.rows == [(1,), (2,)]
+
+
+def test_what_is_tested_may_be_a_window_function() -> None:
+    view = asked(
+        "SELECT b FROM r QUALIFY rank() OVER (ORDER BY y) IN (SELECT a FROM l)",
+        [(2, "two")],
+        [(1, 10), (2, 20), (3, 30)],
+    )
+    assert view.rows == [(2,)]
+    view.insert("r", (4, 0))
+    assert view.rows == [(1,)]
+
+
+def test_what_is_selected_may_reach_out() -> None:
+    view = asked(
+        "SELECT x FROM l WHERE a IN (SELECT b + y * length(x) FROM r)",
+        [(7, "one"), (8, "four")],
+        [(1, 2)],
+    )
+    assert view.rows == [("one",)]
+    view.update("r", (1, 2), (0, 2))
+    assert view.rows == [("four",)]
+
+
 # AND, OR, NOT
 
 
@@ -180,6 +214,91 @@ def test_something_computed_from_a_count_of_nothing() -> None:
     assert view.rows == [("one", -1)]
     view.insert("r", (1, 5))
     assert view.rows == [("one", 6)]
+
+
+def test_a_count_of_some_of_nothing_is_zero_too() -> None:
+    view = asked(
+        "SELECT x, (SELECT count(*) FILTER (WHERE y > 1) FROM r WHERE b = a) AS n FROM l",
+        [(1, "one"), (2, "two")],
+        [(1, 5)],
+    )
+    assert view.rows == [("one", 1), ("two", 0)]
+    view.delete("r", (1, 5))
+    assert view.rows == [("one", 0), ("two", 0)]
+
+
+def test_a_value_may_reach_out() -> None:
+    view = asked("SELECT x, (SELECT max(y) + a FROM r) AS n FROM l", [(1, "one"), (2, "two")], [])
+    assert view.rows == [("one", None), ("two", None)]
+    view.insert("r", (1, 5), (2, 3))
+    assert view.rows == [("one", 6), ("two", 7)]
+
+
+def test_a_value_of_nothing_may_reach_out() -> None:
+    view = asked(
+        "SELECT x, (SELECT coalesce(max(y), a) FROM r WHERE b = a) AS n FROM l",
+        [(1, "one"), (2, "two")],
+        [(1, 5)],
+    )
+    assert view.rows == [("one", 5), ("two", 2)]
+    view.change(r=([(1, 5)], [(2, 0)]))
+    assert view.rows == [("one", 1), ("two", 0)]
+
+
+def test_a_value_that_having_may_take_away() -> None:
+    view = asked(
+        "SELECT x, (SELECT sum(y) + a FROM r WHERE b = a HAVING count(*) > 1) AS n FROM l",
+        [(1, "one"), (2, "two")],
+        [(1, 5), (1, 6), (2, 7)],
+    )
+    assert view.rows == [("one", 12), ("two", None)]
+    view.change(r=([(1, 5)], [(2, 0)]))
+    assert view.rows == [("one", None), ("two", 9)]
+
+
+def test_having_may_ask_how_many_there_are() -> None:
+    view = asked(
+        "SELECT x FROM l WHERE EXISTS (SELECT 1 FROM r WHERE b = a HAVING count(*) > 1)",
+        [(1, "one"), (2, "two")],
+        [(1, 5), (1, 6), (2, 7)],
+    )
+    assert view.rows == [("one",)]
+    view.change(r=([(1, 5)], [(2, 0)]))
+    assert view.rows == [("two",)]
+
+
+def test_two_values_in_one_condition() -> None:
+    view = asked(
+        "SELECT x FROM l WHERE (SELECT max(y) FROM r WHERE b = a) > (SELECT avg(y) FROM r)",
+        [(1, "one"), (2, "two")],
+        [(1, 5), (2, 7)],
+    )
+    assert view.rows == [("two",)]
+    view.insert("r", (1, 9))
+    assert view.rows == [("one",)]
+
+
+def test_the_first_of_all_rows() -> None:
+    view = asked("SELECT x, (SELECT y FROM r ORDER BY b LIMIT 1) AS n FROM l", [(1, "one")], [])
+    assert view.rows == [("one", None)]
+    view.insert("r", (3, 5), (2, 7))
+    assert view.rows == [("one", 7)]
+    view.delete("r", (2, 7))
+    assert view.rows == [("one", 5)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x, z FROM l LATERAL VIEW explode(array(a, (SELECT max(y) FROM r))) e AS z",
+        "SELECT x, explode(array(a, (SELECT max(y) FROM r))) AS z FROM l",
+    ],
+)
+def test_a_generator_over_a_value(query: str) -> None:
+    view = asked(query, [(1, "one")], [(0, 7)])
+    assert view.rows == [("one", 1), ("one", 7)]
+    view.insert("r", (0, 9))
+    assert view.rows == [("one", 1), ("one", 9)]
 
 
 def test_the_best_of_its_group() -> None:

@@ -3,13 +3,14 @@
 A `Block`: the rows so far, and what names mean over them. Each clause takes the block and leaves it
 with other rows. An expression enters a block by being bound: every name in it becomes the one
 column that it means, and every subquery is read and held under a placeholder, until `subqueries`
-joins it to the rows.
+joins it to the rows. `x IN (SELECT …)` is then `x IN (placeholder)`, so that whatever becomes of an
+expression becomes of `x` too.
 
 Queries nest, and only `parse` knows all kinds of them; so whoever meets a query inside a clause
 asks the `Reader`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,9 +26,12 @@ from springhouse.views.algebra import (
     free_columns,
 )
 from springhouse.views.functions import is_aggregate
-from springhouse.views.refused import Refused
+from springhouse.views.refused import Refused, line_of
 from springhouse.views.scope import Scope
 from springhouse.views.subqueries import Held, Subquery, apply_condition, attached
+
+Resolve = Callable[[exp.Column], Expression]
+"""What a name means: each clause looks it up in an order of its own."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,31 @@ class Query:
     node: Node
     names: tuple[str, ...]
     correlated: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a SELECT asks of the rows that FROM and WHERE leave: its later clauses, bound."""
+
+    items: tuple[Named, ...]
+    having: Expression | None = None
+    qualify: Expression | None = None
+    order: tuple[exp.Ordered, ...] = ()
+
+    @property
+    def values(self) -> list[Expression]:
+        """The expressions of all clauses."""
+        later = [each for each in (self.having, self.qualify) if each is not None]
+        return [*(value for _, value in self.items), *later, *self.order]
+
+    def mapped(self, change: Callable[[Expression], Expression]) -> "Asked":
+        """The same, with a change made to every expression."""
+        return Asked(
+            tuple((name, change(value)) for name, value in self.items),
+            change(self.having) if self.having is not None else None,
+            change(self.qualify) if self.qualify is not None else None,
+            tuple(exp.Ordered(**{**each.args, "this": change(each.this)}) for each in self.order),
+        )
 
 
 class Reader(Protocol):
@@ -68,23 +97,34 @@ class Block:
     # After GROUP BY: what an expression over the ungrouped rows is now called.
     gathered: list[tuple[Expression, str]] = field(default_factory=list)
     keys: tuple[str, ...] | None = None
+    # Columns that groups have only because the query around it asks for some of their values.
+    tied: tuple[str, ...] = ()
     # The windows that the WINDOW clause names.
     windows: Sequence[exp.Window] = ()
 
-    def bind(self, expression: Expression) -> Expression:
+    def bind(self, expression: Expression, resolve: Resolve | None = None) -> Expression:
         """The expression with every name resolved, and every subquery held under a placeholder."""
+        meaning = resolve or self.scope.resolve
 
         def swap(each: Expression) -> Expression:
             if isinstance(each, exp.Column) and not isinstance(each.this, exp.Star):
-                return self.scope.resolve(each)
+                found = meaning(each)
+                if (line := line_of(each)) is not None:
+                    # Whatever is refused later on can then still be told with its line.
+                    found.meta["line"] = line
+                return found
             if isinstance(each, exp.Exists):
                 return self._hold("exists", each.this, each)
             if isinstance(each, exp.In) and each.args.get("query") is not None:
-                return self._hold("in", each.args["query"].unnest(), each, each.this)
-            if isinstance(each, exp.Subquery):
+                tested = self.bind(each.this, resolve)
+                held = self._hold("in", each.args["query"].unnest(), each)
+                return exp.In(this=tested, expressions=[held])
+            if isinstance(each, exp.Subquery) and not isinstance(each.parent, exp.Any | exp.All):
                 return self._hold("scalar", each.unnest(), each)
             if isinstance(each, exp.Window) and each.args.get("alias"):
-                return self.bind(_with_named_window(each, self.windows))
+                return self.bind(_with_named_window(each, self.windows), resolve)
+            if isinstance(each, exp.Query):
+                raise Refused("ANY and ALL over a subquery are not understood", each)
             if isinstance(each, exp.Lateral | exp.Placeholder | exp.Parameter):
                 raise Refused(f"{type(each).__name__.upper()} is not understood", each)
             return each
@@ -92,18 +132,30 @@ class Block:
         bound: Expression = expression.copy().transform(swap, copy=False)
         return bound
 
-    def _hold(
-        self, kind: str, tree: exp.Expr, at: exp.Expr, tested: Expression | None = None
-    ) -> Expression:
+    def _hold(self, kind: str, tree: exp.Expr, at: exp.Expr) -> Expression:
         name = f"subquery {len(self.held) + 1}"
-        value = self.bind(tested) if tested is not None else None
         query = self.reader.subquery(tree, self)
-        self.held[name] = Held(kind, query, value, at, self.reader.fresh)
+        self.held[name] = Held(kind, query, at, self.reader.fresh)
         return column(name)
 
     def holds(self, value: Expression) -> bool:
         """Whether a subquery of the value still waits to be joined to the rows."""
         return bool(free_columns(value) & self.held.keys())
+
+    def prove_own(
+        self,
+        values: Sequence[Expression],
+        clause: str,
+        at: exp.Expr | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """Refuse subqueries, and columns of the query around it, where neither can be."""
+        own = set(self.node.columns if columns is None else columns)
+        for value in values:
+            if self.holds(value):
+                raise Refused(f"a subquery in {clause}", at or value)
+            if free_columns(value) - own:
+                raise Refused(f"{clause} reaches out of its subquery", at or value)
 
     def keep(self, conditions: Sequence[Expression]) -> None:
         """Keep the rows that meet the conditions: first those without subqueries."""
@@ -120,7 +172,7 @@ class Block:
 
     def attach(self, value: Expression) -> Expression:
         """A value of the SELECT list, with its subqueries joined to the rows."""
-        self.node, value = attached(self.node, value, self.held, self.correlated)
+        self.node, value = attached(self.node, value, self.held)
         return value
 
     def as_columns(self, values: Sequence[Expression]) -> list[str]:
@@ -136,8 +188,7 @@ class Block:
             else:
                 names.append(self.reader.fresh(short_name(value)))
                 made.append((names[-1], value))
-        if any(self.holds(value) for _, value in made):
-            raise Refused("a subquery in GROUP BY or PARTITION BY")
+        self.prove_own([value for _, value in made], "GROUP BY or PARTITION BY")
         if made:
             old = tuple((name, column(name)) for name in self.node.columns)
             self.node = Project(self.node, (*old, *made))

@@ -30,6 +30,7 @@ from springhouse.views.algebra import (
     outer_joined,
 )
 from springhouse.views.block import Block
+from springhouse.views.functions import prove_plain
 from springhouse.views.refused import Refused
 from springhouse.views.scope import Bound, Scope
 
@@ -67,7 +68,8 @@ def _relation(block: Block, tree: exp.Expr) -> Node:
         found = block.reader.query(tree, block.ctes, block.scope.outer)
     else:
         raise Refused(f"`{tree.sql(dialect='spark')}` in FROM is not understood", tree)
-    block.correlated += found.correlated
+    if found.correlated:
+        raise Refused("a subquery in FROM reaches out to a query around it", tree)
     names = column_aliases(tree, found.names)
     alias = tree.alias or (tree.name if isinstance(tree, exp.Table) else "")
     pairs = tuple(zip(names, found.node.columns, strict=True))
@@ -84,6 +86,8 @@ def _join(block: Block, join: exp.Join) -> None:
     if isinstance(join.this, exp.Lateral):
         if isinstance(join.this.this, exp.Subquery):
             raise Refused("a LATERAL subquery can't be kept incrementally", join)
+        if join.side or join.args.get("on") is not None:
+            raise Refused("an outer join or an ON with LATERAL is not understood", join)
         _lateral_view(block, join.this)
         return
     side, kind = join.side.upper(), join.kind.upper()
@@ -92,15 +96,21 @@ def _join(block: Block, join: exp.Join) -> None:
     right = _relation(block, join.this)
     conditions = _using(block, join, seen, side)
     if (on := join.args.get("on")) is not None:
-        conditions += conjuncts(block.bind(on))
+        bound = block.bind(on)
+        prove_plain(bound, "the ON of a join", on)
+        conditions += conjuncts(bound)
+    both = (*left.columns, *right.columns)
     if kind in ("SEMI", "ANTI"):
+        block.prove_own(conditions, "the ON of a semi join", join, both)
         del block.scope.relations[seen:]
         mark = block.reader.fresh("found")
         partner = Partner(right, tuple(conditions), mark)
         block.node = met(left, [partner], column(mark), anti=kind == "ANTI")
     elif side:
-        if any(map(block.holds, conditions)):
-            raise Refused("a subquery in the ON of an outer join", join)
+        block.prove_own(conditions, "the ON of an outer join", join, both)
+        if block.correlated and side != "LEFT":
+            # They choose among the rows before the join, and it adds rows with NULLs for those.
+            raise Refused(f"a {side} JOIN in a correlated subquery", join)
         block.node = _outer_join(side, left, right, conditions, block.reader.fresh)
     else:
         block.node = joined([left, right], ())
@@ -161,7 +171,6 @@ def generated(block: Block, item: exp.Expr) -> list[Named]:
     generator = block.bind(item.this if several else item.unalias())
     given = [each.name for each in item.expressions] if several else [item.alias]
     names = given if any(given) else _generated_names(generator)
-    # Spark wants at most one generator in a SELECT list, so the order can't matter.
     made = _generate(block, generator, names)
     return [(name, column(unique)) for name, unique in zip(names, made, strict=True)]
 
@@ -180,6 +189,10 @@ def _generate(
     block: Block, generator: Expression, names: Sequence[str], *, outer: bool = False
 ) -> tuple[str, ...]:
     """Make the rows; what their columns are called in the algebra."""
+    for argument in generator.iter_expressions():
+        prove_plain(argument, "a generator", generator)
+    generator = block.attach(generator)
+    block.prove_own([generator], "a generator")
     made = tuple(map(block.reader.fresh, names))
     block.node = Generate(block.node, generator, made, outer)
     return made

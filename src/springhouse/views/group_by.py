@@ -1,14 +1,15 @@
 """What becomes of a query whose rows are gathered, by GROUP BY or by an aggregate?
 
 Below, the values of the keys and the arguments of the aggregates; then one `Aggregate`; above it,
-an expression that says `sum(amount)` or repeats a key means a column of the groups. The block
-remembers which (`gathered`), because HAVING, QUALIFY, the SELECT list and ORDER BY all speak of
-groups in terms of the rows that were gathered.
+an expression that says `sum(amount)` or repeats a key means a column of the groups. The SELECT
+list, HAVING, QUALIFY and ORDER BY all speak of groups in terms of the rows that were gathered; so
+all of them are bound to those rows first, and then what was `gathered` is put in.
 """
 
 from collections.abc import Sequence
 
 from sqlglot import exp
+from sqlglot.optimizer.simplify import simplify
 
 from springhouse.views import grouping_sets
 from springhouse.views.algebra import (
@@ -20,45 +21,56 @@ from springhouse.views.algebra import (
     free_columns,
     replaced,
 )
-from springhouse.views.block import Block, short_name
-from springhouse.views.functions import is_aggregate
+from springhouse.views.block import Asked, Block, short_name
+from springhouse.views.functions import aggregates, of_nothing, prove_flat, prove_plain
+from springhouse.views.grouping_sets import Sets
 from springhouse.views.refused import Refused
 
+_ALIAS = "alias"
 
-def gathered(block: Block, tree: exp.Select, items: list[Named]) -> list[Named]:
-    """The SELECT list over the groups that HAVING leaves, or as it was if nothing gathers rows."""
+
+def read_keys(block: Block, tree: exp.Select, items: Sequence[Named]) -> Sets | None:
+    """What the rows are grouped by; None if nothing gathers them."""
     group, having = tree.args.get("group"), tree.args.get("having")
-    later = [having.this] if having is not None else []
-    later += [each.this for each in (tree.args.get("order") or exp.Order()).expressions]
-    if group is not None or any(map(_gathers, [*(v for _, v in items), *later])):
-        _group(block, group, items, having)
-        return [(name, _over_groups(block, value)) for name, value in items]
-    if having is not None:
-        raise Refused("HAVING without GROUP BY or an aggregate", having)
-    return items
+    if group is None and having is None and not any(aggregates(value) for _, value in items):
+        return None
+    return grouping_sets.read(group, lambda key: _key(block, key, items), items)
 
 
-def bind_above(block: Block, value: Expression) -> Expression:
-    """Bind an expression of a later clause: it speaks of groups, if there are any."""
-    bound = block.bind(value)
-    return _over_groups(block, bound) if block.keys is not None else bound
+def bind_having(block: Block, tree: exp.Select, items: Sequence[Named]) -> Expression | None:
+    """The condition of HAVING.
+
+    A name in it is a column, if that is inside an aggregate or grouped by; or else an alias. Only
+    when the groups are there can that be told, so a column carries its second meaning with it.
+    """
+    having = tree.args.get("having")
+    if having is None:
+        return None
+    aliases = {name.lower(): value for name, value in reversed(items)}
+
+    def meaning(reference: exp.Column) -> Expression:
+        alias = aliases.get(reference.name.lower()) if not reference.table else None
+        try:
+            found = block.scope.resolve(reference)
+        except Refused:
+            if alias is None:
+                raise
+            return alias.copy()
+        if alias is not None and alias != found:
+            found.meta[_ALIAS] = alias
+        return found
+
+    condition = block.bind(having.this, meaning)
+    if condition.find(exp.Window) is not None:
+        raise Refused("a window function in HAVING", having)
+    return condition
 
 
-def on_nothing(block: Block, value: Expression) -> Expression:
-    """What an item of the SELECT list is when its aggregates have gathered no row at all."""
-    nothing: dict[str, Expression] = {}
-    for aggregate, name in block.gathered:
-        counts = isinstance(aggregate, exp.Count | exp.CountIf)
-        nothing[name] = exp.Literal.number(0) if counts else exp.Null()
-    return replaced(value, nothing)
+def gathered(block: Block, sets: Sets, asked: Asked) -> Asked:
+    """Gather the rows: afterwards the block has a row per group that HAVING leaves.
 
-
-def _group(
-    block: Block, group: exp.Group | None, items: Sequence[Named], having: exp.Having | None
-) -> None:
-    """Gather the rows: afterwards the block has one row per group."""
-    block.scope.given.clear()
-    sets = grouping_sets.read(group, lambda key: _key(block, key, items), items, _gathers)
+    What is asked comes back over those.
+    """
     keys = block.as_columns(sets.keys)
     level = None
     if sets.is_plain:
@@ -71,33 +83,60 @@ def _group(
     block.keys = tuple(keys)
     # What a correlated subquery compares with the outer rows has to outlive the grouping.
     reaching = _outer_equalities(block)
-    tied = block.as_columns([inner for inner, _ in reaching])
+    block.tied = tuple(block.as_columns([inner for inner, _ in reaching]))
     block.correlated = [
         exp.EQ(this=column(name), expression=outer)
-        for name, (_, outer) in zip(tied, reaching, strict=True)
+        for name, (_, outer) in zip(block.tied, reaching, strict=True)
     ]
-    wanted = [value for _, value in items]
-    if having is not None:
-        wanted.append(block.bind(having.this))
-    measures = [each for value in wanted for each in _measures(block, value, sets, level)]
-    block.node = Aggregate(block.node, tuple(dict.fromkeys((*keys, *tied))), tuple(measures))
-    if having is not None:
-        block.keep_in_order(conjuncts(_over_groups(block, wanted[-1])))
+    measures = [each for value in asked.values for each in _measures(block, value, sets, level)]
+    if asked.having is not None and not keys and not measures:
+        raise Refused("HAVING without GROUP BY or an aggregate", asked.having)
+    rows = frozenset(block.node.columns)
+    block.node = Aggregate(block.node, tuple(dict.fromkeys((*keys, *block.tied))), tuple(measures))
+    asked = asked.mapped(lambda value: _over_groups(block, value, rows))
+    if asked.having is not None:
+        block.keep_in_order(conjuncts(asked.having))
+    return asked
+
+
+def prove_ungathered(asked: Asked) -> None:
+    """Refuse aggregates in later clauses of a query that does not group."""
+    for clause, values in (("QUALIFY", [asked.qualify]), ("ORDER BY", asked.order)):
+        for value in values:
+            if value is not None and aggregates(value):
+                raise Refused(f"an aggregate in {clause} of rows that are not grouped", value)
+
+
+def on_nothing(block: Block, value: Expression) -> Expression:
+    """What an expression over the groups is when the aggregates have gathered no row at all."""
+    used = free_columns(value)
+    return replaced(
+        value, {name: of_nothing(each) for each, name in block.gathered if name in used}
+    )
+
+
+def is_met_by_nothing(block: Block, having: Expression) -> bool:
+    """Whether HAVING may leave the group of no rows."""
+    left = simplify(on_nothing(block, having), dialect="spark")
+    return not isinstance(left, exp.Null) and left != exp.false()
 
 
 def _key(block: Block, key: Expression, items: Sequence[Named]) -> Expression:
-    """A key of GROUP BY: a place in the SELECT list, an alias of it, or an expression."""
-    if isinstance(key, exp.Literal) and not key.is_string:
-        return items[int(key.name) - 1][1]
-    if isinstance(key, exp.Column) and not key.table:
-        try:
-            return block.bind(key)
-        except Refused:
-            named = [value for name, value in items if name.lower() == key.name.lower()]
-            if named:
-                return named[0]
-            raise
-    return block.bind(key)
+    """A key of GROUP BY: a place in the SELECT list, or an expression in which aliases may be."""
+    if key.is_int and isinstance(key, exp.Literal):
+        bound = item_at(key, items, "GROUP BY")
+    else:
+        bound = block.bind(key)
+    prove_plain(bound, "GROUP BY", key)
+    return bound
+
+
+def item_at(place: exp.Literal, items: Sequence[Named], clause: str) -> Expression:
+    """The item of the SELECT list that stands at a place, counted from 1."""
+    number = int(place.name)
+    if not 1 <= number <= len(items):
+        raise Refused(f"{clause} {number} is no place in the SELECT list", place)
+    return items[number - 1][1]
 
 
 def _outer_equalities(block: Block) -> list[tuple[Expression, Expression]]:
@@ -118,18 +157,19 @@ def _outer_equalities(block: Block) -> list[tuple[Expression, Expression]]:
     return pairs
 
 
-def _measures(
-    block: Block, value: Expression, sets: grouping_sets.Sets, level: str | None
-) -> list[Named]:
+def _measures(block: Block, value: Expression, sets: Sets, level: str | None) -> list[Named]:
     """A column for each aggregate in an expression that has none yet."""
     made: list[Named] = []
-    for each in _aggregates(value):
+    for each in aggregates(value):
         if any(each == known for known, _ in block.gathered):
             continue
         if isinstance(each, exp.Grouping | exp.GroupingId):
             continue
+        prove_flat(each)
+        if block.holds(each):
+            raise Refused("a subquery in an aggregate", each)
         if free_columns(each) - set(block.node.columns):
-            raise Refused("an aggregate of a subquery over columns of the query around it")
+            raise Refused("an aggregate of a subquery over columns of the query around it", each)
         made.append((block.reader.fresh(short_name(each)), each))
         block.gathered.append((each, made[-1][0]))
     for each in value.find_all(exp.Grouping, exp.GroupingId):
@@ -139,39 +179,18 @@ def _measures(
     return made
 
 
-def _over_groups(block: Block, value: Expression) -> Expression:
-    """An expression over the ungrouped rows, as one over the groups."""
+def _over_groups(block: Block, value: Expression, rows: frozenset[str]) -> Expression:
+    """An expression over the rows that were gathered, as one over the groups."""
 
     def swap(each: Expression) -> Expression:
         for known, name in block.gathered:
             if each == known:
                 return column(name) if " " not in name else grouping_sets.as_value(name)
+        if isinstance(each, exp.Column) and _ALIAS in each.meta:
+            return _over_groups(block, each.meta[_ALIAS], rows)
+        if isinstance(each, exp.Column) and each.name in rows - set(block.node.columns):
+            shown = block.scope.shown(each.name)
+            raise Refused(f"`{shown}` is neither grouped by nor inside an aggregate", each)
         return each
 
     return value.copy().transform(swap, copy=False)
-
-
-def _aggregates(value: Expression) -> list[Expression]:
-    """The outermost aggregates in an expression that no window takes as its own."""
-    found: list[Expression] = []
-
-    def visit(each: Expression) -> None:
-        if isinstance(each, exp.Window):
-            # `sum(sum(x)) OVER (…)`: the inner one gathers, the outer one is the window's.
-            for part in (each.this, each.args.get("order"), *(each.args.get("partition_by") or ())):
-                for inner in part.iter_expressions() if part is each.this else [part]:
-                    if inner is not None:
-                        visit(inner)
-            return
-        if is_aggregate(each):
-            found.append(each)
-            return
-        for inner in each.iter_expressions():
-            visit(inner)
-
-    visit(value)
-    return found
-
-
-def _gathers(value: Expression) -> bool:
-    return bool(_aggregates(value))

@@ -21,6 +21,7 @@ from springhouse.views.algebra import (
     column,
     joined,
 )
+from springhouse.views.functions import aggregates
 from springhouse.views.refused import Refused
 
 
@@ -45,13 +46,12 @@ def read(
     group: exp.Group | None,
     bind: Callable[[Expression], Expression],
     items: Sequence[Named],
-    gathers: Callable[[Expression], bool],
 ) -> Sets:
     """What a GROUP BY clause says; without one, all rows are one group."""
     if group is None:
         return Sets((), (frozenset(),))
     if group.args.get("all"):
-        keys = tuple(value for _, value in items if not gathers(value))
+        keys = tuple(value for _, value in items if not aggregates(value))
         return Sets(keys, (frozenset(range(len(keys))),))
     keys_found: list[Expression] = []
 

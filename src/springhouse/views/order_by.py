@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from springhouse.views.algebra import Expression, Named, Node, TopK, column
 from springhouse.views.block import Block
-from springhouse.views.group_by import bind_above
+from springhouse.views.group_by import item_at
 from springhouse.views.refused import Refused
 
 
@@ -19,47 +19,43 @@ def is_limited(tree: exp.Expr) -> bool:
     return tree.args.get("limit") is not None or tree.args.get("offset") is not None
 
 
-def ordering(
-    block: Block, tree: exp.Expr, outputs: Sequence[Named], names: Sequence[str]
-) -> list[exp.Ordered]:
-    """The order, over the names of the outputs where it names them; only a limit needs it."""
+def bind_order(block: Block, tree: exp.Expr, items: Sequence[Named]) -> tuple[exp.Ordered, ...]:
+    """The order, if a limit needs it: a name in it is one of the SELECT list, or else a column."""
     order = tree.args.get("order")
     if order is None or not is_limited(tree):
-        return []
-    shown = {name.lower(): unique for name, (unique, _) in zip(names, outputs, strict=True)}
-    found = []
+        return ()
+
+    def meaning(reference: exp.Column) -> Expression:
+        name = reference.name.lower() if not reference.table else ""
+        shown = [value for shown, value in items if shown.lower() == name]
+        if any(value != shown[0] for value in shown):
+            raise Refused(f"`{reference.name}` could be two columns", reference)
+        return shown[0].copy() if shown else block.scope.resolve(reference)
+
+    bound = []
     for each in order.expressions:
-        value = each.this
-        if isinstance(value, exp.Literal) and not value.is_string:
-            key: Expression = column(outputs[int(value.name) - 1][0])
-        elif isinstance(value, exp.Column) and not value.table and value.name.lower() in shown:
-            key = column(shown[value.name.lower()])
-        else:
-            block.scope.given = {}
-            key = bind_above(block, value)
-            if block.holds(key) or key.find(exp.Window):
-                raise Refused("ORDER BY a subquery or a window function", each)
-            key = next((column(n) for n, v in outputs if v == key), key)
         copy = each.copy()
-        copy.set("this", key)
-        found.append(copy)
-    return found
+        place = isinstance(each.this, exp.Literal) and each.this.is_int
+        key = item_at(each.this, items, "ORDER BY") if place else block.bind(each.this, meaning)
+        copy.set("this", key.copy())
+        bound.append(copy)
+    return tuple(bound)
 
 
-def unselected(
+def ordered_outputs(
     order: Sequence[exp.Ordered], outputs: Sequence[Named], fresh: Callable[[str], str]
-) -> list[Named]:
-    """What the rows are ordered by and not selected, as columns of their own."""
-    selected = {name for name, _ in outputs}
-    extra: list[Named] = []
+) -> tuple[list[exp.Ordered], list[Named]]:
+    """The order over the outputs, and what it needs besides: columns that are not selected."""
+    over, extra = [], list[Named]()
     for each in order:
-        value = each.this
-        if isinstance(value, exp.Column) and value.name in selected:
-            continue
-        name = fresh("order_key")
-        extra.append((name, value.copy()))
-        each.set("this", column(name))
-    return extra
+        known = [name for name, value in (*outputs, *extra) if value == each.this]
+        if not known:
+            known = [fresh("order_key")]
+            extra.append((known[0], each.this.copy()))
+        copy = each.copy()
+        copy.set("this", column(known[0]))
+        over.append(copy)
+    return over, extra
 
 
 def limited(node: Node, order: Sequence[exp.Ordered], tree: exp.Expr) -> Node:
@@ -74,6 +70,6 @@ def limited(node: Node, order: Sequence[exp.Ordered], tree: exp.Expr) -> Node:
 
 def _count(clause: exp.Expr) -> int:
     value = clause.expression
-    if isinstance(value, exp.Literal) and not value.is_string:
+    if isinstance(value, exp.Literal) and value.is_int:
         return int(value.name)
     raise Refused("LIMIT and OFFSET have to be numbers", clause)

@@ -12,6 +12,7 @@ whole queries: CTEs, set operations, VALUES, and SELECT, whose clauses have a fi
 
 Subqueries in expressions are bound where they stand and held under a placeholder (`block`); then
 `subqueries` joins them to the rows. What can't be said in the algebra is `Refused`, with its line.
+What was said is proved `well_formed`: whatever the clauses overlook is refused there.
 """
 
 from collections.abc import Mapping
@@ -34,17 +35,26 @@ from springhouse.views.algebra import (
     UnionAll,
     column,
     conjuncts,
+    free_columns,
     renamed,
 )
-from springhouse.views.block import Block, Query
+from springhouse.views.block import Asked, Block, Query
 from springhouse.views.from_clause import bring_together, column_aliases, generated
-from springhouse.views.functions import is_generator, prove_deterministic
-from springhouse.views.group_by import gathered, on_nothing
-from springhouse.views.order_by import is_limited, limited, ordering, unselected
-from springhouse.views.qualify import qualified
+from springhouse.views.functions import is_generator, prove_deterministic, prove_plain
+from springhouse.views.group_by import (
+    bind_having,
+    gathered,
+    is_met_by_nothing,
+    on_nothing,
+    prove_ungathered,
+    read_keys,
+)
+from springhouse.views.order_by import bind_order, is_limited, limited, ordered_outputs
+from springhouse.views.qualify import bind_qualify, qualified
 from springhouse.views.refused import Refused
 from springhouse.views.scope import Bound, Scope
 from springhouse.views.subqueries import Subquery
+from springhouse.views.well_formed import prove_well_formed
 
 Schemas = Mapping[str, Mapping[str, str]]
 """Of each input its columns, in order, with Spark's name for their types."""
@@ -74,6 +84,7 @@ def parse(text: str, inputs: Schemas) -> Parsed:
     found = _Reader(inputs).query(tree, {}, None)
     if found.correlated:
         raise Refused("a column is not known", found.correlated[0])
+    prove_well_formed(found.node)
     return Parsed(found.node, found.names)
 
 
@@ -127,20 +138,27 @@ class _Reader:
         """A query inside an expression: it may reach out to the rows of the block."""
         if not isinstance(tree, exp.Select) or tree.args.get("distinct") or is_limited(tree):
             found = self.query(tree, block.ctes, block.scope)
-            values = tuple(map(column, found.node.columns))
-            single = isinstance(found.node, TopK) and found.node.limit <= 1
-            return Subquery(found.node, values, found.correlated, at_most_one=single)
+            if found.correlated:
+                raise Refused("DISTINCT in a correlated subquery", tree)
+            columns = tuple(map(column, found.node.columns))
+            return Subquery(found.node, columns, (), at_most_one=_is_one_row(found.node))
         ctes = self._with(tree, block.ctes, block.scope)
-        inner, items = self._body(tree, ctes, block.scope)
-        gathers_all = inner.keys == ()
-        return Subquery(
-            inner.node,
-            tuple(value for _, value in items),
-            tuple(inner.correlated),
-            at_most_one=gathers_all,
-            always_one=gathers_all and tree.args.get("having") is None,
-            empty=tuple(on_nothing(inner, value) for _, value in items) if gathers_all else None,
-        )
+        inner, asked = self._body(tree, ctes, block.scope)
+        values = tuple(inner.attach(value) for _, value in asked.items)
+        correlated = tuple(inner.correlated)
+        if inner.keys != ():
+            return Subquery(inner.node, values, correlated)
+        # All rows are one group. If only those are wanted that are tied to an outer row, there is
+        # one per row that they are tied to, and none of no rows, which would be a group as well.
+        always = asked.having is None and asked.qualify is None
+        if inner.tied and asked.having is not None and is_met_by_nothing(inner, asked.having):
+            raise Refused("HAVING in a correlated subquery, which may leave a row of no rows", tree)
+        empty = None
+        if inner.tied and always:
+            empty = tuple(on_nothing(inner, value) for value in values)
+            if any(free_columns(value) & set(inner.node.columns) for value in empty):
+                raise Refused("a subquery beside an aggregate of a correlated subquery", tree)
+        return Subquery(inner.node, values, correlated, True, always, empty)
 
     def _with(
         self, tree: exp.Expr, ctes: Mapping[str, Query], outer: Scope | None
@@ -186,6 +204,12 @@ class _Reader:
             tuple(each.expressions) if isinstance(each, exp.Tuple) else (each,)
             for each in tree.expressions
         ]
+        if any(len(row) != len(rows[0]) for row in rows):
+            raise Refused("rows of VALUES have different numbers of columns", tree)
+        for value in (value for row in rows for value in row):
+            prove_plain(value, "VALUES", tree)
+            if value.find(exp.Column, exp.Query) is not None:
+                raise Refused("VALUES holds more than constants", value)
         names = column_aliases(tree, tuple(f"col{i + 1}" for i in range(len(rows[0]))))
         return Query(Constant(tuple(self.fresh(name) for name in names), tuple(rows)), names)
 
@@ -193,21 +217,26 @@ class _Reader:
         """ORDER BY and LIMIT around a whole query; an order without a limit says nothing."""
         if not is_limited(tree):
             return query
-        pairs = zip(query.names, query.node.columns, strict=True)
-        block = Block(self, query.node, Scope([Bound("", tuple(pairs))]), {})
-        outputs = list(zip(query.node.columns, map(column, query.node.columns), strict=True))
-        order = ordering(block, tree, outputs, query.names)
-        return Query(limited(block.node, order, tree), query.names, query.correlated)
+        if query.correlated:
+            raise Refused("LIMIT in a correlated subquery", tree)
+        pairs = tuple(zip(query.names, query.node.columns, strict=True))
+        block = Block(self, query.node, Scope([Bound("", pairs)]), {})
+        order = bind_order(block, tree, [(name, column(unique)) for name, unique in pairs])
+        for each in order:
+            prove_plain(each, "ORDER BY of a whole query", tree)
+        block.prove_own(order, "ORDER BY of a whole query", tree)
+        return Query(limited(query.node, order, tree), query.names)
 
     # SELECT
 
     def _select(self, tree: exp.Select, ctes: Mapping[str, Query], outer: Scope | None) -> Query:
-        block, items = self._body(tree, ctes, outer)
-        outputs = [(self.fresh(name), value) for name, value in items]
-        names = tuple(name for name, _ in items)
-        order = ordering(block, tree, outputs, names)
-        extra = unselected(order, outputs, self.fresh)
-        node: Node = Project(block.node, (*outputs, *extra))
+        block, asked = self._body(tree, ctes, outer)
+        names = tuple(name for name, _ in asked.items)
+        outputs = [(self.fresh(name), value) for name, value in asked.items]
+        order, extra = ordered_outputs(asked.order, outputs, self.fresh)
+        shown = [(name, block.attach(value)) for name, value in (*outputs, *extra)]
+        block.prove_own([value for _, value in shown], "the SELECT list", tree)
+        node: Node = Project(block.node, tuple(shown))
         if tree.args.get("distinct") is not None:
             if tree.args["distinct"].args.get("on"):
                 raise Refused("DISTINCT ON is not understood", tree)
@@ -224,8 +253,8 @@ class _Reader:
 
     def _body(
         self, tree: exp.Select, ctes: Mapping[str, Query], outer: Scope | None
-    ) -> tuple[Block, list[Named]]:
-        """Everything up to the SELECT list, and the list itself, bound."""
+    ) -> tuple[Block, Asked]:
+        """The rows of a SELECT, and what it asks of them: of its order, only where a limit is."""
         unknown = [key for key, value in tree.args.items() if value and key not in _UNDERSTOOD]
         if unknown:
             raise Refused(f"{unknown[0].strip('_').upper()} is not understood", tree)
@@ -233,22 +262,34 @@ class _Reader:
         bring_together(block, tree)
         block.windows = tree.args.get("windows") or ()
         if (where := tree.args.get("where")) is not None:
-            block.keep(conjuncts(block.bind(where.this)))
+            condition = block.bind(where.this)
+            prove_plain(condition, "WHERE", where)
+            block.keep(conjuncts(condition))
         items = _items(block, tree)
-        items = gathered(block, tree, items)
-        items = qualified(block, tree, items)
-        return block, [(name, block.attach(value)) for name, value in items]
+        keys = read_keys(block, tree, items)
+        having, qualify = bind_having(block, tree, items), bind_qualify(block, tree)
+        asked = Asked(tuple(items), having, qualify, bind_order(block, tree, items))
+        gathers = keys is not None or any(value.find(exp.Window) for value in asked.values)
+        if gathers and any(map(_generates, tree.expressions)):
+            raise Refused("a generator in a SELECT list with aggregates or window functions", tree)
+        if keys is None:
+            prove_ungathered(asked)
+        else:
+            asked = gathered(block, keys, asked)
+        return block, qualified(block, asked)
 
 
 def _items(block: Block, tree: exp.Select) -> list[Named]:
     """The SELECT list, bound to the rows of FROM."""
+    if sum(map(_generates, tree.expressions)) > 1:
+        raise Refused("two generators in one SELECT list", tree)
     items: list[Named] = []
     for each in tree.expressions:
         if isinstance(each, exp.Star):
             items += block.scope.star(each)
         elif isinstance(each, exp.Column) and isinstance(each.this, exp.Star):
             items += block.scope.star(each.this, each.table)
-        elif is_generator(each.unalias()) or isinstance(each, exp.Aliases):
+        elif _generates(each):
             items += generated(block, each)
         else:
             value = block.bind(each.unalias())
@@ -258,11 +299,22 @@ def _items(block: Block, tree: exp.Select) -> list[Named]:
     return items
 
 
+def _generates(item: exp.Expr) -> bool:
+    return is_generator(item.unalias()) or isinstance(item, exp.Aliases)
+
+
 def _plain_name(item: exp.Expr) -> str:
     """What Spark calls an item without an alias, as far as it is simple."""
     return (
         item.name if isinstance(item, exp.Column | exp.Dot) else item.sql(dialect="spark").lower()
     )
+
+
+def _is_one_row(node: Node) -> bool:
+    """Whether a limit leaves one row at most."""
+    while isinstance(node, Project):
+        node = node.child
+    return isinstance(node, TopK) and node.limit <= 1
 
 
 def _branches(node: Node) -> tuple[Node, ...]:

@@ -1,7 +1,8 @@
 """Where are window functions computed, and which rows does QUALIFY keep?
 
-After the groups and before the SELECT list: every window function in the list or in QUALIFY gets a
-column of its own, one `Window` for all that share a partition, and is then that column.
+After the groups and before the SELECT list: every window function in the list, in QUALIFY or in
+ORDER BY gets a column of its own, one `Window` for all that share a partition, and is then that
+column.
 """
 
 from collections.abc import Sequence
@@ -9,30 +10,40 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from springhouse.views.algebra import Expression, Named, Window, column, conjuncts
-from springhouse.views.block import Block, short_name
-from springhouse.views.group_by import bind_above
+from springhouse.views.block import Asked, Block, short_name
 from springhouse.views.refused import Refused
 
 
-def qualified(block: Block, tree: exp.Select, items: list[Named]) -> list[Named]:
-    """The SELECT list over rows that have window functions as columns and meet QUALIFY."""
-    names, values = [name for name, _ in items], [value for _, value in items]
+def bind_qualify(block: Block, tree: exp.Select) -> Expression | None:
+    """The condition of QUALIFY: a name in it is a column, or else an alias."""
     qualify = tree.args.get("qualify")
-    if qualify is None:
-        return list(zip(names, _as_columns(block, values), strict=True))
-    block.scope.given |= {name.lower(): value for name, value in items}
-    *values, condition = _as_columns(block, [*values, bind_above(block, qualify.this)])
-    block.keep_in_order(conjuncts(condition))
-    return list(zip(names, values, strict=True))
+    return block.bind(qualify.this) if qualify is not None else None
 
 
-def _as_columns(block: Block, values: Sequence[Expression]) -> list[Expression]:
-    """The values with every window function in a column of its own."""
+def qualified(block: Block, asked: Asked) -> Asked:
+    """Keep the rows that meet QUALIFY; what is asked comes back, window functions as columns."""
+    columns = _as_columns(block, asked.values)
+
+    def swap(each: Expression) -> Expression:
+        return next((column(name) for known, name in columns if each == known), each)
+
+    if columns:
+        asked = asked.mapped(lambda value: value.copy().transform(swap, copy=False))
+    if asked.qualify is not None:
+        block.keep_in_order(conjuncts(asked.qualify))
+    return asked
+
+
+def _as_columns(block: Block, values: Sequence[Expression]) -> list[tuple[Expression, str]]:
+    """Every window function of the values, with the column that it now is."""
     columns: list[tuple[Expression, str]] = []
     by_partition: dict[tuple[str, ...], list[Named]] = {}
     for each in (window for value in values for window in value.find_all(exp.Window)):
         if any(each == known for known, _ in columns):
             continue
+        if block.correlated:
+            # It is computed for all rows, and they have yet to be told apart by the outer row.
+            raise Refused("a window function in a correlated subquery", each)
         partition = block.as_columns(each.args.get("partition_by") or [])
         spread = each.copy()
         spread.set("partition_by", [column(name) for name in partition])
@@ -40,13 +51,6 @@ def _as_columns(block: Block, values: Sequence[Expression]) -> list[Expression]:
         by_partition.setdefault(tuple(dict.fromkeys(partition)), []).append((name, spread))
         columns.append((each.copy(), name))
     for keys, functions in by_partition.items():
-        if any(block.holds(function) for _, function in functions):
-            raise Refused("a subquery in a window function")
+        block.prove_own([function for _, function in functions], "a window function")
         block.node = Window(block.node, keys, tuple(functions))
-    if not columns:
-        return list(values)
-
-    def swap(each: Expression) -> Expression:
-        return next((column(name) for known, name in columns if each == known), each)
-
-    return [value.copy().transform(swap, copy=False) for value in values]
+    return columns

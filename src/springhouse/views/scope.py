@@ -69,6 +69,11 @@ class Scope:
             raise Refused(f"`{reference.sql(dialect='spark')}` could be two columns", reference)
         return column(found[0]) if found else None
 
+    def shown(self, unique: str) -> str:
+        """What the query calls a column of its own."""
+        names = [name for r in self.relations for name, known in r.columns if known == unique]
+        return names[0] if names else unique
+
     def star(self, star: exp.Star, table: str = "") -> list[tuple[str, Expression]]:
         """What `*` or `t.*` stands for, in order."""
         if star.args.get("replace") or star.args.get("rename"):

@@ -9,13 +9,14 @@
     (SELECT max(y) …)               a join with its one row
     (SELECT max(y) … WHERE k = o)   an outer join with one row per k; without a row of that k the
                                     value is what the SELECT list gives for no rows: 0 for a count
+    (SELECT max(y) + o …)           the same, and what reaches out is computed above the join
 
 That is NOT IN exactly: `x NOT IN (y…)` is true iff for no y is `x = y` true or unknown, and `x = y`
 is unknown iff one of the two is NULL.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -46,7 +47,7 @@ class Subquery:
     """A query inside an expression: rows with all columns at hand, and what it selects from them.
 
     `correlated` are its conditions on columns of the query around it. `empty` is what it selects
-    when it finds nothing, if it then has a row all the same.
+    where they leave no row of its node, if it has a row there all the same.
     """
 
     node: Node
@@ -59,20 +60,20 @@ class Subquery:
 
 @dataclass(frozen=True)
 class Held:
-    """A subquery that waits under a placeholder: `exists`, `in` (with what is tested) or `scalar`.
+    """A subquery that waits under a placeholder: `exists`, `in` or `scalar`.
 
-    `fresh` gives a column name that nobody has.
+    `fresh` gives a column name that nobody has. `value` is what it became when it was joined.
     """
 
     kind: str
     query: Subquery
-    tested: Expression | None
     at: exp.Expr
     fresh: Callable[[str], str]
+    value: Expression | None = None
 
 
 def apply_condition(
-    node: Node, condition: Expression, held: Mapping[str, Held], correlated: list[Expression]
+    node: Node, condition: Expression, held: dict[str, Held], correlated: list[Expression]
 ) -> Node:
     """The rows that meet a condition in which subqueries may stand."""
     inside = [held[name] for name in free_columns(condition) if name in held]
@@ -80,7 +81,7 @@ def apply_condition(
         return _semi_join(node, condition, held)
     if inside:
         rejects_null = isinstance(condition, _COMPARISONS)
-        node, condition = attached(node, condition, held, correlated, rejects_null=rejects_null)
+        node, condition = attached(node, condition, held, rejects_null=rejects_null)
     if free_columns(condition) <= set(node.columns):
         return filtered(node, [condition])
     correlated.append(condition)
@@ -88,68 +89,82 @@ def apply_condition(
 
 
 def attached(
-    node: Node,
-    value: Expression,
-    held: Mapping[str, Held],
-    correlated: list[Expression],
-    *,
-    rejects_null: bool = False,
+    node: Node, value: Expression, held: dict[str, Held], *, rejects_null: bool = False
 ) -> tuple[Node, Expression]:
     """The rows joined with the subqueries of a value, and the value over those rows."""
-    for each in [c for c in value.find_all(exp.Column) if c.name in held]:
-        found = held[each.name]
-        if found.kind == "scalar":
-            inner = rejects_null and _keeps_null(each, value)
-            node, result = _scalar(node, found, inner=inner)
-        else:
-            node, result = _marked(node, found)
-        value = replaced(value, {each.name: result})
+    for name in dict.fromkeys(c.name for c in value.find_all(exp.Column) if c.name in held):
+        found = held[name]
+        result = found.value
+        # An alias may say it twice: joined again, its columns would be there twice.
+        if result is None or not free_columns(result) <= set(node.columns):
+            if found.kind == "scalar":
+                places = [c for c in value.find_all(exp.Column) if c.name == name]
+                inner = rejects_null and all(_keeps_null(each, value) for each in places)
+                node, result = _scalar(node, found, inner=inner)
+            else:
+                node, result = _marked(node, found)
+            held[name] = replace(found, value=result)
+        value = replaced(value, {name: result})
     return node, value
 
 
 def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> Node:
     """The rows that find partners as the condition wants."""
-    known = free_columns(condition) - held.keys()
-    if known - set(node.columns):
+    if free_columns(condition) - held.keys() - set(node.columns):
         raise Refused("a subquery that reaches out over two levels", condition)
     partners: list[Partner] = []
-    marks: dict[str, Expression] = {}
-    for each in [c for c in condition.find_all(exp.Column) if c.name in held]:
-        found = held[each.name]
+
+    def swap(each: Expression) -> Expression:
+        place = each.expressions[0] if isinstance(each, exp.In) and each.expressions else each
+        if not isinstance(place, exp.Column) or place.name not in held:
+            return each
+        found = held[place.name]
         _prove_reachable(node, found)
         mark = found.fresh("found")
-        marks[each.name] = column(mark)
-        partners.append(_partner(found, each, condition, mark))
-    return met(node, partners, replaced(condition, marks))
+        partners.append(_exists(found, mark) if place is each else _is_in(found, each, held, mark))
+        return column(mark)
+
+    met_by: Expression = condition.copy().transform(swap, copy=False)
+    return met(node, partners, met_by)
 
 
-def _partner(held: Held, placeholder: Expression, condition: Expression, mark: str) -> Partner:
-    """The rows of the subquery, and what makes one of them a partner."""
+def _exists(held: Held, mark: str) -> Partner:
+    """The rows of the subquery, any of which will do."""
+    if held.query.empty is not None:
+        raise Refused("EXISTS over an aggregate, which always has a row", held.at)
+    return Partner(held.query.node, held.query.correlated, mark)
+
+
+def _is_in(held: Held, test: Expression, others: Mapping[str, Held], mark: str) -> Partner:
+    """The rows of the subquery, and what makes one of them equal to what is tested."""
     query = held.query
-    if held.kind == "exists":
-        if query.empty is not None and query.correlated:
-            raise Refused("EXISTS over an aggregate, which always has a row", held.at)
-        return Partner(query.node, query.correlated, mark)
     # IN may be unknown, which counts as false only as long as nothing else negates it.
-    around, each = [], placeholder
-    while each is not condition:
-        assert each.parent is not None
+    around, each = [], test
+    while each.parent is not None:
         each = each.parent
         around += [] if isinstance(each, exp.Paren) else [each]
     negated = bool(around) and isinstance(around[0], exp.Not)
-    if not all(isinstance(each, exp.And | exp.Or) for each in around[negated:]):
+    boolean = all(isinstance(each, exp.And | exp.Or) for each in around[negated:])
+    if not boolean or free_columns(test.this) & others.keys():
         raise Refused("IN (SELECT …) inside an expression", held.at)
+    # NULL is equal to nothing, so that no row is as good as a row of it; but not for NOT IN.
+    nulls_only = all(isinstance(each.unnest(), exp.Null) for each in query.empty or ())
+    if query.empty is not None and (negated or not nulls_only):
+        raise Refused("IN over an aggregate, which always has a row", held.at)
+    equal = _equalities(held, test.this)
     if not negated:
-        return Partner(query.node, (*query.correlated, *_equalities(held)), mark)
-    equal, *nulls = _not_in(held)
+        return Partner(query.node, (*query.correlated, *equal), mark)
+    if len(equal) != 1:
+        raise Refused("NOT IN over several columns", held.at)
+    sides = [side for side in (equal[0].expression, equal[0].this) if free_columns(side)]
+    nulls: list[Expression] = [exp.Is(this=s.copy(), expression=exp.Null()) for s in sides]
     if query.correlated:
         nulls = [every_of([*query.correlated, each]) for each in nulls]
-    return Partner(query.node, (*query.correlated, equal), mark, tuple(nulls))
+    return Partner(query.node, (*query.correlated, *equal), mark, tuple(nulls))
 
 
-def _equalities(held: Held) -> list[Expression]:
-    assert held.tested is not None
-    tested = held.tested.unnest()
+def _equalities(held: Held, tested: Expression) -> list[Expression]:
+    tested = tested.unnest()
     values = tested.expressions if isinstance(tested, exp.Tuple) else [tested]
     if len(values) != len(held.query.values):
         raise Refused("IN compares different numbers of columns", held.at)
@@ -157,16 +172,6 @@ def _equalities(held: Held) -> list[Expression]:
         exp.EQ(this=left.copy(), expression=right.copy())
         for left, right in zip(values, held.query.values, strict=True)
     ]
-
-
-def _not_in(held: Held) -> list[Expression]:
-    """The conditions under which a row of the subquery keeps NOT IN from being true."""
-    equal = _equalities(held)
-    if len(equal) != 1:
-        raise Refused("NOT IN over several columns", held.at)
-    mine, other = equal[0].this, equal[0].expression
-    nulls = [side for side in (other, mine) if free_columns(side)]
-    return [*equal, *(exp.Is(this=side.copy(), expression=exp.Null()) for side in nulls)]
 
 
 def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
@@ -178,8 +183,7 @@ def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
     own: tuple[Named, ...] = tuple((name, column(name)) for name in node.columns)
     halves = []
     for anti in (False, True):
-        partner = Partner(held.query.node, held.query.correlated, found)
-        half = met(node, [partner], column(found), anti=anti)
+        half = met(node, [_exists(held, found)], column(found), anti=anti)
         halves.append(Project(half, (*own, (mark, exp.false() if anti else exp.true()))))
     return UnionAll(tuple(halves)), column(mark)
 
@@ -187,26 +191,29 @@ def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
 def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
     """The rows joined with the one value of a subquery."""
     query = held.query
-    if len(query.values) != 1 or not query.at_most_one or query.empty is None:
+    if len(query.values) != 1 or not query.at_most_one:
         raise Refused("a scalar subquery that may give several rows", held.at)
     _prove_reachable(node, held)
     name, present = held.fresh("scalar"), held.fresh("present")
-    keys = {
-        each for c in query.correlated for each in free_columns(c) if each in query.node.columns
-    }
-    passed: list[Named] = [(key, column(key)) for key in query.node.columns if key in keys]
-    outputs = [*passed, (name, query.values[0])]
-    missing = query.empty[0]
+    value = query.values[0]
+    reaches_out = not free_columns(value) <= set(query.node.columns)
+    tied = (*query.correlated, value) if reaches_out else query.correlated
+    needed = frozenset().union(*map(free_columns, tied))
+    outputs: list[Named] = [(key, column(key)) for key in query.node.columns if key in needed]
+    if not reaches_out:
+        outputs.append((name, value))
+        value = column(name)
     if query.always_one and not query.correlated:
-        return joined([node, Project(query.node, tuple(outputs))], ()), column(name)
-    if inner and isinstance(missing.unnest(), exp.Null):
-        right = Project(query.node, tuple(outputs))
-        return joined([node, right], query.correlated), column(name)
+        return joined([node, Project(query.node, tuple(outputs))], ()), value
+    missing = query.empty[0] if query.empty is not None else exp.Null()
+    null_alike = isinstance(missing.unnest(), exp.Null) and not reaches_out
+    if inner and null_alike:
+        return joined([node, Project(query.node, tuple(outputs))], query.correlated), value
     right = Project(query.node, (*outputs, (present, exp.true())))
     outer = outer_joined(node, right, query.correlated)
-    if not query.always_one or isinstance(missing.unnest(), exp.Null):
-        return outer, column(name)
-    case = exp.Case().when(column(present), column(name)).else_(missing.copy())
+    if null_alike:
+        return outer, value
+    case = exp.Case().when(column(present), value.copy()).else_(missing.copy())
     return outer, exp.Paren(this=case)
 
 
@@ -223,7 +230,7 @@ def _keeps_null(placeholder: Expression, value: Expression) -> bool:
 
 def _prove_reachable(node: Node, held: Held) -> None:
     known = {*node.columns, *held.query.node.columns}
-    tested = free_columns(held.tested) if held.tested is not None else frozenset()
-    needed = tested.union(*(free_columns(c) for c in held.query.correlated))
+    selected = held.query.values if held.kind != "exists" else ()
+    needed = frozenset().union(*map(free_columns, (*held.query.correlated, *selected)))
     if needed - known:
         raise Refused("a subquery that reaches out over two levels, or over a grouping", held.at)
