@@ -26,21 +26,20 @@ def group_by(
     keys = list({key.sql: key for key in keys}.values())
     made = measures(writer, origin.terms, special, grouped=True)
     rest = writer.where(origin.terms, 0.15) + f" GROUP BY {', '.join(key.sql for key in keys)}"
-    if having or writer.chance(0.1):
-        rest += f" HAVING {_having(writer, origin.terms)}"
     shown = keys if writer.chance(0.85) else keys[1:]
     size = min(origin.size, 8 ** len(keys))
-    return writer.select([*shown, *made], origin.sql, size, rest)
+    query = writer.select([*shown, *made], origin.sql, size, rest)
+    if having or writer.chance(0.1):
+        return _having(writer, query, origin.terms, query.terms[len(shown) :])
+    return query
 
 
 def global_aggregate(writer: Writer, depth: int) -> Relation:
     origin = writer.origin(depth - 1)
     special = writer.dice.choice(("", "", "distinct", "filter", "recompute"))
     made = measures(writer, origin.terms, special, grouped=False)
-    rest = writer.where(origin.terms, 0.15)
-    if writer.chance(0.12):
-        rest += f" HAVING {_having(writer, origin.terms)}"
-    return writer.select(made, origin.sql, 1, rest)
+    query = writer.select(made, origin.sql, 1, writer.where(origin.terms, 0.15))
+    return _having(writer, query, origin.terms, query.terms) if writer.chance(0.12) else query
 
 
 def measures(writer: Writer, terms: Sequence[Term], special: str, grouped: bool) -> list[Term]:
@@ -57,11 +56,19 @@ def measures(writer: Writer, terms: Sequence[Term], special: str, grouped: bool)
     return [_after(writer, term, made) if writer.chance(0.12) else term for term in made]
 
 
-def _having(writer: Writer, terms: Sequence[Term]) -> str:
-    if writer.chance(0.4):
-        return f"count(*) {writer.dice.choice(('> 1', '>= 2', '<= 3', '<> 2', '= 1'))}"
-    made = writer.aggregate(terms, exact=True, plain=True)
-    return writer.condition([made, replace(made, sql="count(*)", type="bigint")])
+def _having(
+    writer: Writer, query: Relation, terms: Sequence[Term], aliases: Sequence[Term]
+) -> Relation:
+    """Only some groups: by an aggregate of the terms, or by one that is selected under an alias."""
+    named = [term for term in aliases if term.is_sortable]
+    if named and writer.chance(0.4):
+        condition = writer.condition(named)
+    elif writer.chance(0.4):
+        condition = f"count(*) {writer.dice.choice(('> 1', '>= 2', '<= 3', '<> 2', '= 1'))}"
+    else:
+        made = writer.aggregate(terms, exact=True, plain=True)
+        condition = writer.condition([made, replace(made, sql="count(*)", type="bigint")])
+    return replace(query, sql=f"{query.sql} HAVING {condition}")
 
 
 def _after(writer: Writer, term: Term, made: Sequence[Term]) -> Term:

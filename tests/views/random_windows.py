@@ -48,14 +48,30 @@ def top_k(writer: Writer, depth: int) -> Relation:
 
 
 def limit(writer: Writer, depth: int) -> Relation:
-    origin = writer.origin(depth - 1)
-    items = [term for term in writer.outputs(origin.terms, 1, 4) if term.is_sortable]
-    items = items or [Term(writer.condition(origin.terms), "boolean")]
-    query = writer.select(items, origin.sql, 6, writer.where(origin.terms, 0.15))
-    rest = f" {_order(writer, writer.shuffled(query.terms))} LIMIT {writer.dice.randint(1, 6)}"
+    query, unselected = (_groups if writer.chance(0.4) else _rows)(writer, depth)
+    order = [*unselected, *writer.shuffled(query.terms)]
+    rest = f" {_order(writer, order)} LIMIT {writer.dice.randint(1, 6)}"
     if writer.chance(0.5):
         rest += f" OFFSET {writer.dice.randint(1, 3)}"
     return replace(query, sql=query.sql + rest)
+
+
+def _rows(writer: Writer, depth: int) -> tuple[Relation, list[Term]]:
+    origin = writer.origin(depth - 1)
+    items = [term for term in writer.outputs(origin.terms, 1, 4) if term.is_sortable]
+    items = items or [Term(writer.condition(origin.terms), "boolean")]
+    return writer.select(items, origin.sql, 6, writer.where(origin.terms, 0.15)), []
+
+
+def _groups(writer: Writer, depth: int) -> tuple[Relation, list[Term]]:
+    """Groups, and an aggregate that only their order asks for."""
+    origin = writer.source_with(depth - 1, lambda term: term.is_key)
+    keys = writer.some([term for term in origin.terms if term.is_key], 1, 2)
+    made = [writer.aggregate(origin.terms, exact=True) for _ in range(writer.dice.randint(0, 2))]
+    made = [term for term in made if term.is_sortable]
+    rest = writer.where(origin.terms, 0.15) + f" GROUP BY {', '.join(key.sql for key in keys)}"
+    unselected = writer.aggregate(origin.terms, exact=True)
+    return writer.select([*keys, *made], origin.sql, 6, rest), [unselected]
 
 
 def _window_term(writer: Writer, terms: Sequence[Term], kind: str) -> Term:

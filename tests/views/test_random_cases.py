@@ -253,6 +253,15 @@ def _is_kept_by_rank(window: Tree) -> bool:
     return isinstance(window.this, RANKS) and window.parent.alias in names
 
 
+def _is_by_alias(having: Tree) -> bool:
+    aliases = {item.alias for item in having.parent.expressions}
+    return any(not c.table and c.name in aliases for c in having.find_all(exp.Column))
+
+
+def _is_by_aggregate(order: Tree) -> bool:
+    return isinstance(order.parent, exp.Select) and order.find(exp.AggFunc) is not None
+
+
 def _depth(select: Tree) -> int:
     outer = select.parent_select
     return 1 + (_depth(outer) if outer else 0)
@@ -347,6 +356,8 @@ PRESENT: dict[str, Present] = {
     "grouping": _has(exp.Grouping),
     "grouping_id": _has(exp.GroupingId),
     "OFFSET": _has(exp.Offset),
+    "HAVING by an alias": _has(exp.Having, where=_is_by_alias),
+    "ORDER BY an aggregate": _has(exp.Order, where=_is_by_aggregate),
     "no PARTITION BY": _has(exp.Window, where=lambda node: not node.args.get("partition_by")),
     "a join by inequality": _has(
         exp.Join, where=lambda join: isinstance(join.args.get("on"), exp.LT | exp.NEQ | exp.GTE)
