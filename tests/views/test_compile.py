@@ -59,7 +59,9 @@ def layout(query: str) -> Layout:
 def hints(statement: Statement) -> dict[str, list[str]]:
     """Of each relation that is read, which of its rows are enough."""
     return {
-        name: [f"{near.column} among {near.relation}.{near.source}" for near in reading.near]
+        name: [
+            f"{near.column} among {' or '.join(map('.'.join, near.among))}" for near in reading.near
+        ]
         for name, reading in read(statement).items()
     }
 
@@ -275,10 +277,16 @@ def test_a_join_of_two_reads_what_is_near_the_change_of_the_other() -> None:
     }
 
 
-def test_in_a_join_of_three_only_the_neighbours_of_a_change_are_near() -> None:
+def test_in_a_join_of_three_the_rows_near_a_change_lead_to_the_next_ones() -> None:
     for changed, expected in {
-        "items": {"orders_after": ["id among items_change.order_id"], "customers_after": []},
-        "customers": {"orders_after": ["customer among customers_change.id"], "items_after": []},
+        "items": {
+            "orders_after": ["id among items_change.order_id"],
+            "customers_after": ["id among orders_after.customer"],
+        },
+        "customers": {
+            "orders_after": ["customer among customers_change.id"],
+            "items_after": ["order_id among orders_after.id"],
+        },
         "orders": {
             "items_after": ["order_id among orders_change.id"],
             "customers_after": ["id among orders_change.customer"],
@@ -325,7 +333,7 @@ def test_groups_that_are_in_doubt_are_computed_from_their_rows() -> None:
     assert hints(step.recompute) == {
         "touched": [],
         "customers_after": ["country among touched.touched_country"],
-        "orders_after": [],
+        "orders_after": ["customer among customers_after.id"],
     }
 
 

@@ -52,7 +52,11 @@ def test_every_relation_of_a_statement_is_said_to_be_something() -> None:
             "orders as of the version that v will reflect; "
             "only rows matter whose customer is among customers_change.id"
         ),
-        "stored_groups": "v as it is stored, with its hidden columns",
+        "stored_groups": (
+            "v as it is stored, with its hidden columns; "
+            "only rows matter whose country is among customers_before.country "
+            "or customers_change.country"
+        ),
     }
     assert meanings(step, "recompute")["touched"] == (
         "the keys of the groups to compute anew, as touched_country"
@@ -69,7 +73,8 @@ def test_hidden_tables_are_written_before_the_view_and_read_by_name() -> None:
     )
     assert (last["writes"], last["hidden"], last["holds"]) == ("v", False, "one row per country")
     assert meanings(first, "merge")["stored_groups"] == (
-        "the hidden table orders_by_customer as it is stored, with its hidden columns"
+        "the hidden table orders_by_customer as it is stored, with its hidden columns; "
+        "only rows matter whose customer is among orders_change.customer"
     )
     assert meanings(last, "merge")["orders_by_customer_change"] == (
         "the rows of the hidden table orders_by_customer that changed by an earlier step, "

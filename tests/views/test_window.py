@@ -118,4 +118,4 @@ def test_only_files_with_touched_partitions_need_be_read() -> None:
     reads = read(step.change)
     for side in ("t_before", "t_after"):
         (near,) = reads[side].near
-        assert (near.column, near.relation, near.source) == ("shop", "t_change", "shop")
+        assert (near.column, near.among) == ("shop", (("t_change", "shop"),))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import sqlglot
 
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.rows import WEIGHT, Near, touched_name
+from springhouse.views.rows import WEIGHT, Near, sql, touched_name
 from springhouse.views.statement import STALE, Bag, Keyed, Kind, Reading, Statement, Step, Top
 
 Row = tuple[Any, ...]
@@ -205,7 +205,11 @@ class Warehouse:
         for reading in statement.reads:
             table = relations[reading.name]
             for near in reading.near if self._prunes else ():
-                table = _only(table, near, relations[near.relation])
+                table = _only(table, near, relations)
+            for condition in reading.where if self._prunes else ():
+                self._db.register("unpruned", table)
+                table = self._db.query(f"SELECT * FROM unpruned WHERE {sql(condition)}")
+            relations[reading.name] = table
             self._db.register(reading.name, table)
         return self._db.query(statement.sql)
 
@@ -232,9 +236,9 @@ def _keys(table: pa.Table, names: Sequence[str]) -> list[Row]:
     return [_normal(row) for row in _rows(table.select(list(names)))]
 
 
-def _only(table: pa.Table, near: Near, others: pa.Table) -> pa.Table:
-    """The rows whose column is among the values of another one."""
-    wanted = set(_keys(others, [near.source]))
+def _only(table: pa.Table, near: Near, others: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows whose column is among the values that others have."""
+    wanted = {key for name, source in near.among for key in _keys(others[name], [source])}
     kept = [key in wanted for key in _keys(table, [near.column])]
     return table if all(kept) else table.filter(pa.array(kept, pa.bool_()))
 

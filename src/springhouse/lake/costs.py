@@ -1,27 +1,41 @@
 """What would it cost to refresh a view in one way or another?
 
-A simple cost in rows:
+Seconds, from what would be read and what has changed:
 
-    cost = queries × ROWS_PER_QUERY + rows read + CHANGE × rows changed
+    full          START + rows × ROW
+    other ways    queries × QUERY + rows read × LOOKED_AT + changed rows × relations × CHANGED
 
-A planner that learns what queries really take will do better, from the same variants.
+The rates are those of two cores. Queries differ by more than machines do, so each view corrects
+them by what its own refreshes took against what was expected of them. A planner that knows more
+will do better, from the same variants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import pyarrow as pa
 
 from springhouse.lake.incremental import Work
+from springhouse.lake.note import Note
 from springhouse.lake.stores import ROWS_PER_FILE
 from springhouse.views.statement import Bag, Keyed, Kind, Statement, Step, Top
 from springhouse.views.variants import Variant, Way
 
-ROWS_PER_QUERY = 150_000
-"""A query that reads nothing takes about as long as one that reads this many rows."""
+STATE_ROWS = 150_000
+"""Inputs of more rows than this are worth building state for, before anything is known."""
 
-CHANGE = 3
-"""A changed row is joined, grouped and merged; a row of a recomputation is mostly just read."""
+WORTH_STATE = 0.2
+"""State is built for a view once it would have saved this many seconds."""
+
+_START = 0.25
+_ROW = 0.6e-6
+_QUERY = 0.12
+_LOOKED_AT = 0.15e-6
+_CHANGED = 1.5e-6
+_LESSONS = 5
+_MOST = 4.0
+"""How far the past may correct an estimate: a first refresh in a cold process says little."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +46,53 @@ class Cost:
     queries: int
     rows_read: int
     rows_changed: int = 0
+    relations: int = 0
+    # What refreshes of this view took, against what was expected of them.
+    correction: float = 1.0
 
     @property
-    def total(self) -> int:
-        return self.queries * ROWS_PER_QUERY + self.rows_read + CHANGE * self.rows_changed
+    def estimate(self) -> float:
+        """Seconds, as far as they can be told without the past of the view."""
+        if self.way is Way.BATCH:
+            return _START + self.rows_read * _ROW
+        changed = self.rows_changed * self.relations * _CHANGED
+        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed
+
+    @property
+    def seconds(self) -> float:
+        return self.estimate * self.correction
 
     def __str__(self) -> str:
         queries = f"{self.queries} quer{'y' if self.queries == 1 else 'ies'}"
         changed = f", {self.rows_changed:,} changed" if self.rows_changed else ""
-        return f"{self.way.value}: {queries}, {self.rows_read:,} rows read{changed}"
+        rows = f"{self.rows_read:,} rows read{changed}"
+        return f"{self.way.value}: {queries}, {rows}, about {self.seconds:.1f} s"
 
 
-def cost_of(work: Work, variant: Variant) -> Cost:
+def cost_of(work: Work, variant: Variant, past: Mapping[str, float] | None = None) -> Cost:
     """What a variant would read; files that the keys of the change rule out are not counted."""
+    correction = (past or {}).get(variant.way.value, 1.0)
     if variant.refresh is None:
         rows = sum(version.rows for version in work.after.values())
-        return Cost(variant.way, 1, rows)
+        return Cost(variant.way, 1, rows, correction=correction)
     changed = sum(work.changes[name].rows for name in variant.refresh.changed)
     asked = [each for step in variant.refresh.steps for each in _statements(step)]
     rows = sum(_rows_read(work, statement) for statement in asked)
-    return Cost(variant.way, len(asked), rows, changed)
+    relations = sum(len(statement.reads) for statement in asked)
+    return Cost(variant.way, len(asked), rows, changed, relations, correction)
+
+
+def lessons(notes: Iterable[Note]) -> dict[str, float]:
+    """By what to correct the estimates of each way, from the newest refreshes of a view.
+
+    The median of what was wrong, together with the belief that nothing was.
+    """
+    wrong: dict[str, list[float]] = {}
+    for note in notes:
+        if note.expected > 0.0:
+            wrong.setdefault(note.variant, []).append(note.seconds / note.expected)
+    found = {way: median([1.0, *each[-_LESSONS:]]) for way, each in wrong.items()}
+    return {way: min(max(each, 1 / _MOST), _MOST) for way, each in found.items()}
 
 
 def _statements(step: Step) -> Sequence[Statement]:

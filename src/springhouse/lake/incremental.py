@@ -18,11 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from springhouse.errors import LakeError
+from springhouse.lake.conditions import decidable
 from springhouse.lake.key_codes import codes_of
 from springhouse.lake.lake import Lake
-from springhouse.lake.pruning import Ranges, chosen_files, ranges_of
+from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
+from springhouse.lake.pruning import Ranges, chosen_files
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
 from springhouse.lake.tables import DataFile, TableVersion, quoted, read_parquet
 from springhouse.views.rows import WEIGHT
@@ -40,7 +43,6 @@ from springhouse.views.statement import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 SMALL_STORE_ROWS = 200_000
 """A store up to this size is read whole, in the same query that makes the increments."""
@@ -48,6 +50,10 @@ SMALL_STORE_ROWS = 200_000
 
 QUICK_ROWS = 600_000
 """A statement that reads up to so many rows is run by the session for small queries."""
+
+
+_WEIGHT = StructField(WEIGHT, LongType())
+_STORED = (Kind.BEFORE, Kind.AFTER, Kind.STORED)
 
 
 class Astray(LakeError):
@@ -72,7 +78,7 @@ class Work:
     before: Mapping[str, TableVersion]
     after: Mapping[str, TableVersion]
     stores: dict[str, Store]
-    shapes: "Mapping[str, StructType]"
+    shapes: Mapping[str, StructType]
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
 
     # Bindings
@@ -102,19 +108,22 @@ class Work:
 
     def frame(self, statement: Statement, **given: pa.Table) -> "DataFrame":
         """A statement over its relations, not yet run."""
-        tables = {r.name: self._arrow(r, given) for r in statement.reads}
-        near = {r.name: self.near(r, tables) for r in statement.reads}
-        session = self._session(statement, near)
+        tables = self._tables(statement, given)
+        session = self._session(statement, tables)
+        local = all(table is not None for table in tables.values())
         frames: dict[str, Any] = {}
         for reading in statement.reads:
             table = tables[reading.name]
             if table is None:
-                frames[reading.name] = self._read(session, reading, near[reading.name])
-            else:
-                # Only what the statement speaks of has to cross over to Spark.
-                names = [name for name in table.schema.names if name in statement.text]
-                used = table.select(names) if names else table
-                frames[reading.name] = session.createDataFrame(used)
+                frames[reading.name] = self._read(session, reading, self.near(reading, tables))
+                continue
+            # Only what the statement speaks of has to cross over to Spark.
+            names = [name for name in table.schema.names if name in statement.text]
+            used = table.select(names) if names else table
+            shape = self._shape(reading, used.schema.names)
+            frame = session.createDataFrame(used, shape) if shape else session.createDataFrame(used)
+            # What lies in one place need not be shuffled.
+            frames[reading.name] = frame.coalesce(1) if local else frame
         # Spark formats a text that has parameters: braces of its own must survive that.
         text = statement.over(lambda name: f"\1{name}\2")
         text = text.replace("{", "{{").replace("}", "}}")
@@ -124,14 +133,33 @@ class Work:
         return session.sql(text, **frames) if frames else session.sql(text)
 
     def _session(
-        self, statement: Statement, near: Mapping[str, Mapping[str, Ranges]]
+        self, statement: Statement, tables: Mapping[str, pa.Table | None]
     ) -> "SparkSession":
         """The session for small queries, if this one reads little enough."""
-        asked = [r for r in statement.reads if r.kind in (Kind.BEFORE, Kind.AFTER, Kind.STORED)]
-        rows = sum(f.rows for r in asked for f in self.files(r, near[r.name]))
+        asked = [r for r in statement.reads if r.kind in _STORED and tables[r.name] is None]
+        rows = sum(f.rows for r in asked for f in self.files(r, self.near(r, tables)))
         large = any(change.arrow is None for change in self.changes.values())
         quick = not large and rows <= QUICK_ROWS
         return self.lake.spark.quick() if quick else self.lake.spark.session()
+
+    def _tables(
+        self, statement: Statement, given: Mapping[str, pa.Table]
+    ) -> dict[str, pa.Table | None]:
+        """The relations that are in this process, or can be brought here; the others are None."""
+        small = any(reading.kind in (Kind.CHANGE, Kind.GIVEN) for reading in statement.reads)
+        small = small or self._stored_rows(statement) <= WHOLE_ROWS
+        tables: dict[str, pa.Table | None] = {}
+        for reading in statement.reads:
+            table = self._arrow(reading, given)
+            if table is None and small and reading.kind in _STORED:
+                table = self._looked_up(reading, tables, statement.text)
+            tables[reading.name] = table
+        return tables
+
+    def _stored_rows(self, statement: Statement) -> int:
+        """How many rows the tables have that a statement reads, as far as they are stored."""
+        asked = [reading for reading in statement.reads if reading.kind in _STORED]
+        return sum(file.rows for reading in asked for file in self.files(reading, {}))
 
     def _arrow(self, reading: Reading, given: Mapping[str, pa.Table]) -> pa.Table | None:
         """A relation that is in this process, if it is."""
@@ -140,8 +168,29 @@ class Work:
         if reading.kind is not Kind.CHANGE:
             return None
         if reading.of in self.changes:
-            return self.changes[reading.of].arrow
+            change = self.changes[reading.of].arrow
+            condition = decidable(reading.where, self._comparable(reading))
+            return (
+                change.filter(condition) if change is not None and condition is not None else change
+            )
         return _as_change(self.rewritten[reading.of], self.shapes[reading.of].fieldNames())
+
+    def _looked_up(
+        self, reading: Reading, tables: Mapping[str, pa.Table | None], text: str
+    ) -> pa.Table | None:
+        """The rows of a table that matter, unless they are many."""
+        version = self.version_of(reading)
+        if version is not None and not version.is_plain:
+            return None
+        schema = self._columns(reading)
+        condition = decidable(reading.where, self._comparable(reading))
+        sought = Sought(self._wanted(reading, tables), condition)
+        files = self.files(reading, sought.ranges)
+        if not sought.is_worth_it(sum(file.rows for file in files)):
+            return None
+        storage = version.storage if version is not None else self._store(reading).storage
+        columns = [name for name in schema.names if name in text]
+        return sought.look_up(storage, files, schema, columns or schema.names[:1])
 
     def _read(
         self, session: "SparkSession", reading: Reading, near: Mapping[str, Ranges]
@@ -176,13 +225,45 @@ class Work:
 
     def near(self, reading: Reading, tables: Mapping[str, pa.Table | None]) -> dict[str, Ranges]:
         """The ranges that the rows of a relation have to lie in, as far as they are known."""
-        found: dict[str, Ranges] = {}
+        return Sought(self._wanted(reading, tables)).ranges
+
+    def _wanted(
+        self, reading: Reading, tables: Mapping[str, pa.Table | None]
+    ) -> dict[str, pa.Array]:
+        """The values that the columns of a relation have to have, as far as they are known."""
+        found: dict[str, pa.Array] = {}
+        comparable = self._comparable(reading)
         for each in reading.near:
-            table = tables.get(each.relation)
-            ranges = ranges_of(table[each.source]) if table is not None else None
-            if ranges is not None:
-                found[each.column] = ranges
+            sources = [(tables.get(relation), name) for relation, name in each.among]
+            known = [table[name] for table, name in sources if table is not None]
+            if len(known) < len(sources) or each.column not in comparable.names:
+                continue
+            values = values_for(comparable.field(each.column).type, known)
+            best = found.get(each.column)
+            if values is not None and (best is None or len(values) < len(best)):
+                found[each.column] = values
         return found
+
+    def _shape(self, reading: Reading, names: Sequence[str]) -> StructType | None:
+        """Columns of a relation as Spark has them: Arrow does not know all that Spark knows."""
+        if reading.kind is Kind.GIVEN:
+            return None
+        version = self.after.get(reading.of)
+        whole = version.schema if version is not None else self.shapes[reading.of]
+        fields = {field.name: field for field in (*whole.fields, _WEIGHT)}
+        return StructType([fields[name] for name in names])
+
+    def _comparable(self, reading: Reading) -> pa.Schema:
+        """The columns whose values are the same for Spark if they are the same for Arrow."""
+        shape = self._shape(reading, self._columns(reading).names)
+        collated = {field.name for field in shape or () if _is_collated(field.dataType)}
+        return pa.schema([each for each in self._columns(reading) if each.name not in collated])
+
+    def _columns(self, reading: Reading) -> pa.Schema:
+        version = self.version_of(reading)
+        if reading.kind is Kind.CHANGE and reading.of in self.after:
+            version = self.after[reading.of]
+        return version.arrow_schema if version is not None else self._store(reading).schema
 
     def _store(self, reading: Reading) -> Store:
         if reading.kind is Kind.AFTER and reading.of in self.rewritten:
@@ -219,7 +300,7 @@ class Work:
             if not keys.num_rows:
                 return None
             return self._replaced(step, keys, self._recomputed(step, keys))
-        if store.rows <= SMALL_STORE_ROWS:
+        if store.rows <= SMALL_STORE_ROWS or _knows_its_keys(step.merge):
             merged = self.run(step.merge, step.table)
         else:
             # With the keys at hand, only the files that hold them are read.
@@ -268,14 +349,25 @@ class Work:
 
     def _top(self, step: Top) -> Rewritten | None:
         store = self.stores[step.table]
-        whole = step.candidates is not None and store.rows < step.limit
-        first = self.run(step.candidates, step.table) if step.candidates is not None else None
+        asked = None if self._stored_rows(step.build) <= WHOLE_ROWS else step.candidates
+        whole = asked is not None and store.rows < step.limit
+        first = self.run(asked, step.table) if asked is not None else None
         if first is None or (not whole and (not first.num_rows or _any(first[STALE]))):
             first = self.run(step.build, step.table)
         rows = first.select(store.schema.names).cast(store.schema)
         if same_rows(store.read(), rows):
             return None
         return replace_keys(store, (), rows, rows)
+
+
+def _is_collated(kind: DataType) -> bool:
+    """Whether text that differs may be the same for Spark."""
+    return isinstance(kind, StringType) and kind != StringType()
+
+
+def _knows_its_keys(merge: Statement) -> bool:
+    """Whether it is plain from the changes which stored groups are touched."""
+    return any(reading.kind is Kind.STORED and reading.near for reading in merge.reads)
 
 
 def _any(flags: pa.ChunkedArray) -> bool:

@@ -5,6 +5,7 @@ view of the project by its name, a Delta table that others write by ``delta.`pat
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,10 @@ def key_of(reference: Reference) -> str:
     return input_key(reference.reading, reference.name)
 
 
+_MOST_KEPT = 64
+"""How many versions of tables are remembered."""
+
+
 @dataclass(frozen=True)
 class Lake:
     """The storage and the Spark of one House."""
@@ -46,6 +51,7 @@ class Lake:
     folder: Path
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
+    _kept: "OrderedDict[tuple[str, int], TableVersion]" = field(default_factory=OrderedDict)
     _logs: dict[str, TableLog] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,6 +78,22 @@ class Lake:
                 hint="Run `springhouse run --once`: the first refresh makes it.",
             )
         return opened
+
+    def keep(self, key: str, opened: TableVersion) -> None:
+        """Remember a version that was just read: the next refresh asks what changed since."""
+        with self._lock:
+            self._kept[key, opened.version] = opened
+            self._kept.move_to_end((key, opened.version))
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+
+    def earlier(self, key: str, version: int, now: TableVersion) -> TableVersion:
+        """The table as of an earlier version than the one that it has now."""
+        with self._lock:
+            known = self._kept.get((key, version))
+        # Who deletes a table and makes it anew begins again with its versions.
+        same = known is not None and known.delta.metadata().id == now.delta.metadata().id
+        return known if known is not None and same else self.open(key, version)
 
     def find(self, key: str) -> TableVersion | None:
         """The newest version of a table, or None if it has none."""

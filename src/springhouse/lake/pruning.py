@@ -9,7 +9,9 @@ also given to Spark as a condition.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,13 @@ class Ranges:
         ]
         parts += [f"{value} IS NULL"] if self.with_null else []
         return " OR ".join(parts) or "FALSE"
+
+    def expression(self, name: str) -> pc.Expression:
+        """The same as a condition for Arrow."""
+        column = pc.field(name)
+        parts = [(column >= first) & (column <= last) for first, last in self.bounds]
+        parts += [column.is_null()] if self.with_null else []
+        return reduce(or_, parts, pc.scalar(False)) if len(parts) != 1 else parts[0]
 
 
 def _literal(value: Any) -> str:

@@ -46,18 +46,27 @@ _SORTABLE = 4_000_000
 """Up to so many rows are sorted by key in this process, so that their files hold ranges of keys."""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A recomputation that was chosen: with a plan, state is built; why, and for how long."""
+
+    plan: Plan | None
+    reason: str
+    why: str
+    expected: float = 0.0
+
+
 def recompute(
     lake: Lake,
     project: Project,
     view: View,
     ground: TableVersion | None,
     inputs: Inputs,
-    plan: Plan | None,
-    reason: str,
-    why: str,
+    chosen: Chosen,
     began: float,
 ) -> Done:
     """Compute the view from its inputs, and replace what is stored."""
+    plan, reason = chosen.plan, chosen.reason
     built = _built(lake, view, inputs, plan)
     size = inputs.size + (ground.size if ground else 0)
     landed = land(
@@ -72,7 +81,8 @@ def recompute(
         after=provenance_of(lake, inputs.read),
         variant="full",
         reason=reason,
-        why=why,
+        why=chosen.why,
+        expected=chosen.expected if plan is None else 0.0,
         rows=landed.count,
         rows_added=delta.inserted,
         rows_removed=delta.deleted,

@@ -22,7 +22,7 @@ from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
-from springhouse.lake.costs import ROWS_PER_QUERY, cost_of
+from springhouse.lake.costs import STATE_ROWS, WORTH_STATE, cost_of, lessons
 from springhouse.lake.incremental import Astray, ChangedInput, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
@@ -30,7 +30,7 @@ from springhouse.lake.landing import Done, now
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
 from springhouse.lake.queries import blamed_on
-from springhouse.lake.recompute import REFRESH, recompute, stored_provenance
+from springhouse.lake.recompute import REFRESH, Chosen, recompute, stored_provenance
 from springhouse.lake.stores import Rewritten, Store, described
 from springhouse.lake.tables import TableVersion, file_columns
 from springhouse.lake.view_quality import prove_kept
@@ -39,6 +39,10 @@ from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.views.variants import Variant, Way, can_drive, synchronous
+
+_NO_STATE = "no state is stored yet"
+_REMEMBERED = 20
+"""How many commits of a view say how long its refreshes take."""
 
 
 def refresh_view(
@@ -72,7 +76,8 @@ def refresh_view(
             except Astray as astray:
                 how = replace(how, state=True, why=f"rebuilt: {astray.problem}")
         plan = found if how.state and isinstance(found, Plan) else None
-        return recompute(lake, project, view, ground, inputs, plan, reason, how.why, began)
+        chosen = Chosen(plan, reason, how.why, how.expected)
+        return recompute(lake, project, view, ground, inputs, chosen, began)
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class _How:
 
     why: str
     state: bool = False
+    expected: float = 0.0
     work: Work | None = None
     variant: Variant = field(default_factory=lambda: Variant(Way.BATCH))
 
@@ -123,11 +129,11 @@ def _choose(
     note = newest.note if newest is not None else None
     rows = sum(version.rows for version in after.values())
     if ground is None or newest is None:
-        return _How("its first refresh", state=forced or rows > ROWS_PER_QUERY)
+        return _How("its first refresh", state=forced or rows > STATE_ROWS)
     if note is None:
         return _How("somebody else wrote it, and its hidden columns are lost", state=True)
     if note.definition != fingerprint(project, view):
-        return _How("its definition changed", state=forced or rows > ROWS_PER_QUERY)
+        return _How("its definition changed", state=forced or rows > STATE_ROWS)
     if note.mixed:
         return _How(f"it reflects several versions of {', '.join(note.mixed)}", state=True)
     before = _before(lake, found, note, after)
@@ -137,16 +143,21 @@ def _choose(
     work = Work(lake, _changed(lake, found, before, after), before, after, {}, found.shapes)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
     variant = synchronous(found.compiled, changed)
-    batch = cost_of(work, Variant(Way.BATCH))
+    if not changed and (stores == _NO_STATE or not isinstance(stores, str)):
+        return _How("nothing changed", work=work, variant=variant)
+    past = lessons(c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note)
+    batch = cost_of(work, Variant(Way.BATCH), past)
     if isinstance(stores, str):
         # Nothing to build on; worth building if it would have been used.
         work.stores.update(_empty_stores(lake, view, found))
-        return _How(stores, state=forced or cost_of(work, variant).total < batch.total)
+        saved = batch.seconds - cost_of(work, variant, past).seconds
+        return _How(stores, state=forced or saved > WORTH_STATE)
     work.stores.update(stores)
-    cost = cost_of(work, variant)
-    if forced or cost.total <= batch.total:
-        return _How(f"{cost}, against {batch}", work=work, variant=variant)
-    return _How(f"{batch}, against {cost}")
+    cost = cost_of(work, variant, past)
+    if forced or cost.seconds <= batch.seconds:
+        why = f"{cost}, against {batch}"
+        return _How(why, expected=cost.estimate, work=work, variant=variant)
+    return _How(f"{batch}, against {cost}", expected=batch.estimate)
 
 
 def _driven(
@@ -197,6 +208,7 @@ def _before(
     """The inputs as the view reflects them, or why they can't be had."""
     before: dict[str, TableVersion] = {}
     for name, key in plan.inputs.items():
+        lake.keep(key, after[name])
         if key not in note.read:
             return f'it has not read "{key}" before'
         version = note.read[key]
@@ -206,7 +218,7 @@ def _before(
         if version > after[name].version:
             return f'"{key}" stepped back'
         try:
-            before[name] = lake.open(key, version)
+            before[name] = lake.earlier(key, version, after[name])
         except LakeError:
             return f'version {version} of "{key}" is gone'
         if before[name].schema != after[name].schema:
@@ -242,13 +254,13 @@ def _stores(
     stores: dict[str, Store] = {}
     for step in plan.compiled.build[:-1]:
         if step.table not in note.state:
-            return "no state is stored yet"
+            return _NO_STATE
         files = tuple(described(ground.storage, path) for path in note.state[step.table])
         stores[step.table] = Store(
             ground.storage, f"_state/{step.table}", files, plan.arrow(step.table)
         )
     if not note.stateful:
-        return "no state is stored yet"
+        return _NO_STATE
     for file in ground.files:
         lost = set(last.layout.hidden) - _columns_of(lake, ground, file.path)
         if lost:
@@ -304,6 +316,7 @@ def _incremental(
         variant=how.variant.way.value,
         reason=reason,
         why=how.why,
+        expected=how.expected,
         rows=done.store.rows if done is not None else ground.rows,
         rows_added=delta.inserted,
         rows_removed=delta.deleted,
@@ -312,7 +325,7 @@ def _incremental(
         read=read,
         mixed=reflected.mixed,
         state=_states(newest.note, work),
-        stateful=True,
+        stateful=done is not None or newest.note.stateful,
         violations=violations,
     )
     told = Done(

@@ -69,8 +69,16 @@ _QUICK = {
     # Plans are made from the sizes of the files, which are known; nobody has to look again.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+    ),
     "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Rows in a plan are hashed again and again by those who compare plans.
+    "spark.sql.execution.arrow.localRelationThreshold": str(2**20),
 }
 
 

@@ -68,6 +68,16 @@ class TableVersion:
         adds = pa.table(self.delta.get_add_actions(flatten=True)).to_pylist()
         return tuple(_data_file(add) for add in adds)
 
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return arrow_schema(self.schema)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether its files hold all there is to read."""
+        self.prove_readable()
+        return not self.delta.metadata().partition_columns
+
     @property
     def rows(self) -> int:
         return sum(file.rows for file in self.files)

@@ -65,6 +65,7 @@ from springhouse.views.rows import (
     bare,
     indented,
     marked,
+    near_to,
     quoted,
     restricted,
     sql,
@@ -251,12 +252,13 @@ class Compiled:
         asked = Statement(script.with_clause(increments), script.reads)
         merge = merge_given = None
         if carried is not None:
-            reading = script.read(Kind.STORED, table, "stored_groups")
+            close = [replace(n, column=stored[n.column]) for n in near_to(parts, node.keys)]
+            reading = script.read(Kind.STORED, table, "stored_groups", tuple(close))
             script.define("increments", increments)
             merge = script.statement(form.merged("increments", reading))
             given = self._script(changed)
             relation = given.read(Kind.GIVEN, "increments", "increments")
-            near = tuple(Near(stored[key], bare(relation), key) for key in node.keys)
+            near = tuple(Near(stored[key], ((bare(relation), key),)) for key in node.keys)
             stored_again = given.read(Kind.STORED, table, "stored_groups", near)
             merge_given = given.statement(form.merged(relation, stored_again))
         recompute = self._recomputed(form, "touched")
@@ -276,7 +278,7 @@ class Compiled:
         if touched is not None and node.keys:
             relation = script.read(Kind.GIVEN, touched, touched)
             pairs = tuple((key, touched_name(key)) for key in node.keys)
-            near = tuple(Near(key, bare(relation), touched_name(key)) for key in node.keys)
+            near = tuple(Near(key, ((bare(relation), touched_name(key)),)) for key in node.keys)
             restriction = Touched(relation, pairs, near)
         rows = script.snapshot(node.child, Side.AFTER, used, near, restriction)
         return script.statement(form.built(rows, script))
@@ -363,7 +365,7 @@ class _Script:
         self._aliases: dict[Node, str] = {}
         self._taken: set[str] = set()
         # Rules ask for the same thing again and again.
-        self._changes: dict[tuple[Node, frozenset[str]], list[Rows]] = {}
+        self._changes: dict[Hashable, list[Rows]] = {}
         self._snapshots: dict[Hashable, Rows] = {}
 
     # What a statement is made of
@@ -391,14 +393,21 @@ class _Script:
         self._defined[given] = text
         return given
 
-    def read(self, kind: Kind, of: str, word: str, near: tuple[Near, ...] = ()) -> str:
+    def read(
+        self,
+        kind: Kind,
+        of: str,
+        word: str,
+        near: tuple[Near, ...] = (),
+        where: tuple[Expression, ...] = (),
+    ) -> str:
         """The name of a relation in the statement."""
-        near = tuple(sorted(set(near), key=lambda n: (n.column, n.relation, n.source)))
+        near = tuple(sorted(set(near), key=lambda n: (n.column, n.among)))
         for known, name in self._reads.items():
-            if (known.kind, known.of, known.near) == (kind, of, near):
+            if (known.kind, known.of, known.near, known.where) == (kind, of, near, where):
                 return name
         name = _unused(word, self._taken)
-        self._reads[Reading(name, kind, of, near)] = marked(name)
+        self._reads[Reading(name, kind, of, near, where)] = marked(name)
         return marked(name)
 
     def alias(self, node: Node) -> str:
@@ -408,17 +417,23 @@ class _Script:
 
     # The writer that rules ask
 
-    def change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
+    def change(
+        self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
+    ) -> list[Rows]:
         if not inputs(node) & self._changed:
             return []
-        if (node, needed) not in self._changes:
-            self._changes[node, needed] = self._change(node, needed)
-        return self._changes[node, needed]
+        asked = (node, needed, where)
+        if asked not in self._changes:
+            self._changes[asked] = self._change(*asked)
+        return self._changes[asked]
 
-    def _change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
+    def _change(
+        self, node: Node, needed: frozenset[str], where: tuple[Expression, ...]
+    ) -> list[Rows]:
         match node:
             case Scan():
-                relation = self.read(Kind.CHANGE, node.input, f"{node.input}_change")
+                word, only = f"{node.input}_change", _over_sources(node, where)
+                relation = self.read(Kind.CHANGE, node.input, word, where=only)
                 return [_scanned(node, relation, needed, column(WEIGHT))]
             case Aggregate():
                 name = self._hidden[node]
@@ -437,13 +452,14 @@ class _Script:
         needed: frozenset[str],
         near: tuple[Near, ...] = (),
         touched: Touched | None = None,
+        where: tuple[Expression, ...] = (),
     ) -> Rows:
         if touched is not None:
             needed = needed.union(own for own, _ in touched.pairs)
         if not inputs(node) & self._changed:
             # What does not change has one state; asking for it by one name lets it be read once.
             side = Side.AFTER
-        asked = (node, side, needed, near, touched)
+        asked = (node, side, needed, near, touched, where)
         if asked not in self._snapshots:
             self._snapshots[asked] = self._snapshot(*asked)
         return self._snapshots[asked]
@@ -455,13 +471,15 @@ class _Script:
         needed: frozenset[str],
         near: tuple[Near, ...],
         touched: Touched | None,
+        where: tuple[Expression, ...],
     ) -> Rows:
         match node:
             case Scan():
                 kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
                 by = dict(zip(node.columns, node.sources, strict=True))
                 close = tuple(replace(n, column=by[n.column]) for n in near)
-                relation = self.read(kind, node.input, f"{node.input}_{side.value}", close)
+                word, only = f"{node.input}_{side.value}", _over_sources(node, where)
+                relation = self.read(kind, node.input, word, close, only)
                 return restricted(_scanned(node, relation, needed, None), touched)
             case Aggregate():
                 kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
@@ -498,6 +516,12 @@ def _scanned(node: Scan, relation: str, needed: frozenset[str], weight: Expressi
         if name in needed
     }
     return Rows(relation, columns, (), weight, relation)
+
+
+def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Conditions over the columns of the input itself."""
+    by = {n: column(source) for n, source in zip(node.columns, node.sources, strict=True)}
+    return tuple(replaced(each, by) for each in conditions)
 
 
 def _constants(node: Constant, alias: str) -> Rows:

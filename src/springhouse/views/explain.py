@@ -188,7 +188,10 @@ class _Words:
 
     def meaning(self, reading: Reading, step: Step) -> str:
         """What a relation stands for."""
-        near = [f"{each.column} is among {each.relation}.{each.source}" for each in reading.near]
+        near = [
+            f"{each.column} is among {' or '.join(map('.'.join, each.among))}"
+            for each in reading.near
+        ]
         enough = f"; only rows matter whose {' and whose '.join(near)}" if near else ""
         return self._relation(reading, step) + enough
 

@@ -17,7 +17,8 @@ from springhouse.views.rows import Near, Rows, Side, Touched, Writer, quoted, re
 
 def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[Rows]:
     used = needed.union(*map(free_columns, node.conditions))
-    return [rows.kept(node.conditions) for rows in writer.change(node.child, used)]
+    changed = writer.change(node.child, used, node.conditions)
+    return [rows.kept(node.conditions) for rows in changed]
 
 
 def filtered(
@@ -29,7 +30,8 @@ def filtered(
     writer: Writer,
 ) -> Rows:
     used = needed.union(*map(free_columns, node.conditions))
-    return writer.snapshot(node.child, side, used, near, touched).kept(node.conditions)
+    rows = writer.snapshot(node.child, side, used, near, touched, node.conditions)
+    return rows.kept(node.conditions)
 
 
 def change_of_project(node: Project, needed: frozenset[str], writer: Writer) -> list[Rows]:

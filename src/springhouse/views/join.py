@@ -6,10 +6,10 @@ For children R1 … Rn, with the primes after the change:
 
 one term per child that changed, exactly, self-joins too: a table that is joined with itself is two
 children. Each term begins with the change, the small side, and goes on along the equalities, so
-that each further child is met with few rows; where the key comes straight from the change, files
-that can't hold it are not even opened.
+that each further child is met with few rows, and only those rows of it are read that can meet them.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from springhouse.views.algebra import Expression, InnerJoin, Node, column, free_columns
@@ -22,6 +22,7 @@ from springhouse.views.rows import (
     Touched,
     Writer,
     every,
+    known_of,
     restricted,
     united_rows,
 )
@@ -99,8 +100,9 @@ def _first(node: InnerJoin, touched: Touched | None, near: tuple[Near, ...]) -> 
     return node.children[0], False
 
 
-def _of(near: tuple[Near, ...], node: Node) -> tuple[Near, ...]:
-    return tuple(each for each in near if each.column in node.columns)
+def _of(near: Sequence[Near], node: Node) -> tuple[Near, ...]:
+    known = known_of(each for each in near if each.column in node.columns)
+    return tuple(Near(name, among) for name, answers in known.items() for among in answers)
 
 
 def _joined(
@@ -114,20 +116,20 @@ def _joined(
 ) -> Rows:
     """The rows of `start` joined with the other children, along the equalities."""
     known = list(start.columns)
-    close = list(near)
+    close = [*near, *start.near]
     alias = writer.alias(first)
     if start.weight is not None:
         alias += "_change"
-        origins = [(name, start.plain(name)) for name in known]
-        close += [Near(name, *origin) for name, origin in origins if origin is not None]
     source = start.table(alias)
     waiting, pending = list(others), list(conditions)
     while waiting:
         child, side = waiting.pop(_next(waiting, pending, known))
         pairs = Link.between(pending, known, child.columns).pairs
         close += [replace(n, column=there) for h, there in pairs for n in close if n.column == h]
-        rows = writer.snapshot(child, side, used & set(child.columns), _of(tuple(close), child))
+        rows = writer.snapshot(child, side, used & set(child.columns), _of(close, child))
         known += rows.columns
+        close += rows.near
+        close += [Near(h, among) for h, there in pairs for among in rows.origins(there)]
         ready = [each for each in pending if free_columns(each) <= set(known)]
         pending = [each for each in pending if not any(each is done for done in ready)]
         source += f"\n{'JOIN' if ready else 'CROSS JOIN'} {rows.table(writer.alias(child))}"
@@ -135,7 +137,7 @@ def _joined(
             source += "\n  ON " + every(ready)
     columns = {name: column(name) for name in known}
     weight = column(WEIGHT) if start.weight is not None else None
-    return Rows(source, columns, tuple(pending), weight)
+    return Rows(source, columns, tuple(pending), weight, None, known_of(close))
 
 
 def _next(waiting: list[tuple[Node, Side]], pending: list[Expression], known: list[str]) -> int:

@@ -21,8 +21,8 @@ from springhouse.views.rows import (
     Writer,
     every,
     exists,
+    known_of,
     meeting,
-    near_to,
     restricted,
     united_rows,
     weighted,
@@ -33,8 +33,7 @@ from springhouse.views.semi_join import across, with_changed_partners
 def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
     here, there = _used(node, needed)
     parts = [
-        _outer(node, rows, Side.AFTER, there, near_to([rows], list(rows.columns)), writer)
-        for rows in writer.change(node.left, here)
+        _outer(node, rows, Side.AFTER, there, (), writer) for rows in writer.change(node.left, here)
     ]
     changed = writer.change(node.right, there)
     if not changed:
@@ -88,7 +87,7 @@ def _outer(
     writer: Writer,
 ) -> Rows:
     """The rows with their partners, or with NULLs."""
-    close = across(node.conditions, node.left, node.right, near)
+    close = across(node.conditions, node.left, node.right, (*near, *rows.near))
     right = writer.snapshot(node.right, side, there, close)
     left_table, right_table = (
         rows.table(writer.alias(node.left)),
@@ -96,15 +95,17 @@ def _outer(
     )
     source = f"{left_table}\nLEFT JOIN {right_table}\n  ON {every(node.conditions)}"
     columns = {name: column(name) for name in (*rows.columns, *right.columns)}
-    return Rows(source, columns, (), column(WEIGHT) if rows.weight is not None else None)
+    weight = column(WEIGHT) if rows.weight is not None else None
+    # Of the partners nothing is known: they may be NULLs, which are nowhere.
+    return Rows(source, columns, (), weight, None, known_of(rows.near))
 
 
 def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer) -> Rows:
     """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
-    known = near_to([changed], list(changed.columns))
-    close = across(node.conditions, node.right, node.left, known)
+    close = across(node.conditions, node.right, node.left, changed.near)
     left = writer.snapshot(node.left, Side.BEFORE, here, close)
     table = changed.table(f"{writer.alias(node.right)}_change")
     source = f"{table}\nJOIN {left.table(writer.alias(node.left))}\n  ON {every(node.conditions)}"
     columns = {name: column(name) for name in (*left.columns, *changed.columns)}
-    return Rows(source, columns, (), column(WEIGHT))
+    known = known_of((*left.near, *changed.near))
+    return Rows(source, columns, (), column(WEIGHT), None, known)

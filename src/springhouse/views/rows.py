@@ -5,12 +5,13 @@ conditions. Filters and projections only change those, so a chain of them stays 
 of a change carry a weight, +1 or -1; the rows of a snapshot do not.
 
 A rule asks the `Writer` for the change of a child, or for a snapshot of it on one side of the
-change, and gets `Rows`. Two hints make snapshots cheap:
+change, and gets `Rows`. Three hints make that cheap:
 
-    near      only rows are wanted whose column is among the values of a column of a changed
-              relation; files that can't hold any need not be read
+    near      only rows are wanted whose column is among the values that a column has in other
+              relations of the statement; rows that have others need not be read
     touched   only rows are wanted whose columns equal those of a row of a relation: a semi join,
               pushed down to the scans as far as it goes
+    where     only rows are wanted that meet conditions, which are asked of them later in any case
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,13 +35,19 @@ class Side(Enum):
     AFTER = "after"
 
 
+Origins = tuple[tuple[str, str], ...]
+"""Where all values of a column are found: columns of relations, as (relation, column)."""
+
+
+Known = Mapping[str, tuple[Origins, ...]]
+
+
 @dataclass(frozen=True)
 class Near:
-    """Only rows matter whose `column` is a value of `source` in the relation `relation`."""
+    """Only rows matter whose `column` has one of the values that are found in `among`."""
 
     column: str
-    relation: str
-    source: str
+    among: Origins
 
 
 @dataclass(frozen=True)
@@ -62,13 +69,18 @@ class Touched:
 
 @dataclass(frozen=True)
 class Rows:
-    """A SELECT in the making. `base` is the relation that `source` is, if it is just one."""
+    """A SELECT in the making. `base` is the relation that `source` is, if it is just one.
+
+    If it is not, `known` tells where columns of the source come from, as far as that is known:
+    the first answer is from the change itself, the last from the relation that was met last.
+    """
 
     source: str
     columns: Mapping[str, Expression]
     where: tuple[Expression, ...] = ()
     weight: Expression | None = None
     base: str | None = None
+    known: Known = field(default_factory=dict)
 
     def kept(self, conditions: Sequence[Expression]) -> "Rows":
         """Only the rows that meet conditions over the columns."""
@@ -86,12 +98,19 @@ class Rows:
         wanted = set(names)
         return replace(self, columns={n: v for n, v in self.columns.items() if n in wanted})
 
-    def plain(self, name: str) -> tuple[str, str] | None:
-        """The relation and column that a column is, unchanged, if it is that of one."""
+    def origins(self, name: str) -> tuple[Origins, ...]:
+        """Where the values of a column are found, unchanged: each answer is right by itself."""
         value = self.columns.get(name)
-        if self.base is None or not isinstance(value, exp.Column):
-            return None
-        return bare(self.base), value.name
+        if not isinstance(value, exp.Column):
+            return ()
+        if self.base is not None:
+            return (((bare(self.base), value.name),),)
+        return self.known.get(value.name, ())
+
+    @property
+    def near(self) -> tuple[Near, ...]:
+        """What is known of the values of the columns."""
+        return tuple(Near(name, among) for name in self.columns for among in self.origins(name))
 
     def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> str:
         """The SELECT as text; `weight` overrides that of the rows."""
@@ -115,7 +134,8 @@ class Rows:
         if not self.where and self.base is None and self.own_names:
             return self
         weight = column(WEIGHT) if self.weight is not None else None
-        return Rows(self.table(alias), {n: column(n) for n in self.columns}, (), weight)
+        columns = {n: column(n) for n in self.columns}
+        return Rows(self.table(alias), columns, (), weight, None, known_of(self.near))
 
     @property
     def own_names(self) -> bool:
@@ -126,7 +146,9 @@ class Rows:
 class Writer(Protocol):
     """What a rule may ask for."""
 
-    def change(self, node: Node, needed: frozenset[str]) -> list[Rows]:
+    def change(
+        self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
+    ) -> list[Rows]:
         """The change of a node, as rows to be put together; none if it does not change."""
 
     def snapshot(
@@ -136,8 +158,9 @@ class Writer(Protocol):
         needed: frozenset[str],
         near: tuple[Near, ...] = (),
         touched: Touched | None = None,
+        where: tuple[Expression, ...] = (),
     ) -> Rows:
-        """The rows of a node on one side of the change."""
+        """The rows of a node on one side of the change; those that `where` drops are not missed."""
 
     def define(self, name: str, text: str) -> str:
         """Put a query in the WITH clause; the name that it got."""
@@ -180,7 +203,18 @@ def united_rows(parts: Sequence[Rows], names: Sequence[str], alias: str) -> Rows
     """The rows of all parts as one relation, in which each column has one type."""
     source = f"(\n{indented(united(parts, names))}\n) AS {alias}"
     weight = column(WEIGHT) if parts[0].weight is not None else None
-    return Rows(source, {name: column(name) for name in names}, (), weight)
+    known = known_of(near_to(parts, names))
+    return Rows(source, {name: column(name) for name in names}, (), weight, None, known)
+
+
+def known_of(near: Iterable[Near]) -> Known:
+    """The same by column; of many answers the first and the last."""
+    found: dict[str, list[Origins]] = {}
+    for each in near:
+        answers = found.setdefault(each.column, [])
+        if each.among not in answers:
+            answers[1:] = [each.among]
+    return {name: tuple(answers) for name, answers in found.items()}
 
 
 def exists(
@@ -254,12 +288,20 @@ def touched_keys(changed: Sequence[Rows], keys: Sequence[str], writer: Writer) -
     return Touched(relation, tuple(zip(keys, names, strict=True)), near_to(changed, keys))
 
 
-def near_to(changed: Sequence[Rows], keys: Sequence[str]) -> tuple[Near, ...]:
-    """Which keys come straight from a changed relation, if the change is that of just one."""
-    if len(changed) != 1:
-        return ()
-    origins = [(key, changed[0].plain(key)) for key in keys]
-    return tuple(Near(key, *origin) for key, origin in origins if origin is not None)
+def near_to(changed: Sequence[Rows], keys: Iterable[str]) -> tuple[Near, ...]:
+    """What is known of the values of keys in the changed rows, all parts of them together."""
+    found: list[Near] = []
+    for key in keys:
+        answers = [rows.origins(key) for rows in changed]
+        if all(answers):
+            first = Near(key, _together(each[0] for each in answers))
+            last = Near(key, _together(each[-1] for each in answers))
+            found += [first, last] if first != last else [first]
+    return tuple(found)
+
+
+def _together(origins: Iterable[Origins]) -> Origins:
+    return tuple(dict.fromkeys(one for each in origins for one in each))
 
 
 def _called(rows: Rows, keys: Sequence[str]) -> Rows:

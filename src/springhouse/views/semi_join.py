@@ -9,7 +9,6 @@ change, those behind as before it.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from springhouse.views.algebra import (
     Expression,
@@ -30,8 +29,8 @@ from springhouse.views.rows import (
     Touched,
     Writer,
     exists,
+    known_of,
     meeting,
-    near_to,
     raw,
     sql,
     touched_keys,
@@ -43,10 +42,7 @@ from springhouse.views.rows import (
 def change(node: SemiJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
     here = needed | _used(node)
     after = [Side.AFTER] * len(node.partners)
-    parts = [
-        _kept(node, rows, after, near_to([rows], list(rows.columns)), writer)
-        for rows in writer.change(node.left, here)
-    ]
+    parts = [_kept(node, rows, after, (), writer) for rows in writer.change(node.left, here)]
     for place, partner in enumerate(node.partners):
         there = _asked(partner) or frozenset(partner.rows.columns[:1])
         changed = writer.change(partner.rows, there)
@@ -91,8 +87,9 @@ def _kept(
 ) -> Rows:
     """The rows that meet the condition, with each partner on one side of its change."""
     named = rows.named(writer.alias(node.left))
+    close = (*near, *rows.near)
     found = {
-        partner.found: _found(partner, node.left, side, near, writer)
+        partner.found: _found(partner, node.left, side, close, writer)
         for partner, side in zip(node.partners, sides, strict=True)
     }
     return meeting(named, replaced(node.condition, found), writer.alias(node.left))
@@ -118,9 +115,8 @@ def across(
 ) -> tuple[Near, ...]:
     """What is known of the rows on one side of equalities, as known of those on the other."""
     pairs = Link.between(conditions, here.columns, there.columns).pairs
-    return tuple(
-        replace(each, column=other) for each in near for own, other in pairs if own == each.column
-    )
+    known = known_of(near)
+    return tuple(Near(other, among) for own, other in pairs for among in known.get(own, ()))
 
 
 def with_changed_partners(

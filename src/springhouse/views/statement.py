@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from springhouse.views.algebra import Expression
 from springhouse.views.rows import Near, bare, marked
 
 
@@ -24,13 +25,15 @@ class Kind(Enum):
 class Reading:
     """A relation that a statement names: `orders_after` is the input `orders`, after the change.
 
-    Rows that are not `near` can be left out; it is never wrong to leave them in.
+    Rows that are not `near`, or do not meet `where`, can be left out; it is never wrong to leave
+    them in.
     """
 
     name: str
     kind: Kind
     of: str
     near: tuple[Near, ...] = ()
+    where: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True)

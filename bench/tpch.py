@@ -1,0 +1,244 @@
+"""How much faster is a view refreshed by its change than by running its query again?
+
+The 22 queries of TPC-H, each a view under `refresh = auto`, at scale factor 1. In one run, and in
+turn, so that a noisy machine disturbs both sides alike:
+
+    full      Spark runs the query over the files of the same version, with the settings of the
+              House, and overwrites a Parquet folder
+    ours      the view is refreshed to that version: rows, hidden state, change, and commit
+
+after each of these parts of `orders` changed with their `lineitem` (half deleted, half inserted, as
+TPC-H's own refresh functions do: old orders go, new orders come). Everything is warm: a round that
+is not counted comes first. The figures are medians over the rounds of each size. Queries 2, 11 and
+16 read neither table and are left out of the mean; at the end every view is held against its query.
+
+Run: `python bench/tpch.py [--scale 1] [--queries 1,6] [--rounds 3]`. It takes about half an hour
+and writes `bench/results/tpch.md` and `tpch.csv`. Goals: at 0.1 % the geometric mean of full / ours
+is at least 8 and the best at least 20; and ours is never above 1.1 times full, up to 30 % changed.
+"""
+
+import argparse
+import csv
+import math
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+import springhouse
+from springhouse.house import House
+from springhouse.lake.refresh_view import refresh_view
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
+import tpch
+import tpch_warehouse
+
+RESULTS = Path(__file__).parent / "results"
+SMALL = (0.0001, 0.001, 0.01)
+LARGE = (0.1, 0.3)
+UNTOUCHED = (2, 11, 16)
+SETTINGS = {"springhouse.spark.master": "local[*]", "spark.driver.memory": "8g"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One query after one change, in seconds."""
+
+    query: int
+    fraction: float
+    full: float
+    ours: float
+    way: str
+
+
+class Warehouse:
+    """The eight tables and a view per query."""
+
+    def __init__(self, house: House, folder: Path, tables: dict[str, pa.Table]) -> None:
+        self._house = house
+        self._folder = folder
+        self._rows = tables
+        self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in tables}
+        self._changes = 0
+
+    def load(self) -> None:
+        for name, table in self._tables.items():
+            table.load(self._rows[name])
+
+    def change(self, fraction: float) -> None:
+        """Delete and insert orders with their lines."""
+        self._changes += 1
+        orders, lines = self._rows["orders"], self._rows["lineitem"]
+        changes = tpch.orders_and_lines(orders, lines, fraction, self._changes)
+        for name, change in changes.items():
+            self._rows[name] = tpch.applied(self._rows[name], change)
+            self._tables[name].change(change)
+
+    def full(self, query: int) -> float:
+        began = time.perf_counter()
+        spark = self._house.lake.spark.session()
+        for name in tpch.tables_of(query):
+            self._house.lake.open(name).read(spark).createOrReplaceTempView(name)
+        spark.sql(tpch.query(query)).write.mode("overwrite").parquet(str(self._folder / "bare"))
+        return time.perf_counter() - began
+
+    def ours(self, query: int) -> tuple[float, str]:
+        began = time.perf_counter()
+        view = self._house.project.views[tpch_warehouse.view_of(query)]
+        refresh_view(self._house.lake, self._house.project, view, {}, "benchmark")
+        seconds = time.perf_counter() - began
+        newest = self._house.lake.log(view.name).newest()
+        assert newest is not None
+        assert newest.note is not None
+        return seconds, newest.note.variant
+
+    def compare(self, query: int, fraction: float) -> Figure:
+        ours, way = self.ours(query)
+        return Figure(query, fraction, self.full(query), ours, way)
+
+    def differs(self, query: int) -> bool:
+        """Whether a view is anything else than its query."""
+        spark = self._house.lake.spark.session()
+        for name in tpch.tables_of(query):
+            self._house.lake.open(name).read(spark).createOrReplaceTempView(name)
+        expected = spark.sql(tpch.query(query))
+        found = self._house.lake.open(tpch_warehouse.view_of(query)).read(spark)
+        same = found.schema.simpleString() == expected.schema.simpleString()
+        missing, surplus = expected.exceptAll(found), found.exceptAll(expected)
+        return not same or bool(missing.limit(1).count() or surplus.limit(1).count())
+
+
+def main() -> None:
+    """Measure, check, print, and write down."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--queries", type=_numbers, default=list(tpch.QUERIES))
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        figures = measured(folder, asked.scale, asked.queries, asked.rounds)
+    report = told(figures, asked.scale, asked.rounds)
+    print(f"\n{report}")
+    if list(asked.queries) == list(tpch.QUERIES):
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "tpch.md").write_text(report)
+        with (RESULTS / "tpch.csv").open("w", newline="") as file:
+            write = csv.writer(file)
+            write.writerow(["query", "fraction", "full_seconds", "ours_seconds", "way"])
+            for each in figures:
+                seconds = (f"{each.full:.3f}", f"{each.ours:.3f}")
+                write.writerow([each.query, each.fraction, *seconds, each.way])
+
+
+def measured(folder: Path, scale: float, queries: Sequence[int], rounds: int) -> list[Figure]:
+    """All figures, with a line of progress for each."""
+    files = tpch.generate(scale, folder / "generated")
+    tables = {name: tpch.read(path) for name, path in files.items()}
+    schemas = {name: table.schema for name, table in tables.items()}
+    project = tpch_warehouse.write_project(folder / "project", schemas, SETTINGS, queries)
+    figures: list[Figure] = []
+    with springhouse.open(project) as house:
+        warehouse = Warehouse(house, folder, tables)
+        _say(f"loading the tables at scale factor {scale:g}")
+        warehouse.load()
+        for query in queries:
+            _say(f"q{query:02}: first refresh {warehouse.ours(query)[0]:.1f} s")
+        plan = [(0.001, False)] * 2
+        plan += [(fraction, True) for _ in range(rounds) for fraction in SMALL]
+        plan += [(fraction, True) for fraction in LARGE]
+        for place, (fraction, counts) in enumerate(plan):
+            warehouse.change(fraction)
+            what = "" if counts else " (to warm up)"
+            _say(f"change {place + 1} of {len(plan)}: {fraction:.2%}{what}")
+            for query in queries:
+                figure = warehouse.compare(query, fraction)
+                figures += [figure] if counts else []
+                _say(f"  q{query:02} full {figure.full:6.2f} ours {figure.ours:6.2f}  {figure.way}")
+        wrong = [query for query in queries if warehouse.differs(query)]
+    if wrong:
+        sys.exit(f"these views are not what their queries give: {wrong}")
+    _say("every view is what its query gives")
+    return figures
+
+
+def told(figures: Sequence[Figure], scale: float, rounds: int) -> str:
+    """The table, with what it says in sum."""
+    by: dict[tuple[int, float], list[Figure]] = defaultdict(list)
+    for each in figures:
+        by[each.query, each.fraction].append(each)
+    fractions = sorted({fraction for _, fraction in by})
+    queries = sorted({query for query, _ in by})
+    lines = [
+        f"# TPC-H at scale factor {scale:g}: recomputing against refreshing",
+        "",
+        (
+            f"`bench/tpch.py`, {_machine()}. Seconds are medians of {rounds} rounds (one round for "
+            f"{' and '.join(f'{f:.0%}' for f in LARGE)}); `full` is the median over all of them."
+        ),
+        "",
+        "| query | full | " + " | ".join(f"{f:.2%} changed" for f in fractions) + " |",
+        "|---|---|" + "---|" * len(fractions),
+    ]
+    for query in queries:
+        full = statistics.median(f.full for f in figures if f.query == query)
+        cells = []
+        for fraction in fractions:
+            cell = by[query, fraction]
+            seconds = statistics.median(f.ours for f in cell)
+            ratio = statistics.median(f.full / f.ours for f in cell)
+            way = "" if cell[-1].way == "incremental" else f", {cell[-1].way}"
+            cells.append(f"{seconds:.2f} s, {ratio:.1f}x{way}")
+        lines.append(f"| {query} | {full:.2f} s | " + " | ".join(cells) + " |")
+    lines += ["", "Without the queries that read neither table:", ""]
+    for fraction in fractions:
+        ratios = {
+            query: statistics.median(f.full / f.ours for f in by[query, fraction])
+            for query in queries
+            if query not in UNTOUCHED
+        }
+        if ratios:
+            best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
+            lines.append(
+                f"- {fraction:.2%}: geometric mean {_geometric_mean(ratios.values()):.1f}x, best "
+                f"{ratios[best]:.1f}x (query {best}), worst {ratios[worst]:.2f}x (query {worst})"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _geometric_mean(values: Iterable[float]) -> float:
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def _machine() -> str:
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, {time.strftime('%Y-%m-%d')}"
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Estimates in seconds, corrected by what the refreshes of a view really took."""
+
+import pytest
+
+from springhouse.lake.costs import Cost, lessons
+from springhouse.lake.note import Note
+from springhouse.units import Instant
+from springhouse.views.variants import Way
+
+
+def took(variant: str, seconds: float, expected: float) -> Note:
+    return Note("merge", Instant(0.0), variant=variant, seconds=seconds, expected=expected)
+
+
+def test_a_small_change_is_cheaper_than_everything_and_a_large_one_is_not() -> None:
+    full = Cost(Way.BATCH, 1, 7_500_000)
+    assert Cost(Way.INCREMENTAL, 1, 300_000, 7_500, 9).seconds < full.seconds / 5
+    assert Cost(Way.INCREMENTAL, 1, 7_000_000, 2_250_000, 9).seconds > full.seconds
+
+
+def test_what_was_wrong_is_corrected_by_its_median() -> None:
+    past = [took("incremental", 3.0, 1.0), took("incremental", 2.0, 1.0), took("full", 1.0, 4.0)]
+    assert lessons(past) == {"incremental": 2.0, "full": pytest.approx((1.0 + 0.25) / 2)}
+
+
+def test_one_slow_start_says_little() -> None:
+    assert lessons([took("incremental", 30.0, 1.0)]) == {"incremental": 4.0}
+    recovered = [took("incremental", 30.0, 1.0), *[took("incremental", 1.0, 1.0)] * 2]
+    assert lessons(recovered) == {"incremental": 1.0}
+
+
+def test_refreshes_that_nobody_estimated_teach_nothing() -> None:
+    assert lessons([took("full", 5.0, 0.0)]) == {}
+
+
+def test_a_cost_says_what_it_is_made_of() -> None:
+    cost = Cost(Way.INCREMENTAL, 2, 1_000, 10, 4, correction=2.0)
+    assert str(cost) == "incremental: 2 queries, 1,000 rows read, 10 changed, about 0.5 s"
