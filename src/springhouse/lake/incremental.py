@@ -10,7 +10,7 @@ that were written are nobody's until the commit names them.
     Top     the first rows among the stored ones and the new ones
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +62,11 @@ class Astray(LakeError):
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """How an input changed: in this process if it is small, else for Spark to read."""
+    """How an input changed: in this process if it is small, else for Spark to `read`."""
 
     rows: int
     arrow: pa.Table | None
-    frame: "DataFrame | None" = None
+    read: "Callable[[], DataFrame] | None" = None
 
 
 @dataclass
@@ -197,9 +197,9 @@ class Work:
     ) -> "DataFrame":
         """A relation that Spark reads from files, without those that are not near."""
         if reading.kind is Kind.CHANGE:
-            frame = self.changes[reading.of].frame
-            assert frame is not None
-            return frame
+            read = self.changes[reading.of].read
+            assert read is not None
+            return read()
         files = self.files(reading, near)
         version = self.version_of(reading)
         if version is not None:

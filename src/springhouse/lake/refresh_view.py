@@ -15,6 +15,8 @@ engine rewrote has lost its hidden columns) is rebuilt, never trusted.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -27,6 +29,7 @@ from springhouse.lake.incremental import Astray, ChangedInput, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
 from springhouse.lake.landing import Done, now
+from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
 from springhouse.lake.queries import blamed_on
@@ -39,6 +42,9 @@ from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.views.variants import Variant, Way, can_drive, synchronous
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _NO_STATE = "no state is stored yet"
 _REMEMBERED = 20
@@ -240,10 +246,14 @@ def _changed(
         if small is not None:
             found[name] = ChangedInput(small.num_rows, small)
             continue
-        frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
         rows = changes.rows_between(log, start, end)
-        found[name] = ChangedInput(rows, None, changes.one_by_one(frame))
+        found[name] = ChangedInput(rows, None, partial(_large_delta, lake, log, start, end))
     return found
+
+
+def _large_delta(lake: Lake, log: TableLog, start: TableVersion, end: TableVersion) -> "DataFrame":
+    frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
+    return changes.one_by_one(frame)
 
 
 def _stores(
