@@ -10,7 +10,7 @@ them by what its own refreshes took against what was expected of them. A planner
 will do better, from the same variants.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -19,7 +19,8 @@ import pyarrow as pa
 from springhouse.lake.incremental import Work
 from springhouse.lake.note import Note
 from springhouse.lake.stores import ROWS_PER_FILE
-from springhouse.views.statement import Bag, Keyed, Kind, Statement, Step, Top
+from springhouse.views.explain import usual_statements
+from springhouse.views.statement import Kind, Statement
 from springhouse.views.variants import Variant, Way
 
 STATE_ROWS = 150_000
@@ -76,7 +77,7 @@ def cost_of(work: Work, variant: Variant, past: Mapping[str, float] | None = Non
         rows = sum(version.rows for version in work.after.values())
         return Cost(variant.way, 1, rows, correction=correction)
     changed = sum(work.changes[name].rows for name in variant.refresh.changed)
-    asked = [each for step in variant.refresh.steps for each in _statements(step)]
+    asked = [each for step in variant.refresh.steps for each in usual_statements(step)]
     rows = sum(_rows_read(work, statement) for statement in asked)
     relations = sum(len(statement.reads) for statement in asked)
     return Cost(variant.way, len(asked), rows, changed, relations, correction)
@@ -93,17 +94,6 @@ def lessons(notes: Iterable[Note]) -> dict[str, float]:
             wrong.setdefault(note.variant, []).append(note.seconds / note.expected)
     found = {way: median([1.0, *each[-_LESSONS:]]) for way, each in wrong.items()}
     return {way: min(max(each, 1 / _MOST), _MOST) for way, each in found.items()}
-
-
-def _statements(step: Step) -> Sequence[Statement]:
-    """The statements of a step that run in the usual case."""
-    match step:
-        case Keyed():
-            return [step.merge] if step.merge is not None else [step.increments, step.recompute]
-        case Bag():
-            return [step.change]
-        case Top():
-            return [step.candidates or step.build]
 
 
 def _rows_read(work: Work, statement: Statement) -> int:

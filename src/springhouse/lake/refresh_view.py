@@ -15,7 +15,6 @@ engine rewrote has lost its hidden columns) is rebuilt, never trusted.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
@@ -25,17 +24,23 @@ from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.costs import STATE_ROWS, WORTH_STATE, cost_of, lessons
-from springhouse.lake.incremental import Astray, ChangedInput, Work
+from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
 from springhouse.lake.landing import Done, now
-from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.recompute import REFRESH, Chosen, recompute, stored_provenance
-from springhouse.lake.stores import Rewritten, Store, described
-from springhouse.lake.tables import TableVersion, file_columns
+from springhouse.lake.standing import (
+    NO_STATE,
+    changed_inputs,
+    empty_state,
+    inputs_before,
+    stored_state,
+)
+from springhouse.lake.stores import Rewritten
+from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
 from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.planner.provenance import Provenance
@@ -44,9 +49,8 @@ from springhouse.project.fingerprint import fingerprint
 from springhouse.views.variants import Variant, Way, can_drive, synchronous
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
-_NO_STATE = "no state is stored yet"
 _REMEMBERED = 20
 """How many commits of a view say how long its refreshes take."""
 
@@ -142,20 +146,20 @@ def _choose(
         return _How("its definition changed", state=forced or rows > STATE_ROWS)
     if note.mixed:
         return _How(f"it reflects several versions of {', '.join(note.mixed)}", state=True)
-    before = _before(lake, found, note, after)
+    before = inputs_before(lake, found, note, after)
     if isinstance(before, str):
         return _How(before, state=True)
-    stores = _stores(lake, view, found, ground, note)
-    work = Work(lake, _changed(lake, found, before, after), before, after, {}, found.shapes)
+    stores = stored_state(lake, view, found, ground, note)
+    work = Work(lake, changed_inputs(lake, found, before, after), before, after, {}, found.shapes)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
     variant = synchronous(found.compiled, changed)
-    if not changed and (stores == _NO_STATE or not isinstance(stores, str)):
+    if not changed and (stores == NO_STATE or not isinstance(stores, str)):
         return _How("nothing changed", work=work, variant=variant)
     past = lessons(c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note)
     batch = cost_of(work, Variant(Way.BATCH), past)
     if isinstance(stores, str):
         # Nothing to build on; worth building if it would have been used.
-        work.stores.update(_empty_stores(lake, view, found))
+        work.stores.update(empty_state(lake, view, found))
         saved = batch.seconds - cost_of(work, variant, past).seconds
         return _How(stores, state=forced or saved > WORTH_STATE)
     work.stores.update(stores)
@@ -184,12 +188,12 @@ def _driven(
         raise _not_driven(view, driver, "what it adds depends on more than its new rows")
     if ground is None or note is None or driver not in note.read:
         raise _not_driven(view, driver, "its first refresh takes all inputs in")
-    stores = _stores(lake, view, found, ground, note)
+    stores = stored_state(lake, view, found, ground, note)
     if isinstance(stores, str):
         raise _not_driven(view, driver, stores)
     after = {name: opened[key] for name, key in found.inputs.items()}
     before = {**after, names[driver]: lake.open(driver, note.read[driver])}
-    changed = _changed(lake, found, before, after)
+    changed = changed_inputs(lake, found, before, after)
     if not changes.appended(lake.log(driver), note.read[driver], opened[driver].version):
         raise _not_driven(view, driver, "rows of it were deleted")
     work = Work(lake, changed, before, after, stores, found.shapes)
@@ -206,92 +210,6 @@ def _not_driven(view: View, driver: str, problem: str) -> LakeError:
         where=str(view.place),
         hint="A refresh without a driver takes all inputs in.",
     )
-
-
-def _before(
-    lake: Lake, plan: Plan, note: Note, after: Mapping[str, TableVersion]
-) -> dict[str, TableVersion] | str:
-    """The inputs as the view reflects them, or why they can't be had."""
-    before: dict[str, TableVersion] = {}
-    for name, key in plan.inputs.items():
-        lake.keep(key, after[name])
-        if key not in note.read:
-            return f'it has not read "{key}" before'
-        version = note.read[key]
-        if version == after[name].version:
-            before[name] = after[name]
-            continue
-        if version > after[name].version:
-            return f'"{key}" stepped back'
-        try:
-            before[name] = lake.earlier(key, version, after[name])
-        except LakeError:
-            return f'version {version} of "{key}" is gone'
-        if before[name].schema != after[name].schema:
-            return f'the columns of "{key}" changed'
-    return before
-
-
-def _changed(
-    lake: Lake, plan: Plan, before: Mapping[str, TableVersion], after: Mapping[str, TableVersion]
-) -> dict[str, ChangedInput]:
-    """How each input changed since the view read it."""
-    found: dict[str, ChangedInput] = {}
-    for name, key in plan.inputs.items():
-        start, end = before[name], after[name]
-        if start.version == end.version:
-            continue
-        log = lake.log(key)
-        small = changes.small_delta(log, start.version, end)
-        if small is not None:
-            found[name] = ChangedInput(small.num_rows, small)
-            continue
-        rows = changes.rows_between(log, start, end)
-        found[name] = ChangedInput(rows, None, partial(_large_delta, lake, log, start, end))
-    return found
-
-
-def _large_delta(lake: Lake, log: TableLog, start: TableVersion, end: TableVersion) -> "DataFrame":
-    frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
-    return changes.one_by_one(frame)
-
-
-def _stores(
-    lake: Lake, view: View, plan: Plan, ground: TableVersion, note: Note
-) -> dict[str, Store] | str:
-    """What is stored for incremental refreshes, or what is missing of it."""
-    last = plan.compiled.build[-1]
-    stores: dict[str, Store] = {}
-    for step in plan.compiled.build[:-1]:
-        if step.table not in note.state:
-            return _NO_STATE
-        files = tuple(described(ground.storage, path) for path in note.state[step.table])
-        stores[step.table] = Store(
-            ground.storage, f"_state/{step.table}", files, plan.arrow(step.table)
-        )
-    if not note.stateful:
-        return _NO_STATE
-    for file in ground.files:
-        lost = set(last.layout.hidden) - _columns_of(lake, ground, file.path)
-        if lost:
-            return "its hidden columns are lost: somebody else rewrote its files"
-    files = tuple(described(ground.storage, file.path) for file in ground.files)
-    stores[""] = Store(ground.storage, "", files, plan.arrow(""))
-    return stores
-
-
-def _columns_of(lake: Lake, ground: TableVersion, path: str) -> frozenset[str]:
-    asked = ("columns", ground.storage.root, path)
-    if asked not in lake.plans:
-        file = next(each for each in ground.files if each.path == path)
-        lake.plans[asked] = frozenset(file_columns(ground.storage, file))
-    found: frozenset[str] = lake.plans[asked]
-    return found
-
-
-def _empty_stores(lake: Lake, view: View, plan: Plan) -> dict[str, Store]:
-    place = lake.place(view.name)
-    return {name: Store(place, "", (), plan.arrow(name)) for name in plan.shapes}
 
 
 def _incremental(

@@ -1,0 +1,111 @@
+"""What does an incremental refresh stand on?
+
+The inputs as the view reflects them and as it will, how they changed between, and what is stored
+for it. Whatever is missing or does not fit is told as a sentence: then the view is recomputed.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from springhouse.errors import LakeError
+from springhouse.lake import changes
+from springhouse.lake.incremental import ChangedInput
+from springhouse.lake.lake import Lake
+from springhouse.lake.log import TableLog
+from springhouse.lake.note import Note
+from springhouse.lake.plans import STATE, Plan
+from springhouse.lake.stores import Store, described
+from springhouse.lake.tables import TableVersion, file_columns
+from springhouse.project.declaration import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NO_STATE = "no state is stored yet"
+
+
+def inputs_before(
+    lake: Lake, plan: Plan, note: Note, after: Mapping[str, TableVersion]
+) -> dict[str, TableVersion] | str:
+    """The inputs as the view reflects them, or why they can't be had."""
+    before: dict[str, TableVersion] = {}
+    for name, key in plan.inputs.items():
+        lake.keep(key, after[name])
+        if key not in note.read:
+            return f'it has not read "{key}" before'
+        version = note.read[key]
+        if version == after[name].version:
+            before[name] = after[name]
+            continue
+        if version > after[name].version:
+            return f'"{key}" stepped back'
+        try:
+            before[name] = lake.earlier(key, version, after[name])
+        except LakeError:
+            return f'version {version} of "{key}" is gone'
+        if before[name].schema != after[name].schema:
+            return f'the columns of "{key}" changed'
+    return before
+
+
+def changed_inputs(
+    lake: Lake, plan: Plan, before: Mapping[str, TableVersion], after: Mapping[str, TableVersion]
+) -> dict[str, ChangedInput]:
+    """How each input changed since the view read it."""
+    found: dict[str, ChangedInput] = {}
+    for name, key in plan.inputs.items():
+        start, end = before[name], after[name]
+        if start.version == end.version:
+            continue
+        log = lake.log(key)
+        small = changes.small_delta(log, start.version, end)
+        if small is not None:
+            found[name] = ChangedInput(small.num_rows, small)
+            continue
+        rows = changes.rows_between(log, start, end)
+        found[name] = ChangedInput(rows, None, partial(_large_delta, lake, log, start, end))
+    return found
+
+
+def _large_delta(lake: Lake, log: TableLog, start: TableVersion, end: TableVersion) -> "DataFrame":
+    frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
+    return changes.one_by_one(frame)
+
+
+def stored_state(
+    lake: Lake, view: View, plan: Plan, ground: TableVersion, note: Note
+) -> dict[str, Store] | str:
+    """What is stored for incremental refreshes, or what is missing of it."""
+    last = plan.compiled.build[-1]
+    stores: dict[str, Store] = {}
+    for step in plan.compiled.build[:-1]:
+        if step.table not in note.state:
+            return NO_STATE
+        files = tuple(described(ground.storage, path) for path in note.state[step.table])
+        stores[step.table] = Store(
+            ground.storage, f"{STATE}/{step.table}", files, plan.arrow(step.table)
+        )
+    if not note.stateful:
+        return NO_STATE
+    for file in ground.files:
+        lost = set(last.layout.hidden) - _columns_of(lake, ground, file.path)
+        if lost:
+            return "its hidden columns are lost: somebody else rewrote its files"
+    files = tuple(described(ground.storage, file.path) for file in ground.files)
+    stores[""] = Store(ground.storage, "", files, plan.arrow(""))
+    return stores
+
+
+def _columns_of(lake: Lake, ground: TableVersion, path: str) -> frozenset[str]:
+    asked = ("columns", ground.storage.root, path)
+    if asked not in lake.plans:
+        file = next(each for each in ground.files if each.path == path)
+        lake.plans[asked] = frozenset(file_columns(ground.storage, file))
+    found: frozenset[str] = lake.plans[asked]
+    return found
+
+
+def empty_state(lake: Lake, view: View, plan: Plan) -> dict[str, Store]:
+    place = lake.place(view.name)
+    return {name: Store(place, "", (), plan.arrow(name)) for name in plan.shapes}
