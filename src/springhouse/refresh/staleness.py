@@ -3,11 +3,24 @@
 Two measures, both shown. Staleness is 001 section 2.3: now less the freshness of the table, so it
 grows even when nothing new arrives. Lag is 004's: how long the oldest data has waited that arrived
 and is not reflected; 0 when the table is up to date. Promises bound the lag.
+
+What the scheduler minimises is the weighted staleness over time, `S = Σ p ∫ S(t) dt`. Between two
+refreshes the curve is a straight line, so the area is exact: `((b - F)² - (a - F)²) / 2`.
 """
 
 from collections.abc import Iterable
 
+from springhouse.refresh.edges import trailing_edge
 from springhouse.units import Instant, Seconds
+
+__all__ = [
+    "StalenessOverTime",
+    "freshness_delta",
+    "kept_share",
+    "lag",
+    "staleness",
+    "trailing_edge",
+]
 
 
 def staleness(freshness: Instant | None, now: Instant) -> Seconds | None:
@@ -15,10 +28,13 @@ def staleness(freshness: Instant | None, now: Instant) -> Seconds | None:
     return None if freshness is None else Seconds(max(now - freshness, 0.0))
 
 
-def trailing_edge(freshness: Iterable[Instant | None]) -> Instant | None:
-    """The freshness of what is derived from several tables: that of the least fresh one."""
-    known = [instant for instant in freshness if instant is not None]
-    return min(known, default=None)
+def freshness_delta(freshness: Instant, available: Instant) -> Seconds:
+    """By how much a refresh with everything that is available would make a table fresher.
+
+    >>> freshness_delta(freshness=Instant(3.0), available=Instant(7.0))
+    4.0
+    """
+    return Seconds(max(available - freshness, 0.0))
 
 
 def lag(waiting_since: Iterable[Instant], now: Instant) -> Seconds:
@@ -34,3 +50,43 @@ def kept_share(promise: Seconds, lags: Iterable[Seconds]) -> float:
     """
     seen = [lag <= promise for lag in lags]
     return sum(seen) / len(seen) if seen else 1.0
+
+
+class StalenessOverTime:
+    """The weighted area under one table's staleness, refresh by refresh.
+
+    >>> table = StalenessOverTime(freshness=Instant(0.0), since=Instant(0.0))
+    >>> table.refreshed(Instant(5.0), freshness=Instant(3.0))
+    >>> table.at(Instant(5.0)), table.area(Instant(5.0))
+    (2.0, 12.5)
+    """
+
+    __slots__ = ("_area", "_from", "freshness", "priority", "since")
+
+    def __init__(self, freshness: Instant, since: Instant, priority: float = 1.0) -> None:
+        self.freshness = freshness
+        self.since = since
+        self.priority = priority
+        self._from = since
+        self._area = 0.0
+
+    def refreshed(self, now: Instant, freshness: Instant) -> None:
+        """The table became fresher; it never becomes less fresh."""
+        self._area += self._since_refreshed(now)
+        self._from = now
+        self.freshness = max(self.freshness, freshness)
+
+    def at(self, now: Instant) -> Seconds:
+        return Seconds(max(now - self.freshness, 0.0))
+
+    def area(self, now: Instant) -> float:
+        """`p ∫ S(t) dt` from the beginning until now."""
+        return self.priority * (self._area + self._since_refreshed(now))
+
+    def average(self, now: Instant) -> float:
+        """The weighted staleness, averaged over time."""
+        return self.area(now) / (now - self.since) if now > self.since else 0.0
+
+    def _since_refreshed(self, now: Instant) -> float:
+        before, after = max(self._from - self.freshness, 0.0), max(now - self.freshness, 0.0)
+        return (after * after - before * before) / 2

@@ -1,0 +1,101 @@
+"""Which of the waiting refreshes is the best one?
+
+A basic algorithm (001 section 3.1) orders the jobs of one track by a key; the smallest starts
+first. Every key stays the same until data arrives for the table or a refresh of it ends, also Max
+Benefit's, since staleness grows by itself but the freshness *delta* does not: so waiting jobs are
+kept in heaps and never sorted.
+
+    EDF          release + period
+    EDF-P        priority, then release + period
+    Max Benefit  priority × freshness delta / expected seconds
+    FIFO         release
+    Round robin  the last start
+    Random       a die
+
+The paper defines the release twice; it is taken as the moment when the freshness delta became
+nonzero, because a deadline that recedes with every arrival could never be missed.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from math import log
+from typing import Protocol
+
+from springhouse.units import Dice
+
+Key = tuple[float, float]
+"""What is ordered by: the first number, then the second; smaller is sooner."""
+
+
+class Basic(Enum):
+    """The basic algorithms, by the names that `configuration:` has for them."""
+
+    EDF = "edf"
+    EDF_P = "edf-p"
+    MAX_BENEFIT = "max-benefit"
+    LOOKAHEAD = "lookahead"
+    RANDOM = "random"
+    FIFO = "fifo"
+    ROUND_ROBIN = "round-robin"
+
+
+class Candidate(Protocol):
+    """What is known of a job when it is ranked."""
+
+    priority: float
+    period_seconds: float
+    freshness_delta: float
+    expected_seconds: float
+    released: float
+    last_started: float
+
+
+def edf(job: Candidate) -> Key:
+    return job.released + job.period_seconds, 0.0
+
+
+def edf_p(job: Candidate) -> Key:
+    return -job.priority, job.released + job.period_seconds
+
+
+def max_benefit(job: Candidate) -> Key:
+    return -job.priority * job.freshness_delta / job.expected_seconds, job.released
+
+
+def fifo(job: Candidate) -> Key:
+    return job.released, 0.0
+
+
+def round_robin(job: Candidate) -> Key:
+    return job.last_started, job.released
+
+
+KEYS: Mapping[Basic, Callable[[Candidate], Key]] = {
+    Basic.EDF: edf,
+    Basic.EDF_P: edf_p,
+    Basic.MAX_BENEFIT: max_benefit,
+    Basic.LOOKAHEAD: max_benefit,
+    Basic.FIFO: fifo,
+    Basic.ROUND_ROBIN: round_robin,
+}
+"""The key of each algorithm but Random, which is `race`."""
+
+NUMBERS: Mapping[Basic, tuple[str, float]] = {
+    Basic.EDF: ("deadline", 1.0),
+    Basic.EDF_P: ("priority", -1.0),
+    Basic.MAX_BENEFIT: ("benefit per second", -1.0),
+    Basic.LOOKAHEAD: ("benefit per second", -1.0),
+    Basic.RANDOM: ("chance", 1.0),
+    Basic.FIFO: ("released", 1.0),
+    Basic.ROUND_ROBIN: ("last start", 1.0),
+}
+"""What the first number of a key is called when it is shown, and its sign."""
+
+
+def race(passed: float, dice: Dice) -> Key:
+    """A key under which every waiting job is equally likely to be next, however long it waits.
+
+    Each runs towards a moment that is exponentially far ahead of the last winner's. Such a
+    moment has no memory, so those who waited and those who just came stand the same chance.
+    """
+    return passed - log(1.0 - dice.between(0.0, 1.0)), 0.0

@@ -1,0 +1,126 @@
+"""How long will a refresh take?
+
+`E(n) = alpha + beta × n` (001 section 2.4): a start, and a time for each second of data that is
+loaded. Both are learned from finished refreshes by least squares in which old ones fade. A refresh
+that took far longer or shorter than expected counts only up to a limit, which widens when it
+happens again and again: one pause of the machine changes little, a new pace is learned in a few
+refreshes. Rows, where told, are turned into the interval in which so many usually arrive.
+
+The paper does not say what to do when every refresh loaded equally much, so that alpha and beta
+can't be told apart: then the prior says which share of the time is the start. A table that was
+never refreshed is taken to be like a typical refresh of the others, half start and half data.
+"""
+
+from dataclasses import dataclass
+from math import exp, log
+
+from springhouse.units import Seconds
+
+FIRST_GUESS = Seconds(1.0)
+"""What a refresh is taken to need before any has finished."""
+
+_FADE = 0.95
+_TRUSTED_AFTER = 4
+_LIMIT = 4.0
+_SHAPE_WEIGHT = 0.5
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`E(n)` in seconds, for `n` seconds of data.
+
+    >>> Cost(alpha=1.0, beta=0.1).seconds(100.0)
+    11.0
+    """
+
+    alpha: float
+    beta: float
+
+    def seconds(self, interval: float) -> float:
+        return self.alpha + self.beta * interval
+
+
+class LearnedCost:
+    """The cost of one table's refreshes, and how wrong it was (mean absolute error)."""
+
+    __slots__ = ("_n", "_nn", "_ns", "_prior", "_rate", "_s", "_w", "cost", "count", "deviation")
+
+    def __init__(self, prior: Cost) -> None:
+        self.cost = prior
+        self.count = 0
+        self.deviation = 0.0
+        self._prior = prior
+        self._rate: float | None = None
+        self._w = self._n = self._nn = self._s = self._ns = 0.0
+
+    def seconds(self, interval: float) -> float:
+        """What loading so many seconds of data is expected to take."""
+        # Never 0, because benefits are divided by it.
+        return max(self.cost.alpha + self.cost.beta * interval, 1e-9)
+
+    def observe(self, interval: float, seconds: float, rows: float | None = None) -> None:
+        """Learn from a refresh that loaded so much and took `seconds`."""
+        n = interval
+        if rows is not None:
+            n = self._interval(interval, rows)
+            self._learn_rate(interval, rows)
+        expected = self.cost.alpha + self.cost.beta * n
+        error = seconds - expected
+        if self.count >= _TRUSTED_AFTER:
+            limit = _LIMIT * max(self.deviation, 0.05 * expected)
+            error = min(max(error, -limit), limit)
+            seconds = expected + error
+        if self.count:
+            # The first error is that of the prior, and says nothing about what was learned.
+            weight = max(0.1, 1.0 / self.count)
+            self.deviation += weight * (abs(error) - self.deviation)
+        self.count += 1
+        self._w = self._w * _FADE + 1.0
+        self._n = self._n * _FADE + n
+        self._nn = self._nn * _FADE + n * n
+        self._s = self._s * _FADE + seconds
+        self._ns = self._ns * _FADE + n * seconds
+        self.cost = self._fitted()
+
+    def _interval(self, interval: float, rows: float) -> float:
+        return rows / self._rate if self._rate else interval
+
+    def _learn_rate(self, interval: float, rows: float) -> None:
+        if interval > 0 and rows > 0:
+            seen = rows / interval
+            self._rate = seen if self._rate is None else self._rate + 0.1 * (seen - self._rate)
+
+    def _fitted(self) -> Cost:
+        """Least squares, with one faint point at n = 0 that keeps the prior's share of starts."""
+        mean_n, mean_s = self._n / self._w, self._s / self._w
+        whole = self._prior.seconds(mean_n)
+        start = mean_s * (self._prior.alpha / whole if whole > 0 else 1.0)
+        w, s = self._w + _SHAPE_WEIGHT, self._s + _SHAPE_WEIGHT * start
+        spread = self._nn - self._n * self._n / w
+        if spread <= 1e-9 * self._nn or spread <= 0.0:
+            return Cost(mean_s, 0.0)
+        beta = (self._ns - self._n * s / w) / spread
+        alpha = (s - beta * self._n) / w
+        if beta < 0.0:
+            return Cost(mean_s, 0.0)
+        if alpha < 0.0:
+            return Cost(0.0, self._ns / self._nn)
+        return Cost(alpha, beta)
+
+
+class TypicalRefresh:
+    """How long refreshes of all tables take, as a mean in which no single one weighs much."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self) -> None:
+        self._log: float | None = None
+
+    def observe(self, seconds: float) -> None:
+        seen = log(max(seconds, 1e-6))
+        self._log = seen if self._log is None else self._log + 0.05 * (seen - self._log)
+
+    def cost(self, period_seconds: float) -> Cost:
+        """What to expect of a table that was never refreshed."""
+        half = (FIRST_GUESS if self._log is None else exp(self._log)) / 2
+        return Cost(half, half / period_seconds)

@@ -1,0 +1,44 @@
+"""How often does new data come?
+
+The period of a base table is declared: how often its source is asked. Data may come more seldom,
+and then utilisation, deadlines and chopping have to count by the pace at which it does come. So
+the pace is the mean gap between arrivals, in which old gaps fade and a long silence (a night)
+counts only as a few gaps; the declared period is its lower bound.
+"""
+
+from springhouse.units import Instant, Seconds
+
+_WEIGHT = 0.1
+_TRUSTED_AFTER = 3
+_SILENCE = 4.0
+
+
+class Pace:
+    """The gaps between one table's arrivals."""
+
+    __slots__ = ("_gap", "_gaps", "_last")
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+        self._gap = 0.0
+        self._gaps = 0
+
+    def arrived(self, now: float) -> None:
+        last, self._last = self._last, now
+        if last is None or now <= last:
+            return
+        gap = now - last
+        if self._gaps:
+            gap = min(gap, _SILENCE * self._gap)
+        self._gaps += 1
+        self._gap += max(_WEIGHT, 1.0 / self._gaps) * (gap - self._gap)
+
+    def period(self, declared: float) -> Seconds:
+        """The declared period, or the mean gap if data comes more seldom."""
+        if self._gaps < _TRUSTED_AFTER:
+            return Seconds(declared)
+        return Seconds(max(declared, self._gap))
+
+    def next_arrival(self, period: float) -> Instant | None:
+        """When new data is expected."""
+        return None if self._last is None else Instant(self._last + period)

@@ -1,0 +1,167 @@
+"""Which of the paper's choices does a House make?
+
+Each choice is a value of its own: the basic algorithm, how tracks are divided, how priority is
+inherited, how much is loaded at once, and whether promises are heeded. `read_*` understand the
+words that stand in `configuration:`, and `str` of a policy says the same words again.
+
+    basic        edf | edf-p | max-benefit | lookahead | random | fifo | round-robin
+    tracks       global | edf-partitioned [aggressive]
+                 | proportional [basic | all | TRACKS] [aggressive] [k=10]
+    inheritance  none | sum | max | max-plus(1.5)
+    chopping     none | a number of periods, at least 1
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from springhouse.refresh.basic import Basic
+from springhouse.refresh.edf_partitioned import edf_partitioned
+from springhouse.refresh.priority import Inheritance, Rule
+from springhouse.refresh.proportional import proportional
+from springhouse.refresh.tracks import Layout, Load, one_lane
+
+
+@dataclass(frozen=True)
+class Global:
+    """Every table may run on every track."""
+
+    def layout(self, loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+        return one_lane(loads, tracks)
+
+    def __str__(self) -> str:
+        return "global"
+
+
+@dataclass(frozen=True)
+class EdfPartitioned:
+    """Tracks on which no table misses a deadline, and promotion to those of others."""
+
+    aggressive: bool = False
+
+    def layout(self, loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+        return edf_partitioned(loads, tracks, aggressive=self.aggressive)
+
+    def __str__(self) -> str:
+        return "edf-partitioned" + " aggressive" * self.aggressive
+
+
+@dataclass(frozen=True)
+class Proportional:
+    """Tracks in proportion to load; `allotted` of them: None is all, 0 as few as will do."""
+
+    allotted: int | None = None
+    aggressive: bool = True
+    k: float = 10.0
+
+    def layout(self, loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+        return proportional(
+            loads, tracks, allotted=self.allotted, aggressive=self.aggressive, k=self.k
+        )
+
+    def __str__(self) -> str:
+        share = "all" if self.allotted is None else str(self.allotted or "basic")
+        return f"proportional {share}{' aggressive' * self.aggressive} k={self.k:g}"
+
+
+TrackRule = Global | EdfPartitioned | Proportional
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How refreshes are scheduled. The default is what the paper found best."""
+
+    basic: Basic = Basic.MAX_BENEFIT
+    tracks: TrackRule = field(default_factory=Proportional)
+    inheritance: Inheritance = field(default_factory=Inheritance)
+    chopping: float | None = 3.0
+    heed_promises: bool = True
+
+    def __str__(self) -> str:
+        inherited = self.inheritance.rule.value
+        if self.inheritance.rule is Rule.MAX_PLUS:
+            inherited = f"max-plus({self.inheritance.k:g})"
+        chopping = "none" if self.chopping is None else f"{self.chopping:g}"
+        return (
+            f"{self.basic.value}; tracks {self.tracks}; "
+            f"inheritance {inherited}; chopping {chopping}"
+        )
+
+
+def read_basic(text: str) -> Basic:
+    """The basic algorithm of that name; a ValueError says which there are."""
+    try:
+        return Basic(text.strip().lower())
+    except ValueError:
+        raise _unknown(text, [each.value for each in Basic]) from None
+
+
+def read_tracks(text: str) -> TrackRule:
+    """How tracks are divided.
+
+    >>> str(read_tracks("proportional basic k=2"))
+    'proportional basic k=2'
+    """
+    name, *words = text.lower().split() or [""]
+    aggressive = "aggressive" in words
+    rest = [word for word in words if word != "aggressive"]
+    if name == "global" and not words:
+        return Global()
+    if name == "edf-partitioned" and not rest:
+        return EdfPartitioned(aggressive)
+    if name != "proportional":
+        raise _unknown(text, ["global", "edf-partitioned [aggressive]", _PROPORTIONAL])
+    if not words:
+        return Proportional()
+    allotted, k = None, Proportional.k
+    for word in rest:
+        if word.startswith("k="):
+            k = _number(text, word.removeprefix("k="), above=0.0)
+        elif word == "basic":
+            allotted = 0
+        elif word.isdecimal():
+            allotted = int(word)
+        elif word != "all":
+            raise _unknown(text, [_PROPORTIONAL])
+    return Proportional(allotted, aggressive, k)
+
+
+_PROPORTIONAL = "proportional [basic | all | TRACKS] [aggressive] [k=NUMBER]"
+
+
+def read_inheritance(text: str) -> Inheritance:
+    """How priority is inherited.
+
+    >>> read_inheritance("max-plus(2)").k
+    2.0
+    """
+    name, _, factor = text.strip().lower().partition("(")
+    known = {rule.value: rule for rule in Rule}
+    if name not in known or (factor and (name != "max-plus" or not factor.endswith(")"))):
+        raise _unknown(text, ["none", "sum", "max", "max-plus(NUMBER)"])
+    if not factor:
+        return Inheritance(known[name])
+    return Inheritance(known[name], _number(text, factor.removesuffix(")"), above=1.0))
+
+
+def read_chopping(text: str) -> float | None:
+    """How many periods of data one refresh loads at most."""
+    if text.strip().lower() == "none":
+        return None
+    periods = _number(text, text, above=0.0)
+    if periods < 1.0:
+        raise _unknown(text, ["none", "a number of at least 1"])
+    return periods
+
+
+def _number(text: str, part: str, above: float) -> float:
+    try:
+        number = float(part)
+    except ValueError:
+        number = above
+    if above < number < float("inf"):
+        return number
+    raise _unknown(text, [f"a number above {above:g}"])
+
+
+def _unknown(text: str, known: Sequence[str]) -> ValueError:
+    return ValueError(f'"{text}" is none of: {", ".join(known)}')

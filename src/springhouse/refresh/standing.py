@@ -1,0 +1,89 @@
+"""How does one table stand with the scheduler?
+
+Everything that a decision needs, in one place and up to date, so that a decision looks nothing up:
+what was declared and inherited, what waits, what runs, and what was learned.
+"""
+
+from math import inf
+
+from springhouse.refresh.cost import Cost, LearnedCost
+from springhouse.refresh.job import Start
+from springhouse.refresh.pace import Pace
+from springhouse.refresh.pending import Batch, Pending
+from springhouse.refresh.promise import Margin, Urgency
+from springhouse.refresh.table import Table
+
+Entry = tuple[Urgency, float, float, int, "Standing"]
+"""A place in a queue: urgency, the key of the basic algorithm, and who came first; smaller first.
+
+The fourth number is different for every table, so standings themselves are never compared.
+"""
+
+
+class Standing:
+    """One table as the scheduler sees it."""
+
+    __slots__ = (
+        "allowance",
+        "cost",
+        "declared_cost",
+        "entry",
+        "error",
+        "expected_arrival",
+        "expected_seconds",
+        "freshness",
+        "freshness_delta",
+        "is_base",
+        "lane",
+        "last_started",
+        "leaving",
+        "load_seconds",
+        "name",
+        "order",
+        "pace",
+        "pending",
+        "period_seconds",
+        "priority",
+        "promised",
+        "ready_at",
+        "released",
+        "retry_at",
+        "running",
+        "taken",
+        "timer",
+        "wait",
+    )
+
+    def __init__(self, table: Table, order: int, prior: Cost) -> None:
+        self.name = table.name
+        self.order = order
+        self.lane = 0
+        # Declared and inherited.
+        self.is_base = True
+        self.priority = table.priority
+        self.period_seconds: float = table.period_seconds or 1.0
+        self.promised = table.promise_seconds is not None
+        self.allowance: float | None = None
+        self.leaving = False
+        # What waits, and how it ranks.
+        self.freshness: float | None = None
+        self.pending = Pending()
+        self.freshness_delta = 0.0
+        self.expected_seconds = 0.0
+        self.released = 0.0
+        self.ready_at = 0.0
+        self.retry_at = -inf
+        self.entry: Entry | None = None
+        self.timer: float | None = None
+        # What runs.
+        self.running: Start | None = None
+        self.taken: list[Batch] = []
+        self.last_started = -inf
+        # What was learned.
+        self.declared_cost = table.cost
+        self.cost = LearnedCost(prior)
+        self.load_seconds = prior.seconds(self.period_seconds)
+        self.error = Margin()
+        self.wait = Margin()
+        self.pace = Pace()
+        self.expected_arrival: float | None = None

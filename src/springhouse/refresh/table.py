@@ -1,0 +1,59 @@
+"""What does the scheduler have to know of a table?
+
+What was declared of it: how often data comes, what it reads, how much its staleness weighs, what
+was promised. `together` makes one job of several tables that are best refreshed in one scan (001
+section 2.1): its benefit is the sum of theirs, and so its priority is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from springhouse.refresh.cost import Cost
+from springhouse.units import Seconds
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view. Without a period of its own it has the longest of what it reads.
+
+    `cost` is what is known of its refreshes beforehand, and `members` are the tables that one job
+    refreshes, where it is more than this one.
+    """
+
+    name: str
+    upstream: tuple[str, ...] = ()
+    period_seconds: Seconds | None = None
+    priority: float = 1.0
+    promise_seconds: Seconds | None = None
+    cost: Cost | None = None
+    members: tuple[str, ...] = ()
+
+
+def together(name: str, tables: Sequence[Table]) -> Table:
+    """One job for tables that share a scan.
+
+    It keeps the strictest promise and the shortest period. Starting costs once, as much as the
+    dearest start; loading costs the sum. Members that read each other can't share a scan.
+
+    >>> pair = together("by_day_and_month", [
+    ...     Table("by_day", ("sales",), priority=2.0, cost=Cost(1.0, 0.1)),
+    ...     Table("by_month", ("sales",), priority=3.0, cost=Cost(2.0, 0.1))])
+    >>> pair.priority, pair.upstream, pair.cost
+    (5.0, ('sales',), Cost(alpha=2.0, beta=0.2))
+    """
+    members = tuple(table.name for table in tables)
+    upstream = tuple(dict.fromkeys(each for table in tables for each in table.upstream))
+    assert not {*members} & {*upstream}, "a member reads another one"
+    costs = [table.cost for table in tables if table.cost is not None]
+    whole = None
+    if len(costs) == len(tables):
+        whole = Cost(max(cost.alpha for cost in costs), sum(cost.beta for cost in costs))
+    return Table(
+        name,
+        upstream,
+        min((t.period_seconds for t in tables if t.period_seconds is not None), default=None),
+        sum(table.priority for table in tables),
+        min((t.promise_seconds for t in tables if t.promise_seconds is not None), default=None),
+        whole,
+        members,
+    )
