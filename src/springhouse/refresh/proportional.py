@@ -15,6 +15,7 @@ cluster has the highest track, as in the paper's example.
 
 from collections.abc import Sequence
 from math import ceil, floor
+from operator import attrgetter
 
 from springhouse.refresh.tracks import Lane, Layout, Load, one_lane
 
@@ -23,7 +24,7 @@ def clusters(loads: Sequence[Load], k: float) -> list[list[Load]]:
     """Tables of similar periods, those with the shortest refreshes first."""
     found: list[list[Load]] = []
     shortest = 0.0
-    for load in sorted(loads, key=lambda load: (load.seconds, load.period_seconds)):
+    for load in sorted(loads, key=attrgetter("seconds", "period_seconds")):
         if found and load.period_seconds <= k * shortest:
             found[-1].append(load)
             shortest = min(shortest, load.period_seconds)

@@ -22,18 +22,18 @@ then a newcomer joins the lane of those with similar periods.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from math import inf
 
 from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race
 from springhouse.refresh.chopping import chopped
+from springhouse.refresh.coming import Coming
 from springhouse.refresh.cost import Cost, LearnedCost, TypicalRefresh
 from springhouse.refresh.hierarchy import Hierarchy
+from springhouse.refresh.inherit import pass_on
 from springhouse.refresh.job import Start
 from springhouse.refresh.lookahead import Prospect, look_ahead
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.priority import inherited_priority
-from springhouse.refresh.promise import Urgency, allowance
+from springhouse.refresh.promise import Urgency
 from springhouse.refresh.queues import Queue, Timers
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.refresh.table import Table
@@ -42,6 +42,7 @@ from springhouse.units import Dice, Instant, RowCount, Seconds
 
 _DRIFT = 0.25
 _PATIENCE = 32
+_MANY = 1000
 _LOOKED_AT = 8
 
 
@@ -97,7 +98,7 @@ class Scheduler:
         self._looks_ahead = self.policy.basic is Basic.LOOKAHEAD
         self._layout: Layout = self.policy.tracks.layout([], self.tracks)
         self._queues = [Queue() for _ in self._layout.lanes]
-        self._coming: list[list[tuple[float, int, Standing]]] = [[] for _ in self._queues]
+        self._coming = [Coming(lane) for lane in range(len(self._queues))]
 
     # --- What happens ---------------------------------------------------------------------------
 
@@ -370,7 +371,7 @@ class Scheduler:
         return sign * entry[1], why
 
     def _wake(self, now: float) -> None:
-        if self._changed or self._moves * _PATIENCE > len(self._standings):
+        if self._changed or (self._moves and self._is_time_to_lay_out()):
             self._settle(now)
         for standing in self._timers.due(now):
             self._rank(standing, now)
@@ -400,7 +401,7 @@ class Scheduler:
         standing.taken = []
         if standing.leaving:
             del self._standings[standing.name]
-        else:
+        elif standing.pending:
             self._rank(standing, now)
 
     def _waiting(self, standing: Standing, number: float, why: str) -> Waiting:
@@ -420,31 +421,12 @@ class Scheduler:
     def _looked_ahead(self, best: Entry, lane: int, now: float) -> Entry:
         """The job to start instead of the best, if one that is better still is about to come."""
         horizon = now + best[4].expected_seconds
-        coming = self._expected(lane, now, horizon)
+        coming = self._coming[lane].between(now, horizon, _LOOKED_AT)
         if not coming:
             return best
         entries = [e for e in self._queues[lane].best(_LOOKED_AT) if e[0] is Urgency.NONE]
         chosen, _ = look_ahead([_prospect(each[4]) for each in entries], coming, now)
         return entries[chosen]
-
-    def _expected(self, lane: int, now: float, until: float) -> list[Prospect]:
-        """The next few jobs of a lane that are expected to be released in time."""
-        heap = self._coming[lane]
-        kept: list[tuple[float, int, Standing]] = []
-        found: list[Prospect] = []
-        while heap and heap[0][0] <= until and len(found) < _LOOKED_AT:
-            each = heappop(heap)
-            at, _, standing = each
-            if standing.expected_arrival != at or at <= now or standing.leaving:
-                continue
-            kept.append(each)
-            if standing.running is None and not standing.pending:
-                period = standing.period_seconds
-                seconds = standing.cost.seconds(period)
-                found.append(Prospect(standing.priority * period, seconds, at))
-        for each in kept:
-            heappush(heap, each)
-        return found
 
     # --- What is learned ------------------------------------------------------------------------
 
@@ -456,25 +438,16 @@ class Scheduler:
             if abs(period - standing.period_seconds) > _DRIFT * standing.period_seconds:
                 self._changed[standing.name] = None
         if self._looks_ahead:
-            at = standing.pace.next_arrival(standing.period_seconds)
-            standing.expected_arrival = at
-            if at is not None:
-                heappush(self._coming[standing.lane], (at, standing.order, standing))
+            standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
+            self._coming[standing.lane].expect(standing)
 
     def _learn(
         self, standing: Standing, loaded: float, seconds: float, rows: RowCount | None
     ) -> None:
         standing.cost.observe(loaded, seconds, rows)
         self._typical.observe(seconds)
-        load = standing.cost.seconds(standing.period_seconds)
-        if (
-            not standing.leaving
-            and abs(load - standing.load_seconds) > _DRIFT * standing.load_seconds
-        ):
-            standing.load_seconds = load
-            self._moves += 1
-            if standing.allowance is not None:
-                self._changed[standing.name] = None
+        if not standing.leaving and self._note_speed(standing) and standing.allowance is not None:
+            self._changed[standing.name] = None
 
     # --- What is inherited, and the layout ------------------------------------------------------
 
@@ -497,14 +470,11 @@ class Scheduler:
     def _settle(self, now: float) -> None:
         """Pass on what changed, and lay the tracks out anew if it is time."""
         changed, self._changed = self._changed, {}
-        below = self._hierarchy.dependents_last(changed)
-        for name in below:
-            self._inherit_period(self._standings[name])
-        touched = self._hierarchy.ancestors_last(below)
+        touched = pass_on(changed, self._hierarchy, self._standings, self.policy.inheritance)
         for name in touched:
-            self._inherit_weight(self._standings[name])
-        if self._moves * _PATIENCE > len(self._standings):
-            self._lay_out(now)
+            self._note_speed(self._standings[name])
+        if self._is_time_to_lay_out():
+            self._lay_out(touched, now)
             return
         for name in touched:
             standing = self._standings[name]
@@ -513,60 +483,44 @@ class Scheduler:
             if standing.pending:
                 self._rank(standing, now)
 
-    def _inherit_period(self, standing: Standing) -> None:
-        sources = self._hierarchy.upstream(standing.name)
-        declared = self._hierarchy.tables[standing.name].period_seconds
-        standing.is_base = not sources
-        if not sources:
-            standing.period_seconds = standing.pace.period(declared or 1.0)
-        elif declared is not None:
-            standing.period_seconds = declared
-        else:
-            standing.period_seconds = max(self._standings[s].period_seconds for s in sources)
+    def _note_speed(self, standing: Standing) -> bool:
+        """Whether a table has changed its speed since the tracks were laid out."""
         load = standing.cost.seconds(standing.period_seconds)
-        if abs(load - standing.load_seconds) > _DRIFT * standing.load_seconds:
-            self._moves += 1
+        if abs(load - standing.load_seconds) <= _DRIFT * standing.load_seconds:
+            return False
         standing.load_seconds = load
+        self._moves += 1
+        return True
 
-    def _inherit_weight(self, standing: Standing) -> None:
-        standings, hierarchy = self._standings, self._hierarchy
-        standing.priority = inherited_priority(
-            standing.name,
-            hierarchy,
-            self.policy.inheritance,
-            lambda name: standings[name].priority,
-        )
-        readers = [standings[each] for each in hierarchy.downstream(standing.name)]
-        own = hierarchy.tables[standing.name].promise_seconds
-        standing.allowance = allowance(
-            own,
-            (
-                (
-                    None if reader.allowance is None else Seconds(reader.allowance),
-                    reader.load_seconds,
-                )
-                for reader in readers
-            ),
-        )
+    def _is_time_to_lay_out(self) -> bool:
+        tables = len(self._standings)
+        return self._moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
 
-    def _lay_out(self, now: float) -> None:
-        """Divide the tracks anew; everything that waits is put in its new place."""
+    def _lay_out(self, touched: Iterable[str], now: float) -> None:
+        """Divide the tracks anew; who has another lane than before, or was touched, ranks again."""
         self._moves = 0
         here = [self._standings[name] for name in self._hierarchy.tables]
+        for standing in here:
+            standing.load_seconds = standing.cost.seconds(standing.period_seconds)
         loads = [Load(s.name, s.period_seconds, s.load_seconds) for s in here]
         self._layout = self.policy.tracks.layout(loads, self.tracks)
-        self._queues = [Queue() for _ in self._layout.lanes]
-        self._coming = [[] for _ in self._queues]
+        lane_of = self._layout.lane_of
+        for lane in range(len(self._queues), len(self._layout.lanes)):
+            self._queues.append(Queue())
+            self._coming.append(Coming(lane))
+        moved = dict.fromkeys(touched)
         for standing in here:
-            standing.entry = None
-            standing.lane = self._layout.lane_of[standing.name]
-            if standing.expected_arrival is not None:
-                heappush(
-                    self._coming[standing.lane],
-                    (standing.expected_arrival, standing.order, standing),
-                )
-            if standing.pending:
-                self._rank(standing, now)
+            lane = lane_of[standing.name]
+            if lane == standing.lane:
+                continue
+            self._queues[standing.lane].leave(standing)
+            standing.lane = lane
+            moved[standing.name] = None
+            self._coming[lane].expect(standing)
+        del self._queues[len(self._layout.lanes) :], self._coming[len(self._layout.lanes) :]
+        for name in moved:
+            if self._standings[name].pending:
+                self._rank(self._standings[name], now)
 
 
 def _ids(tracks: int | Iterable[int]) -> tuple[int, ...]:

@@ -1,0 +1,127 @@
+"""What does a scheduling decision cost, and how does that grow with the number of tables?
+
+    events      one event and the decision after it, in a pretend warehouse: data arrives by the
+                period of each table, refreshes take 0.5 to 1.5 times what is expected, tracks are
+                busy for 90 % of the time. All that is measured is the scheduler, not the world.
+    per second  events per second of one core, 30 tables on 4 tracks, for several policies
+    growth      10, 1,000 and 100,000 tables on 32 tracks
+
+Run: `python bench/scheduler.py [--events 200000] [--json FILE]`. Goals: at least 50,000 events per
+second for 30 tables, and a cost per event that grows far less than the number of tables.
+"""
+
+import argparse
+import json
+import platform
+import random
+import statistics
+import time
+from heapq import heapify, heappop, heappush
+from pathlib import Path
+
+from springhouse.refresh.basic import Basic
+from springhouse.refresh.cost import Cost
+from springhouse.refresh.policy import EdfPartitioned, Global, Policy
+from springhouse.refresh.scheduler import Scheduler
+from springhouse.refresh.table import Table
+from springhouse.units import Instant, Seconds
+
+POLICIES = {
+    "default": Policy(),
+    "default, with promises": Policy(),
+    "global": Policy(tracks=Global()),
+    "edf-partitioned": Policy(tracks=EdfPartitioned()),
+    "lookahead": Policy(basic=Basic.LOOKAHEAD),
+    "random": Policy(basic=Basic.RANDOM, tracks=Global()),
+}
+
+
+def main() -> None:
+    """Measure, print, and say what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    print(f"{arguments.events:,} events, {platform.machine()}, Python {platform.python_version()}")
+    found: dict[str, dict[str, float]] = {}
+    for name, policy in POLICIES.items():
+        promise = Seconds(150.0) if "promises" in name else None
+        found[name] = measured(30, 4, arguments.events, policy, promise)
+        print(f"30 tables, 4 tracks, {name:<24} {_told(found[name])}")
+    for tables in (10, 1_000, 100_000):
+        figures = found[str(tables)] = measured(tables, 32, arguments.events, Policy(), None)
+        print(f"{tables:>7,} tables, 32 tracks, default       {_told(figures)}")
+    growth = found["100000"]["mean"] / found["10"]["mean"]
+    print(f"10,000 times as many tables cost {growth:.1f} times as much per event")
+    assert growth < 100, "a decision must cost far less than proportionally more"
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def measured(
+    tables: int, tracks: int, events: int, policy: Policy, promise: Seconds | None
+) -> dict[str, float]:
+    """Microseconds per event: mean, median and 99th percentile; and events per second."""
+    dice = random.Random(1)
+    scheduler = Scheduler(tracks, policy)
+    names = [f"t{i}" for i in range(tables)]
+    periods = [100.0 * dice.choice([1, 1, 1, 30]) for _ in names]
+    for i, (name, period) in enumerate(zip(names, periods, strict=True)):
+        work = 0.9 * tracks / tables * period
+        scheduler.declare(
+            Table(
+                name,
+                period_seconds=Seconds(period),
+                priority=1.0 + i % 10,
+                promise_seconds=promise,
+                cost=Cost(work / 10, work * 0.9 / period),
+            ),
+            freshness=Instant(0.0),
+        )
+    world: list[tuple[float, int, int, float]] = [
+        (dice.uniform(0, period), i, -1, 0.0) for i, period in enumerate(periods)
+    ]
+    heapify(world)
+    began = time.perf_counter()
+    scheduler.starts([], Instant(0.0))
+    set_up = time.perf_counter() - began
+    free, spent = {*scheduler.tracks}, []
+    number = {name: i for i, name in enumerate(names)}
+    for _ in range(events):
+        at, table, track, seconds = heappop(world)
+        now = Instant(at)
+        if track >= 0:
+            free.add(track)
+        began = time.perf_counter()
+        if track < 0:
+            scheduler.arrived(names[table], now, freshness=now)
+        else:
+            scheduler.finished(names[table], now, seconds=seconds)
+        orders = scheduler.starts(free, now)
+        spent.append(time.perf_counter() - began)
+        if track < 0:
+            heappush(world, (at + periods[table], table, -1, 0.0))
+        for start in orders:
+            free.discard(start.track)
+            took = start.expected_seconds * dice.uniform(0.5, 1.5)
+            heappush(world, (at + took, number[start.table], start.track, took))
+    mean = statistics.fmean(spent)
+    return {
+        "mean": mean * 1e6,
+        "median": statistics.median(spent) * 1e6,
+        "p99": statistics.quantiles(spent, n=100)[-1] * 1e6,
+        "events per second": 1 / mean,
+        "set up seconds": set_up,
+    }
+
+
+def _told(figures: dict[str, float]) -> str:
+    return (
+        f"{figures['mean']:5.1f} µs per event (median {figures['median']:.1f}, "
+        f"p99 {figures['p99']:.1f})   {figures['events per second']:>8,.0f} per second"
+        f"   set up in {figures['set up seconds']:.3f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""What does a change of one table mean for the others?
+
+Periods pass downstream, and then priorities and promises upstream; each table is looked at once,
+after those from which it inherits. Only what a change can reach is looked at.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from springhouse.refresh.hierarchy import Hierarchy
+from springhouse.refresh.priority import Inheritance, inherited_priority
+from springhouse.refresh.promise import allowance
+from springhouse.refresh.standing import Standing
+from springhouse.units import Seconds
+
+
+def pass_on(
+    changed: Iterable[str],
+    hierarchy: Hierarchy,
+    standings: Mapping[str, Standing],
+    inheritance: Inheritance,
+) -> list[str]:
+    """Let every table inherit what changed; the answer names those that may stand otherwise now."""
+    below = hierarchy.dependents_last(changed)
+    for name in below:
+        _inherit_period(standings[name], hierarchy, standings)
+    touched = hierarchy.ancestors_last(below)
+    for name in touched:
+        _inherit_weight(standings[name], hierarchy, standings, inheritance)
+    return touched
+
+
+def _inherit_period(
+    standing: Standing, hierarchy: Hierarchy, standings: Mapping[str, Standing]
+) -> None:
+    sources = hierarchy.upstream(standing.name)
+    declared = hierarchy.tables[standing.name].period_seconds
+    standing.is_base = not sources
+    if not sources:
+        standing.period_seconds = standing.pace.period(declared or 1.0)
+    elif declared is not None:
+        standing.period_seconds = declared
+    else:
+        standing.period_seconds = max(standings[each].period_seconds for each in sources)
+
+
+def _inherit_weight(
+    standing: Standing,
+    hierarchy: Hierarchy,
+    standings: Mapping[str, Standing],
+    inheritance: Inheritance,
+) -> None:
+    name = standing.name
+    standing.priority = inherited_priority(
+        name, hierarchy, inheritance, lambda reader: standings[reader].priority
+    )
+    bounds: list[tuple[Seconds | None, float]] = []
+    for each in hierarchy.downstream(name):
+        reader = standings[each]
+        bound = None if reader.allowance is None else Seconds(reader.allowance)
+        bounds.append((bound, reader.cost.seconds(reader.period_seconds)))
+    standing.allowance = allowance(hierarchy.tables[name].promise_seconds, bounds)
