@@ -1,20 +1,18 @@
 """How much is loaded at once?
 
 A table that had to wait has much to load, and while it loads it blocks others. Chopping (001
-section 3.4) lets one refresh load at most `c` periods of data; what is left waits for the next.
-The cut is a time stamp, not a batch: whoever runs the refresh rounds it to what can be loaded, and
-takes at least one batch, or nothing would move.
+section 3.4) lets one refresh load at most `c` periods of data; what is left waits for the next. As
+the paper's introduction has it, data is loaded in multiples of its natural groupings: the cut lies
+between two batches, and a single batch is never cut, however long it is.
 """
 
-from springhouse.units import Seconds
+from springhouse.refresh.pending import Pending
+from springhouse.units import Instant
 
 
-def chopped(delta: Seconds, period: Seconds, periods: float | None) -> Seconds:
-    """The freshness delta of one refresh.
-
-    >>> chopped(Seconds(500.0), period=Seconds(100.0), periods=3.0)
-    300.0
-    >>> chopped(Seconds(500.0), period=Seconds(100.0), periods=None)
-    500.0
-    """
-    return delta if periods is None else Seconds(min(delta, periods * period))
+def chopped(pending: Pending, freshness: float, period: float, periods: float | None) -> Instant:
+    """The time stamp up to which one refresh loads."""
+    newest = pending.newest
+    if periods is None or newest - freshness <= periods * period:
+        return newest
+    return pending.reach(Instant(freshness + periods * period))

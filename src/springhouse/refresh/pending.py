@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from springhouse.units import Instant
 
-_MOST_BATCHES = 64
+_MOST_BATCHES = 1024
 
 
 class Batch(NamedTuple):
@@ -59,6 +59,15 @@ class Pending:
                 return True
         batches.append(Batch(freshness, since, released))
         return True
+
+    def reach(self, limit: Instant) -> Instant:
+        """The end of the last batch that ends by `limit`; that of the oldest if none does."""
+        reached = self._batches[0].freshness
+        for batch in self._batches:
+            if batch.freshness > limit:
+                break
+            reached = batch.freshness
+        return reached
 
     def take(self, until: Instant) -> list[Batch]:
         """The batches that a refresh up to `until` loads whole, oldest first."""

@@ -318,12 +318,11 @@ class Scheduler:
         if not standing.cost.count and standing.declared_cost is None:
             standing.cost = LearnedCost(self._typical.cost(standing.period_seconds))
         period, freshness = standing.period_seconds, standing.freshness
-        delta = pending.newest - freshness if freshness is not None else period
+        assert freshness is not None, "it is known from the first arrival on"
+        standing.until = chopped(pending, freshness, period, self.policy.chopping)
         # Late records make nothing fresher, and still have to be loaded: they count as a period.
-        delta = chopped(
-            Seconds(delta if delta > 0 else period), Seconds(period), self.policy.chopping
-        )
-        standing.freshness_delta = delta
+        delta = standing.until - freshness
+        standing.freshness_delta = delta = delta if delta > 0 else period
         standing.expected_seconds = standing.cost.seconds(delta)
         standing.released = pending.oldest.released
         urgency, latest, timer = self._urgency(standing, now)
@@ -379,9 +378,7 @@ class Scheduler:
     def _started(self, entry: Entry, track: int, now: Instant) -> Start:
         standing = entry[4]
         queue, pending = self._queues[standing.lane], standing.pending
-        since, newest = pending.oldest.since, pending.newest
-        reaches = (standing.freshness or 0.0) + standing.freshness_delta
-        until = Instant(min(newest, reaches))
+        since, until = pending.oldest.since, standing.until
         number, why = self._number(entry, now)
         start = Start(
             standing.name, track, until, since, Seconds(standing.expected_seconds), number, why

@@ -12,6 +12,7 @@ from springhouse.refresh.pace import Pace
 from springhouse.refresh.pending import Batch, Pending
 from springhouse.refresh.promise import Margin, Urgency
 from springhouse.refresh.table import Table
+from springhouse.units import Instant
 
 Entry = tuple[Urgency, float, float, int, "Standing"]
 """A place in a queue: urgency, the key of the basic algorithm, and who came first; smaller first.
@@ -51,6 +52,7 @@ class Standing:
         "running",
         "taken",
         "timer",
+        "until",
         "wait",
     )
 
@@ -68,6 +70,7 @@ class Standing:
         # What waits, and how it ranks.
         self.freshness: float | None = None
         self.pending = Pending()
+        self.until = Instant(0.0)
         self.freshness_delta = 0.0
         self.expected_seconds = 0.0
         self.released = 0.0

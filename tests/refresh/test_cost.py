@@ -1,0 +1,76 @@
+"""Is the cost of a refresh learned, and not disturbed by a single odd one?"""
+
+import random
+
+import pytest
+
+from springhouse.refresh.cost import FIRST_GUESS, Cost, LearnedCost, TypicalRefresh
+
+
+def noisy(cost: Cost, interval: float, dice: random.Random) -> float:
+    return cost.seconds(interval) * dice.uniform(0.5, 1.5)
+
+
+def test_start_and_rate_are_told_apart_when_refreshes_differ_in_size() -> None:
+    true, learned, dice = Cost(2.0, 0.1), LearnedCost(Cost(1.0, 1.0)), random.Random(1)
+    for _ in range(200):
+        interval = dice.uniform(10.0, 200.0)
+        learned.observe(interval, true.seconds(interval) * dice.uniform(0.9, 1.1))
+    assert learned.cost.alpha == pytest.approx(2.0, abs=0.8)
+    assert learned.cost.beta == pytest.approx(0.1, rel=0.1)
+
+
+def test_equal_refreshes_are_expected_as_they_are_and_split_as_the_prior_says() -> None:
+    learned = LearnedCost(Cost(1.0, 0.01))
+    for _ in range(20):
+        learned.observe(100.0, 0.04)
+    assert learned.seconds(100.0) == pytest.approx(0.04)
+    assert learned.cost.alpha == pytest.approx(0.02)
+
+
+def test_a_prior_that_is_far_off_is_forgotten_at_once() -> None:
+    learned = LearnedCost(Cost(60.0, 1.0))
+    learned.observe(10.0, 0.5)
+    assert learned.seconds(10.0) == pytest.approx(0.5)
+
+
+def test_one_outlier_changes_little_and_a_new_pace_is_learned() -> None:
+    learned, dice = LearnedCost(Cost(1.0, 0.1)), random.Random(2)
+    for _ in range(50):
+        learned.observe(100.0, 11.0 * dice.uniform(0.9, 1.1))
+    learned.observe(100.0, 3000.0)
+    assert learned.seconds(100.0) == pytest.approx(11.0, rel=0.15)
+    for _ in range(40):
+        learned.observe(100.0, 33.0)
+    assert learned.seconds(100.0) == pytest.approx(33.0, rel=0.2)
+
+
+def test_costs_are_never_negative() -> None:
+    falling, steep = LearnedCost(Cost(1.0, 1.0)), LearnedCost(Cost(1.0, 1.0))
+    for n in range(1, 30):
+        falling.observe(float(n), 30.0 - n)
+        steep.observe(float(n), max(n - 10.0, 0.0))
+    for learned in (falling, steep):
+        assert learned.cost.alpha >= 0.0
+        assert learned.cost.beta >= 0.0
+        assert learned.seconds(0.0) > 0.0
+
+
+def test_rows_count_as_the_time_in_which_so_many_usually_arrive() -> None:
+    told, silent = LearnedCost(Cost(0.0, 0.1)), LearnedCost(Cost(0.0, 0.1))
+    for _ in range(10):
+        told.observe(100.0, 10.0, rows=1000)
+        silent.observe(100.0, 10.0)
+    # A burst: as much time, ten times the rows. Whoever is told of the rows is not surprised.
+    told.observe(100.0, 100.0, rows=10_000)
+    silent.observe(100.0, 100.0)
+    assert told.deviation < silent.deviation
+
+
+def test_a_table_never_refreshed_is_like_the_others() -> None:
+    typical = TypicalRefresh()
+    assert typical.cost(60.0).seconds(60.0) == pytest.approx(FIRST_GUESS)
+    for _ in range(200):
+        typical.observe(4.0)
+    typical.observe(4000.0)
+    assert typical.cost(60.0).seconds(60.0) == pytest.approx(4.0, rel=0.5)

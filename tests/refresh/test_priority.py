@@ -1,0 +1,72 @@
+"""How much does a table inherit from those who read it? (001, section 3.3)"""
+
+import pytest
+
+from springhouse.refresh.policy import Policy
+from springhouse.refresh.priority import Inheritance, Rule
+from springhouse.refresh.scheduler import Scheduler
+from springhouse.refresh.table import Table, together
+from springhouse.units import Instant, Seconds
+
+# A diamond above a base table of no importance: base -> left, right -> top.
+DIAMOND = [
+    Table("base", priority=0.001),
+    Table("left", ("base",), priority=1.0),
+    Table("right", ("base",), priority=2.0),
+    Table("top", ("left", "right"), priority=10.0),
+]
+NOW = Instant(0.0)
+
+
+def priorities(scheduler: Scheduler) -> dict[str, float]:
+    known = {table.name: scheduler.known(table.name, NOW) for table in DIAMOND}
+    return {name: each.priority for name, each in known.items() if each is not None}
+
+
+def scheduled(inheritance: Inheritance, tables: list[Table]) -> Scheduler:
+    scheduler = Scheduler(1, Policy(inheritance=inheritance))
+    for table in tables:
+        scheduler.declare(table)
+    return scheduler
+
+
+RULES = [
+    (Inheritance(Rule.NONE), [0.001, 1.0, 2.0, 10.0]),
+    (Inheritance(Rule.SUM), [13.001, 11.0, 12.0, 10.0]),
+    (Inheritance(Rule.MAX), [10.0, 10.0, 10.0, 10.0]),
+    (Inheritance(Rule.MAX_PLUS, k=2.0), [40.0, 20.0, 20.0, 10.0]),
+]
+
+
+@pytest.mark.parametrize(("inheritance", "expected"), RULES)
+def test_rules(inheritance: Inheritance, expected: list[float]) -> None:
+    found = priorities(scheduled(inheritance, DIAMOND))
+    assert [*found.values()] == pytest.approx(expected)
+    # The order in which tables are declared makes no difference.
+    assert priorities(scheduled(inheritance, DIAMOND[::-1])) == found
+
+
+def test_what_was_inherited_from_a_table_goes_with_it() -> None:
+    scheduler = scheduled(Inheritance(Rule.MAX), DIAMOND)
+    assert priorities(scheduler)["base"] == 10.0
+    scheduler.drop("top")
+    assert priorities(scheduler) == {"base": 2.0, "left": 1.0, "right": 2.0}
+    scheduler.declare(Table("right", (), Seconds(1.0), priority=5.0))
+    assert priorities(scheduler) == {"base": 1.0, "left": 1.0, "right": 5.0}
+
+
+def test_a_job_for_several_tables_is_read_through_its_members() -> None:
+    scheduler = Scheduler(1)
+    scheduler.declare(Table("sales", period_seconds=Seconds(60.0)), freshness=NOW)
+    scheduler.declare(
+        together("rollups", [Table("by_day", ("sales",)), Table("by_month", ("sales",))])
+    )
+    scheduler.declare(Table("report", ("by_month",), priority=50.0))
+    for name in ("sales", "rollups", "by_day", "by_month"):
+        known = scheduler.known(name, NOW)
+        assert known is not None
+        assert (known.priority, known.period_seconds) == (50.0, 60.0)
+    # One job refreshes all members, whichever of them the news is for.
+    scheduler.arrived("by_day", Instant(60.0), freshness=Instant(60.0))
+    scheduler.arrived("by_month", Instant(60.0), freshness=Instant(60.0))
+    assert [start.table for start in scheduler.starts([1], Instant(60.0))] == ["rollups"]

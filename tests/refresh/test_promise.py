@@ -1,0 +1,130 @@
+"""Is a promise kept just in time, and one that is about to break before all else?"""
+
+import pytest
+
+from springhouse.refresh.cost import Cost
+from springhouse.refresh.policy import Global, Policy
+from springhouse.refresh.promise import Margin, allowance
+from springhouse.refresh.scheduler import Scheduler
+from springhouse.refresh.table import Table
+from springhouse.units import Instant, Seconds
+
+MINUTE = Seconds(60.0)
+
+
+def scheduled(*tables: Table, policy: Policy | None = None) -> Scheduler:
+    """Every table has been refreshed once, in exactly the time that it costs."""
+    scheduler = Scheduler(1, policy or Policy(tracks=Global()))
+    for table in tables:
+        assert table.cost is not None
+        scheduler.declare(table, freshness=Instant(0.0))
+        scheduler.remember(table.name, loaded=Seconds(10.0), seconds=table.cost.seconds(10.0))
+    return scheduler
+
+
+def promised(
+    name: str, promise: Seconds | None, priority: float = 1.0, seconds: float = 5.0
+) -> Table:
+    return Table(name, (), Seconds(10.0), priority, promise, Cost(seconds, 0.0))
+
+
+def started(scheduler: Scheduler, now: float) -> list[str]:
+    return [start.table for start in scheduler.starts([1], Instant(now))]
+
+
+def test_without_a_promise_as_soon_as_data_is_there() -> None:
+    scheduler = scheduled(promised("t", None))
+    scheduler.arrived("t", Instant(100.0))
+    assert started(scheduler, 100.0) == ["t"]
+
+
+def test_with_a_promise_just_in_time_with_all_that_came_meanwhile() -> None:
+    scheduler = scheduled(promised("t", MINUTE))
+    scheduler.arrived("t", Instant(100.0), freshness=Instant(100.0))
+    assert started(scheduler, 100.0) == []
+    scheduler.arrived("t", Instant(130.0), freshness=Instant(130.0))
+    # The oldest data came at 100 and must be there by 160; the refresh takes 5.
+    assert scheduler.next_change(Instant(130.0)) == 155.0
+    (waiting,) = scheduler.order(Instant(150.0))
+    assert (waiting.released, waiting.number) == (155.0, 5.0)
+    assert started(scheduler, 154.9) == []
+    (start,) = scheduler.starts([1], Instant(155.0))
+    assert (start.table, start.since, start.why) == ("t", 100.0, "seconds until its promise breaks")
+
+
+def test_a_table_never_refreshed_does_not_wait() -> None:
+    scheduler = Scheduler(1)
+    scheduler.declare(promised("t", MINUTE))
+    scheduler.arrived("t", Instant(100.0))
+    assert started(scheduler, 100.0) == ["t"]
+
+
+def test_promises_can_be_ignored() -> None:
+    scheduler = scheduled(promised("t", MINUTE), policy=Policy(heed_promises=False))
+    scheduler.arrived("t", Instant(100.0))
+    assert started(scheduler, 100.0) == ["t"]
+
+
+def test_about_to_break_then_broken_then_all_else_by_benefit() -> None:
+    scheduler = scheduled(
+        promised("important", None, priority=1000.0),
+        promised("broken", Seconds(20.0)),
+        promised("breaking", MINUTE),
+        promised("later", Seconds(100.0)),
+    )
+    for name in ("important", "broken", "breaking", "later"):
+        scheduler.arrived(name, Instant(100.0))
+    order = [(w.table, w.why) for w in scheduler.order(Instant(157.0))]
+    assert order == [
+        ("breaking", "seconds until its promise breaks"),
+        ("broken", "promise broken, benefit per second"),
+        ("important", "benefit per second"),
+        ("later", "seconds until it is released"),
+    ]
+
+
+def test_refreshes_that_took_longer_than_expected_are_released_earlier() -> None:
+    scheduler = scheduled(promised("t", MINUTE, seconds=5.0))
+    now = 0.0
+    for seconds in (5.0, 9.0, 5.0, 9.0, 5.0, 9.0):
+        now += 1000.0
+        scheduler.arrived("t", Instant(now), freshness=Instant(now))
+        release = scheduler.next_change(Instant(now))
+        assert release is not None
+        scheduler.starts([1], release)
+        scheduler.finished("t", Instant(release + seconds), seconds=seconds)
+    scheduler.arrived("t", Instant(9000.0), freshness=Instant(9000.0))
+    known, release = scheduler.known("t", Instant(9000.0)), scheduler.next_change(Instant(9000.0))
+    assert known is not None
+    assert release is not None
+    assert 9.0 < 9060.0 - release < 20.0
+    assert known.error_seconds > 1.0
+
+
+def test_a_source_hurries_for_the_promise_of_a_view() -> None:
+    scheduler = scheduled(
+        promised("base", None),
+        promised("other", None, priority=1000.0),
+        Table("view", ("base",), None, 1.0, Seconds(20.0), Cost(5.0, 0.0)),
+    )
+    scheduler.arrived("base", Instant(100.0))
+    scheduler.arrived("other", Instant(100.0))
+    # 20 for the view, less 5 for its refresh, less 5 for that of the base table.
+    assert [w.table for w in scheduler.order(Instant(109.0))] == ["other", "base"]
+    assert [w.table for w in scheduler.order(Instant(110.0))] == ["base", "other"]
+
+
+def test_allowance() -> None:
+    assert allowance(None, []) is None
+    assert allowance(MINUTE, []) == 60.0
+    assert allowance(None, [(MINUTE, 70.0)]) == 0.0
+
+
+def test_a_margin_rises_fast_and_falls_slowly() -> None:
+    margin = Margin()
+    for _ in range(5):
+        margin.observe(8.0)
+    high = margin.seconds
+    assert high == pytest.approx(10.0, rel=0.05)
+    margin.observe(-3.0)
+    assert 0.9 * high < margin.seconds < high

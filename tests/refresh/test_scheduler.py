@@ -1,0 +1,234 @@
+"""What does the scheduler do with each event? Scenarios that read aloud."""
+
+import pytest
+
+from springhouse.refresh.basic import Basic
+from springhouse.refresh.cost import Cost
+from springhouse.refresh.policy import Global, Policy, Proportional
+from springhouse.refresh.scheduler import Scheduler
+from springhouse.refresh.table import Table
+from springhouse.units import Dice, Instant, Seconds
+
+
+def table(name: str, period: float = 10.0, priority: float = 1.0, seconds: float = 1.0) -> Table:
+    return Table(name, (), Seconds(period), priority, None, Cost(seconds, 0.0))
+
+
+def scheduled(*tables: Table, basic: Basic = Basic.MAX_BENEFIT, tracks: int = 1) -> Scheduler:
+    scheduler = Scheduler(tracks, Policy(basic=basic, tracks=Global()))
+    for each in tables:
+        scheduler.declare(each, freshness=Instant(0.0))
+    return scheduler
+
+
+def order(scheduler: Scheduler, now: float) -> list[str]:
+    return [waiting.table for waiting in scheduler.order(Instant(now))]
+
+
+# Data came for a at 1 (up to 1), for b at 2 (up to 2), for c at 3 (up to 3).
+ORDERS = [
+    (Basic.FIFO, ["a", "b", "c"]),
+    (Basic.EDF, ["c", "b", "a"]),
+    (Basic.EDF_P, ["b", "c", "a"]),
+    (Basic.MAX_BENEFIT, ["b", "a", "c"]),
+    (Basic.LOOKAHEAD, ["b", "a", "c"]),
+    (Basic.ROUND_ROBIN, ["a", "b", "c"]),
+]
+
+
+@pytest.mark.parametrize(("basic", "expected"), ORDERS)
+def test_the_order_of_the_basic_algorithms(basic: Basic, expected: list[str]) -> None:
+    scheduler = scheduled(
+        table("a", period=100.0, seconds=0.1),
+        table("b", period=50.0, priority=30.0, seconds=0.5),
+        table("c", period=5.0, seconds=2.0),
+        basic=basic,
+    )
+    for at, name in enumerate("abc", start=1):
+        scheduler.arrived(name, Instant(float(at)), freshness=Instant(float(at)))
+    assert order(scheduler, 4.0) == expected
+    found = [scheduler.starts([1], Instant(4.0))[0].table]
+    for name in expected[:2]:
+        scheduler.finished(name, Instant(5.0))
+        found.append(scheduler.starts([1], Instant(5.0))[0].table)
+    assert found == expected
+
+
+def test_round_robin_takes_turns() -> None:
+    scheduler = scheduled(table("a"), table("b"), basic=Basic.ROUND_ROBIN)
+    turns = []
+    for now in range(1, 7):
+        for name in "ab":
+            scheduler.arrived(name, Instant(float(now)), freshness=Instant(float(now)))
+        (start,) = scheduler.starts([1], Instant(float(now)))
+        scheduler.finished(start.table, Instant(now + 0.5))
+        turns.append(start.table)
+    assert turns == ["a", "b", "a", "b", "a", "b"]
+
+
+def test_random_gives_those_who_waited_and_those_who_came_the_same_chance() -> None:
+    firsts = []
+    for seed in range(400):
+        policy = Policy(basic=Basic.RANDOM, tracks=Global())
+        scheduler = Scheduler(1, policy, Dice(seed))
+        for name in ("old", "new", "other"):
+            scheduler.declare(table(name))
+        scheduler.arrived("old", Instant(1.0))
+        scheduler.arrived("other", Instant(1.0))
+        (start,) = scheduler.starts([1], Instant(1.0))
+        if start.table == "other":
+            scheduler.finished("other", Instant(2.0))
+            scheduler.arrived("new", Instant(2.0))
+            firsts.append(scheduler.starts([1], Instant(2.0))[0].table)
+    assert 0.4 < firsts.count("old") / len(firsts) < 0.6
+
+
+def test_a_refresh_that_failed_waits_with_everything_it_had() -> None:
+    scheduler = scheduled(table("t"))
+    scheduler.arrived("t", Instant(10.0), freshness=Instant(10.0))
+    scheduler.starts([1], Instant(10.0))
+    scheduler.arrived("t", Instant(11.0), freshness=Instant(11.0))
+    scheduler.failed("t", Instant(12.0), retry_at=Instant(20.0))
+    assert scheduler.starts([1], Instant(12.0)) == []
+    assert scheduler.next_change(Instant(12.0)) == 20.0
+    (start,) = scheduler.starts([1], Instant(20.0))
+    assert (start.since, start.until) == (10.0, 11.0)
+
+
+def test_a_long_wait_is_loaded_in_chops_each_after_the_other() -> None:
+    scheduler = scheduled(table("t"))
+    for at in range(10, 110, 10):
+        scheduler.arrived("t", Instant(float(at)), freshness=Instant(float(at)))
+    untils, sinces = [], []
+    while starts := scheduler.starts([1], Instant(200.0)):
+        untils.append(starts[0].until)
+        sinces.append(starts[0].since)
+        scheduler.finished("t", Instant(200.0))
+    assert untils == [30.0, 60.0, 90.0, 100.0]
+    assert sinces == [10.0, 40.0, 70.0, 100.0]
+
+
+def test_a_single_batch_is_never_cut() -> None:
+    scheduler = scheduled(table("t"))
+    for at in (10.0, 500.0, 510.0):
+        scheduler.arrived("t", Instant(at), freshness=Instant(at))
+    untils = []
+    while starts := scheduler.starts([1], Instant(600.0)):
+        untils.append(starts[0].until)
+        scheduler.finished("t", Instant(600.0))
+    assert untils == [10.0, 500.0, 510.0]
+
+
+def test_what_a_refresh_did_not_reach_waits_on() -> None:
+    scheduler = scheduled(table("t"))
+    for at in (10.0, 20.0):
+        scheduler.arrived("t", Instant(at), freshness=Instant(at))
+    scheduler.starts([1], Instant(20.0))
+    scheduler.finished("t", Instant(21.0), freshness=Instant(10.0))
+    (start,) = scheduler.starts([1], Instant(21.0))
+    assert (start.since, start.until) == (20.0, 20.0)
+
+
+def test_late_records_are_loaded_though_they_make_nothing_fresher() -> None:
+    scheduler = scheduled(table("t"))
+    scheduler.arrived("t", Instant(10.0), freshness=Instant(10.0))
+    scheduler.starts([1], Instant(10.0))
+    scheduler.finished("t", Instant(11.0))
+    scheduler.arrived("t", Instant(12.0), freshness=Instant(7.0))
+    assert [start.table for start in scheduler.starts([1], Instant(12.0))] == ["t"]
+    scheduler.finished("t", Instant(13.0))
+    known = scheduler.known("t", Instant(13.0))
+    assert known is not None
+    assert known.freshness == 10.0
+
+
+def test_what_is_not_wanted_any_more_does_not_start() -> None:
+    scheduler = scheduled(table("t"))
+    scheduler.arrived("t", Instant(10.0))
+    scheduler.withdrawn("t", Instant(11.0))
+    assert scheduler.starts([1], Instant(11.0)) == []
+    assert order(scheduler, 11.0) == []
+
+
+def test_a_table_that_goes_and_comes_back_is_not_refreshed_twice_at_once() -> None:
+    scheduler = scheduled(table("t"), tracks=2)
+    scheduler.arrived("t", Instant(10.0))
+    scheduler.starts([1, 2], Instant(10.0))
+    scheduler.drop("t")
+    scheduler.arrived("t", Instant(11.0))
+    assert scheduler.known("t", Instant(11.0)) is None
+    scheduler.declare(table("t"))
+    scheduler.arrived("t", Instant(12.0))
+    assert scheduler.starts([2], Instant(12.0)) == []
+    scheduler.finished("t", Instant(13.0))
+    assert [start.table for start in scheduler.starts([1, 2], Instant(13.0))] == ["t"]
+
+
+def test_a_table_that_is_gone_is_gone() -> None:
+    scheduler = scheduled(table("a"), table("b"))
+    scheduler.arrived("a", Instant(10.0))
+    scheduler.arrived("b", Instant(10.0))
+    scheduler.drop("a")
+    assert order(scheduler, 10.0) == ["b"]
+    scheduler.finished("a", Instant(11.0))
+    scheduler.drop("a")
+
+
+def homes(scheduler: Scheduler, now: float) -> dict[str, tuple[int, ...]]:
+    layout = scheduler.layout(Instant(now))
+    return {name: layout.lanes[lane].homes for name, lane in layout.lane_of.items()}
+
+
+def test_tracks_are_divided_anew_when_tables_come_go_or_change_speed() -> None:
+    scheduler = Scheduler(2, Policy(tracks=Proportional(k=2.0)))
+    scheduler.declare(table("fast", period=1.0, seconds=0.1))
+    assert homes(scheduler, 0.0) == {"fast": (2, 1)} or homes(scheduler, 0.0) == {"fast": (1, 2)}
+    scheduler.declare(table("slow", period=100.0, seconds=10.0))
+    assert homes(scheduler, 0.0) == {"fast": (1,), "slow": (2,)}
+    # The slow one takes nine times as long as before: most of the second track is its own now.
+    for _ in range(30):
+        scheduler.remember("slow", loaded=Seconds(100.0), seconds=90.0)
+    assert homes(scheduler, 0.0) == {"fast": (1,), "slow": (1, 2)}
+    scheduler.drop("fast")
+    assert set(homes(scheduler, 0.0)["slow"]) == {1, 2}
+    scheduler.resize(1)
+    assert homes(scheduler, 0.0) == {"slow": (1,)}
+
+
+def test_waiting_jobs_survive_a_new_layout() -> None:
+    scheduler = Scheduler(2, Policy(tracks=Proportional(k=2.0)))
+    for i in range(6):
+        scheduler.declare(table(f"t{i}", period=4.0**i, seconds=4.0**i / 20))
+        scheduler.arrived(f"t{i}", Instant(1.0 + i), freshness=Instant(1.0 + i))
+    scheduler.drop("t2")
+    scheduler.declare(table("t6", period=1.0, seconds=0.9))
+    started = []
+    now = 10.0
+    while starts := scheduler.starts([1, 2], Instant(now)):
+        now += 1.0
+        started += [start.table for start in starts]
+        for start in starts:
+            scheduler.finished(start.table, Instant(now))
+    assert sorted(started) == ["t0", "t1", "t3", "t4", "t5"]
+
+
+def test_data_that_comes_more_seldom_than_it_is_asked_for_is_not_chopped_by_the_question() -> None:
+    scheduler = scheduled(table("t", period=1.0))
+    for at in range(300, 3000, 300):
+        now = Instant(float(at))
+        scheduler.arrived("t", now, freshness=now)
+        while scheduler.starts([1], now):
+            scheduler.finished("t", now)
+    now = Instant(3000.0)
+    scheduler.arrived("t", now, freshness=now)
+    assert [start.until for start in scheduler.starts([1], now)] == [3000.0]
+
+
+def test_events_of_tables_that_nobody_declared_are_not_errors() -> None:
+    scheduler = Scheduler(1)
+    scheduler.arrived("t", Instant(0.0))
+    scheduler.finished("t", Instant(0.0))
+    scheduler.failed("t", Instant(0.0), Instant(1.0))
+    scheduler.withdrawn("t", Instant(0.0))
+    assert scheduler.starts([1], Instant(0.0)) == []
+    assert scheduler.next_change(Instant(0.0)) is None
