@@ -1,0 +1,210 @@
+"""How is a figure of paper 001 drawn again?
+
+A figure is a few curves: a policy (or another setting) over utilisations, one run of `--events` per
+point, all with the same seed. It is written to bench/results/001 as CSV and SVG. Then it is checked
+against what the paper found: each finding is one line that says what the paper says, what came out
+here, and whether that agrees. A finding that does not agree makes the script fail, unless it is
+known to differ, and then it says why.
+"""
+
+import argparse
+import csv
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from springhouse.refresh.policy import Policy
+from springhouse.simulate.chart import line_chart
+from springhouse.simulate.lateness import compared
+from springhouse.simulate.measures import Outcome
+from springhouse.simulate.slowdowns import NEVER, Slowdowns
+from springhouse.simulate.warehouse import Conditions
+from springhouse.simulate.workload import Workload
+
+RESULTS = Path(__file__).parents[1] / "results" / "001"
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: the workload before its costs are set to the utilisation, and who decides."""
+
+    curve: str
+    utilisation: float
+    workload: Workload
+    policy: Policy
+    slowdowns: Slowdowns = NEVER
+    tracks: int = 4
+
+    def conditions(self) -> Conditions:
+        return Conditions(self.tracks, self.slowdowns, seed=SEED)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A point and what came of it; `classes` is the relative lateness by class of tables."""
+
+    curve: str
+    utilisation: float
+    relative_lateness: float
+    weighted_staleness: float
+    worst_lag: float
+    events: int
+    classes: Mapping[str, float]
+
+
+class Curves:
+    """The relative lateness of every curve at every utilisation."""
+
+    def __init__(self, measured: Sequence[Measured]) -> None:
+        self.measured = measured
+        self.utilisations = sorted({each.utilisation for each in measured})
+        self.names = list(dict.fromkeys(each.curve for each in measured))
+        self._at = {(each.curve, each.utilisation): each for each in measured}
+
+    def at(self, curve: str, utilisation: float) -> float:
+        return self._at[curve, utilisation].relative_lateness
+
+    def of_class(self, curve: str, utilisation: float, name: str) -> float:
+        return self._at[curve, utilisation].classes[name]
+
+    def curve(self, name: str) -> list[float]:
+        return [self.at(name, u) for u in self.utilisations]
+
+    def mean(self, name: str) -> float:
+        values = self.curve(name)
+        return sum(values) / len(values)
+
+    def text(self, *names: str, digits: int = 2) -> str:
+        """The curves, one after the other, as numbers."""
+        return "; ".join(
+            f"{name} {', '.join(f'{value:.{digits}f}' for value in self.curve(name))}"
+            for name in names
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper says, what came out here, and whether they agree.
+
+    `differs` says why they need not: then the script does not fail.
+    """
+
+    paper: str
+    ours: str
+    agrees: bool
+    differs: str = ""
+
+
+def figure(
+    number: int,
+    title: str,
+    points: Sequence[Point],
+    findings: Callable[[Curves], Sequence[Finding]],
+) -> None:
+    """Run a figure, write it down, and check it."""
+    parser = argparse.ArgumentParser(description=f"Figure {number} of paper 001: {title}.")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events per point")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
+    options = parser.parse_args()
+    began = time.perf_counter()
+    curves = Curves(_all_measured(points, options.events, options.jobs))
+    seconds = time.perf_counter() - began
+    name = f"fig{number:02}"
+    options.results.mkdir(parents=True, exist_ok=True)
+    _write_csv(options.results / f"{name}.csv", curves.measured)
+    drawn = {
+        curve: [(u, curves.at(curve, u)) for u in curves.utilisations] for curve in curves.names
+    }
+    chart = line_chart(f"Figure {number}: {title}", "utilisation", "relative lateness", drawn)
+    (options.results / f"{name}.svg").write_text(chart, encoding="utf-8")
+    found = findings(curves)
+    page = told(number, title, curves, found, options.events)
+    (options.results / f"{name}.md").write_text(page, encoding="utf-8")
+    print(page)
+    total = sum(each.events for each in curves.measured)
+    print(f"{total:,} events in {seconds:.0f} s with {options.jobs} processes")
+    if not all(finding.agrees or finding.differs for finding in found):
+        sys.exit(1)
+
+
+def told(number: int, title: str, curves: Curves, findings: Sequence[Finding], events: int) -> str:
+    """The figure as a table, and the findings side by side."""
+    links = f"[Plot](fig{number:02}.svg), [CSV](fig{number:02}.csv)."
+    lines = [
+        f"## Figure {number}: {title}",
+        "",
+        f"Relative lateness, {events:,} events per point, seed {SEED}. {links}",
+        "",
+        "| utilisation | " + " | ".join(curves.names) + " |",
+        "|---:" * (len(curves.names) + 1) + "|",
+        *(
+            f"| {u:.2f} | " + " | ".join(f"{curves.at(c, u):.3f}" for c in curves.names) + " |"
+            for u in curves.utilisations
+        ),
+        "",
+        "| the paper's finding | ours | |",
+        "|---|---|---|",
+    ]
+    for finding in findings:
+        verdict = "agrees" if finding.agrees else "**differs**"
+        why = f" {finding.differs}" if finding.differs and not finding.agrees else ""
+        lines.append(f"| {finding.paper} | {finding.ours}{why} | {verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def _all_measured(points: Sequence[Point], events: int, jobs: int) -> list[Measured]:
+    counts = [events] * len(points)
+    if jobs <= 1:
+        return [*map(_measured, points, counts)]
+    with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1)) as pool:
+        return list(pool.map(_measured, points, counts))
+
+
+def _measured(point: Point, events: int) -> Measured:
+    # The offered load is that of normal and slow periods together.
+    share = point.utilisation / point.slowdowns.mean
+    workload = point.workload.at_utilisation(share, point.tracks)
+    both = compared(workload, point.conditions(), point.policy, events)
+    ours, ideal = _by_class(both.outcome), _by_class(both.ideal)
+    return Measured(
+        point.curve,
+        point.utilisation,
+        both.relative_lateness,
+        both.outcome.weighted_staleness,
+        max(table.worst_lag for table in both.outcome.tables),
+        both.outcome.events,
+        {name: ours[name] / ideal[name] for name in ours},
+    )
+
+
+def _by_class(outcome: Outcome) -> dict[str, float]:
+    """The staleness by kind of table; the kind is in the name, in front of its number."""
+    found: dict[str, float] = {}
+    for table in outcome.tables:
+        kind = table.name.rstrip("0123456789").rstrip("_")
+        found[kind] = found.get(kind, 0.0) + table.average_staleness
+    return found
+
+
+def _write_csv(path: Path, measured: Sequence[Measured]) -> None:
+    classes = list(dict.fromkeys(name for each in measured for name in each.classes))
+    classes = classes if len(classes) <= 4 else []
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(
+            ["curve", "utilisation", "relative_lateness", "weighted_staleness", "worst_lag"]
+            + ["events", "seed"]
+            + [f"relative_lateness_of_{name}" for name in classes]
+        )
+        for each in measured:
+            writer.writerow(
+                [each.curve, each.utilisation, f"{each.relative_lateness:.6f}"]
+                + [f"{each.weighted_staleness:.4f}", f"{each.worst_lag:.1f}", each.events, SEED]
+                + [f"{each.classes[name]:.6f}" for name in classes]
+            )

@@ -1,0 +1,46 @@
+"""Figure 4 of 001: how much does the strength of slowdowns matter?
+
+Section 4.1: all jobs are equal, and the share of slow time is such that the average execution takes
+twice as long as a normal one, whatever the factor S. One global queue, Max Benefit. The paper does
+not say how long periods are; here a slow one is 1,000 s, ten periods of data, as in all figures,
+and the normal one S - 2 times as long.
+
+Run: `python bench/papers/fig04.py [--events 1000000] [--jobs 2]`.
+"""
+
+from _figure import Curves, Finding, Point, figure
+
+from springhouse.refresh.policy import Global, Policy
+from springhouse.simulate.slowdowns import doubling
+from springhouse.simulate.workload import Workload, equal_tables
+
+UTILISATIONS = (0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
+FACTORS = (2, 3, 5, 10)
+POLICY = Policy(tracks=Global(), chopping=None)
+
+
+def findings(curves: Curves) -> list[Finding]:
+    names = [f"S={factor}" for factor in FACTORS]
+    means = [curves.mean(name) for name in names]
+    return [
+        Finding(
+            "The slowdown factor S can have a significant effect on the lateness.",
+            "mean relative lateness "
+            + ", ".join(f"{m:.2f} ({n})" for n, m in zip(names, means, strict=True)),
+            means == sorted(means) and means[-1] > 1.5 * means[0],
+        ),
+        Finding(
+            "Lateness grows with the utilisation, for every S.",
+            curves.text(*names),
+            all(curves.curve(name) == sorted(curves.curve(name)) for name in names),
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    points = [
+        Point(f"S={factor}", u, Workload(equal_tables(30)), POLICY, doubling(factor))
+        for factor in FACTORS
+        for u in UTILISATIONS
+    ]
+    figure(4, "effects of slowdown on relative lateness", points, findings)

@@ -1,0 +1,61 @@
+"""Figure 8 of 001: must sources inherit the priority of those who read them?
+
+Section 4.5: ten chains of three tables. Base tables have a priority of 0.001, the next level 1, the
+last one 1, 10 or 100, in equal numbers (so nine chains are the 27 jobs nearest to 30). One global
+queue with Max Benefit, S = 3. K of max-plus is 1.5; the paper does not tell its own.
+
+Run: `python bench/papers/fig08.py [--events 1000000] [--jobs 2]`.
+"""
+
+from _figure import Curves, Finding, Point, figure
+
+from springhouse.refresh.policy import Global, Policy, read_inheritance
+from springhouse.simulate.slowdowns import Slowdowns
+from springhouse.simulate.workload import Workload, chains
+
+UTILISATIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+WORKLOAD = Workload(chains(9, [(0.001, 1.0, top) for top in (1.0, 10.0, 100.0)]))
+RULES = ("none", "sum", "max", "max-plus(1.5)")
+
+
+def findings(curves: Curves) -> list[Finding]:
+    inheriting = RULES[1:]
+    loaded = [u for u in curves.utilisations if u >= 0.7]
+    means = {rule: curves.mean(rule) for rule in RULES}
+    spread = max(means[r] for r in inheriting) / min(means[r] for r in inheriting) - 1
+    return [
+        Finding(
+            "Performance is poor if there is no inheritance.",
+            curves.text(*RULES),
+            all(
+                curves.at("none", u) > max(curves.at(rule, u) for rule in inheriting)
+                for u in loaded
+            ),
+        ),
+        Finding(
+            "Among those that inherit, performance is often very similar.",
+            f"mean lateness within {spread:.1%}",
+            spread < 0.1,
+        ),
+        Finding(
+            "Overall, Max performs best and Sum worst.",
+            "mean lateness " + ", ".join(f"{rule} {means[rule]:.3f}" for rule in inheriting),
+            means["max"] <= min(means[r] for r in inheriting) + 1e-9
+            and means["sum"] >= max(means[r] for r in inheriting) - 1e-9,
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    points = [
+        Point(
+            rule,
+            u,
+            WORKLOAD,
+            Policy(tracks=Global(), inheritance=read_inheritance(rule), chopping=None),
+            Slowdowns(),
+        )
+        for rule in RULES
+        for u in UTILISATIONS
+    ]
+    figure(8, "hierarchies and inherited priorities", points, findings)

@@ -1,0 +1,69 @@
+"""Figure 9 of 001: does partitioning protect short jobs from long ones?
+
+Section 4.6: half of the tables have a period of 100, half of 10,000; priorities are the inverse of
+the periods, 100 and 1. Max Benefit on one queue, EDF-Partitioned and Proportional, both of them not
+aggressive, Proportional with as few tracks as will do and k = 1. S = 3.
+
+Run: `python bench/papers/fig09.py [--events 1000000] [--jobs 2]`.
+"""
+
+from _figure import Curves, Finding, Point, figure
+from _heterogeneous import SLOWDOWNS, WORKLOAD
+
+from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
+
+UTILISATIONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+POLICIES = {
+    "global": Policy(tracks=Global(), chopping=None),
+    "edf-partitioned": Policy(tracks=EdfPartitioned(), chopping=None),
+    "proportional": Policy(tracks=Proportional(allotted=0, aggressive=False, k=1.0), chopping=None),
+}
+
+
+def findings(curves: Curves) -> list[Finding]:
+    low = [u for u in curves.utilisations if u <= 0.6]
+    high = curves.utilisations[-2:]
+    means = {name: curves.mean(name) for name in POLICIES}
+    short = {
+        name: sum(curves.of_class(name, u, "short") for u in low) / len(low) for name in POLICIES
+    }
+    return [
+        Finding(
+            "The algorithm without partitions incurs a large relative lateness.",
+            curves.text(*POLICIES),
+            max(curves.curve("global")) > 2,
+        ),
+        Finding(
+            "Partitioning protects short jobs.",
+            "lateness of the short ones up to 0.6: "
+            + ", ".join(f"{name} {value:.2f}" for name, value in short.items()),
+            short["global"] > 1.2 * max(short["edf-partitioned"], short["proportional"]),
+        ),
+        Finding(
+            "EDF-Partitioned is significantly better at lower utilisations, worse at higher ones.",
+            f"against global: {_ratios(curves)}",
+            all(curves.at("edf-partitioned", u) < curves.at("global", u) for u in low)
+            and any(curves.at("edf-partitioned", u) > curves.at("global", u) for u in high),
+        ),
+        Finding(
+            "Proportional is best overall.",
+            "mean lateness " + ", ".join(f"{name} {value:.2f}" for name, value in means.items()),
+            means["proportional"] == min(means.values()),
+        ),
+    ]
+
+
+def _ratios(curves: Curves) -> str:
+    return ", ".join(
+        f"{curves.at('edf-partitioned', u) / curves.at('global', u) - 1:+.0%} at {u}"
+        for u in curves.utilisations
+    )
+
+
+if __name__ == "__main__":
+    points = [
+        Point(name, u, WORKLOAD, policy, SLOWDOWNS)
+        for name, policy in POLICIES.items()
+        for u in UTILISATIONS
+    ]
+    figure(9, "effects of heterogeneous jobs", points, findings)

@@ -1,0 +1,45 @@
+"""How much staler are tables than they would be if nothing ever had to wait?
+
+Relative lateness (001 section 4.1): the average weighted staleness of a run, divided by that of a
+run with the same arrivals in which every refresh starts when it is released. 1 is the best there is
+(and a run may be a hair better: what waited a little is loaded together with what came meanwhile).
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+from springhouse.refresh.policy import Policy
+from springhouse.simulate.measures import Outcome
+from springhouse.simulate.warehouse import Conditions, Warehouse
+from springhouse.simulate.workload import Workload
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A run, and the run without contention over the same time."""
+
+    outcome: Outcome
+    ideal: Outcome
+
+    @property
+    def relative_lateness(self) -> float:
+        return self.outcome.weighted_staleness / self.ideal.weighted_staleness
+
+
+def simulate(
+    workload: Workload,
+    conditions: Conditions,
+    policy: Policy | None = None,
+    events: float = inf,
+    until: float = inf,
+) -> Outcome:
+    """What comes of a run of so many events; without a policy, nothing waits for a track."""
+    warehouse = Warehouse(workload, conditions, policy)
+    warehouse.run(events, until)
+    return warehouse.outcome()
+
+
+def compared(workload: Workload, conditions: Conditions, policy: Policy, events: int) -> Compared:
+    """A run of so many events, beside the ideal."""
+    outcome = simulate(workload, conditions, policy, events)
+    return Compared(outcome, simulate(workload, conditions, until=outcome.seconds))

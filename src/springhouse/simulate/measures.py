@@ -1,0 +1,103 @@
+"""How fresh were the tables of a pretend world, on average and at worst?
+
+Staleness is summed up exactly (001 section 2.3): between two refreshes it is a straight line. Lag
+is how long the oldest data that is not loaded has waited; it is 0 while nothing waits. A promise is
+kept while the lag is not above it.
+"""
+
+from dataclasses import dataclass
+
+from springhouse.refresh.staleness import StalenessOverTime
+from springhouse.refresh.table import Table
+from springhouse.units import Instant, Seconds
+
+
+@dataclass(frozen=True)
+class TableOutcome:
+    """How one table fared; `kept_share` is None without a promise."""
+
+    name: str
+    priority: float
+    freshness: Instant
+    average_staleness: Seconds
+    worst_lag: Seconds
+    promise_seconds: Seconds | None
+    kept_share: float | None
+    refreshes: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one run."""
+
+    seconds: float
+    events: int
+    tables: tuple[TableOutcome, ...]
+
+    @property
+    def weighted_staleness(self) -> float:
+        """The average staleness, each table's counting as much as its priority."""
+        weight = sum(table.priority for table in self.tables) or 1.0
+        return sum(table.priority * table.average_staleness for table in self.tables) / weight
+
+    @property
+    def refreshes(self) -> int:
+        return sum(table.refreshes for table in self.tables)
+
+    @property
+    def kept_share(self) -> float | None:
+        """How much of the time promises were kept, over all tables that have one."""
+        kept = [table.kept_share for table in self.tables if table.kept_share is not None]
+        return sum(kept) / len(kept) if kept else None
+
+
+class Measures:
+    """What is measured of one table while the world runs."""
+
+    __slots__ = ("_at", "_curve", "_late", "_promise", "_table", "_worst", "freshness", "refreshes")
+
+    def __init__(self, table: Table, freshness: Instant) -> None:
+        self._table = table
+        self._curve = StalenessOverTime(freshness, Instant(0.0))
+        self._promise = table.promise_seconds
+        self._at = 0.0
+        self._worst = 0.0
+        self._late = 0.0
+        self.freshness = freshness
+        self.refreshes = 0
+
+    def refreshed(self, now: Instant, freshness: Instant, since: Instant) -> None:
+        """The table holds data up to `freshness` now, of which the oldest came at `since`."""
+        self._worst = max(self._worst, now - since)
+        self._late += self._late_until(now, since)
+        self._curve.refreshed(now, freshness)
+        self._at = now
+        self.freshness = freshness
+        self.refreshes += 1
+
+    def area(self, now: Instant) -> float:
+        """The weighted staleness, summed up over time."""
+        return self._table.priority * self._curve.area(now)
+
+    def until(self, now: Instant, since: Instant | None) -> TableOutcome:
+        """All of it until now; `since` is when the oldest came of what waits, if something does."""
+        late, worst = self._late, self._worst
+        if since is not None:
+            worst = max(worst, now - since)
+            late += self._late_until(now, since)
+        return TableOutcome(
+            self._table.name,
+            self._table.priority,
+            self.freshness,
+            Seconds(self._curve.average(now)),
+            Seconds(worst),
+            self._promise,
+            None if self._promise is None else 1.0 - (late / now if now > 0 else 0.0),
+            self.refreshes,
+        )
+
+    def _late_until(self, now: float, since: float) -> float:
+        """For how long the promise was broken since the last refresh."""
+        if self._promise is None:
+            return 0.0
+        return max(now - max(self._at, since + self._promise), 0.0)
