@@ -293,7 +293,11 @@ class Scheduler:
             standing.priority,
             Seconds(standing.period_seconds),
             standing.cost.cost,
-            Seconds(standing.cost.seconds(standing.freshness_delta or standing.period_seconds)),
+            Seconds(
+                standing.expected_seconds
+                if standing.entry is not None
+                else standing.cost.seconds(standing.period_seconds)
+            ),
             Seconds(standing.error.seconds),
             self._layout.lanes[standing.lane].homes,
             standing.running.track if standing.running is not None else None,
@@ -364,7 +368,9 @@ class Scheduler:
     def _number(self, entry: Entry, now: float) -> tuple[float, str]:
         """The number that decides about a job, and what it is."""
         if entry[0] is Urgency.ABOUT_TO_BREAK:
-            return entry[1] - now, "seconds until its promise breaks"
+            standing = entry[4]
+            breaks = standing.pending.oldest.since + (standing.allowance or 0.0)
+            return breaks - now, "seconds until its promise breaks"
         name, sign = NUMBERS[self.policy.basic]
         why = f"promise broken, {name}" if entry[0] is Urgency.BROKEN else name
         return sign * entry[1], why
@@ -383,8 +389,9 @@ class Scheduler:
         start = Start(
             standing.name, track, until, since, Seconds(standing.expected_seconds), number, why
         )
-        if standing.promised:
-            standing.wait.observe(now - standing.ready_at)
+        if standing.promised and standing.allowance is not None:
+            # No more than the promise: there is nothing to gain from a release before the arrival.
+            standing.wait.observe(min(now - standing.ready_at, standing.allowance))
         queue.leave(standing)
         if entry[0] is Urgency.NONE:
             queue.passed = entry[1]
