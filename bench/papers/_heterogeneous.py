@@ -1,4 +1,8 @@
-"""The workload of Figures 9 and 10: periods of 100 and of 10,000, weighted by their inverse."""
+"""The world of Figures 9 and 10: periods of 100 and of 10,000, weighted by their inverse.
+
+Slow periods last 10,000 s here. Those of the other figures, 1,000 s, are about as long as one
+refresh of a long table, and would hardly be told from a little more chance in how long they take.
+"""
 
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
@@ -8,4 +12,4 @@ WORKLOAD = Workload(
     equal_tables(15, prefix="short", priority=100.0)
     + equal_tables(15, prefix="long", period_seconds=Seconds(10_000.0), priority=1.0)
 )
-SLOWDOWNS = Slowdowns()
+SLOWDOWNS = Slowdowns(cycle_seconds=20_000.0)

@@ -1,8 +1,8 @@
 """Figure 8 of 001: must sources inherit the priority of those who read them?
 
-Section 4.5: ten chains of three tables. Base tables have a priority of 0.001, the next level 1, the
-last one 1, 10 or 100, in equal numbers (so nine chains are the 27 jobs nearest to 30). One global
-queue with Max Benefit, S = 3. K of max-plus is 1.5; the paper does not tell its own.
+Section 4.5: nine chains of three tables. Base tables have a priority of 0.001, the next level 1,
+the last one 1, 10 or 100, in equal numbers. One global queue with Max Benefit, S = 3. K of max-plus
+is 1.5; the paper does not tell its own.
 
 Run: `python bench/papers/fig08.py [--events 1000000] [--jobs 2]`.
 """
@@ -40,8 +40,10 @@ def findings(curves: Curves) -> list[Finding]:
         Finding(
             "Overall, Max performs best and Sum worst.",
             "mean lateness " + ", ".join(f"{rule} {means[rule]:.3f}" for rule in inheriting),
-            means["max"] <= min(means[r] for r in inheriting) + 1e-9
-            and means["sum"] >= max(means[r] for r in inheriting) - 1e-9,
+            means["max"] <= min(means[r] for r in inheriting)
+            and means["sum"] >= max(means[r] for r in inheriting),
+            differs="Max is best; Sum and Max-plus are too close to tell, and which of them is "
+            "last depends on K, which the paper does not tell.",
         ),
     ]
 

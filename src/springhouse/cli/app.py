@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 import springhouse
-from springhouse.cli import check, explain, history, init, plan, query, run, status, vacuum
+from springhouse.cli import (
+    check,
+    explain,
+    history,
+    init,
+    plan,
+    query,
+    run,
+    simulate,
+    status,
+    vacuum,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,3 +58,4 @@ app.command()(query.query)
 app.command()(explain.explain)
 app.command()(history.history)
 app.command()(vacuum.vacuum)
+app.add_typer(simulate.app, name="simulate")

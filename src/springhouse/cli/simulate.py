@@ -1,0 +1,303 @@
+"""`springhouse simulate`: what would happen, with other tracks, more data, another policy?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from springhouse.cli.options import Json, open_house
+from springhouse.cli.screen import note, print_json, show, table
+from springhouse.errors import SpringhouseError
+from springhouse.units import RowCount, Seconds, span_text
+
+if TYPE_CHECKING:
+    from springhouse.lake.log import Commit
+    from springhouse.refresh.policy import Policy
+    from springhouse.simulate.from_project import PastRefresh
+    from springhouse.simulate.warehouse import Conditions
+    from springhouse.simulate.what_if import Answer, Run
+    from springhouse.simulate.workload import Workload
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Try decisions in a pretend world, with a pretend clock.",
+)
+
+
+@app.callback()
+def simulate() -> None:
+    """Try decisions in a pretend world, with a pretend clock."""
+
+
+@app.command()
+def warehouse(
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            "--project",
+            "-p",
+            metavar="DIR",
+            help="Simulate this project, with the costs that its tables are known to have.",
+            show_default=False,
+        ),
+    ] = None,
+    tables: Annotated[
+        int | None,
+        typer.Option(help="How many equal tables, without a project.  [default: 30]", min=1),
+    ] = None,
+    tracks: Annotated[
+        int | None,
+        typer.Option(help="How many refreshes may run at once.  [default: 4, or the project's]"),
+    ] = None,
+    utilisation: Annotated[
+        float | None,
+        typer.Option(
+            help="Make refreshes so long that they need this share of the tracks.  "
+            "[default: 0.9, or the project's]"
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS",
+            help='How to schedule, as in "fifo; tracks global; chopping none".',
+            show_default=False,
+        ),
+    ] = None,
+    arrivals_times: Annotated[
+        float, typer.Option(help="What if data came so many times as often?")
+    ] = 1.0,
+    costs_times: Annotated[
+        float, typer.Option(help="What if refreshes took so many times as long?")
+    ] = 1.0,
+    slowdown: Annotated[
+        float | None,
+        typer.Option(
+            help="Half of the time refreshes take so many times as long.  "
+            "[default: 3, or 1 with a project]"
+        ),
+    ] = None,
+    events: Annotated[
+        int, typer.Option(help="How many arrivals and ends of refreshes.", min=100)
+    ] = 200_000,
+    seed: Annotated[int, typer.Option(help="The same seed, the same dice.")] = 1,
+    as_json: Json = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw staleness over time, as .svg or .png.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Simulate a warehouse: its tables' staleness and promises, compared with FIFO."""
+    from springhouse.simulate.slowdowns import NEVER, Slowdowns
+    from springhouse.simulate.warehouse import Conditions
+    from springhouse.simulate.what_if import what_if
+
+    _prove_plot(plot)
+    for name, number in (
+        ("--arrivals-times", arrivals_times),
+        ("--costs-times", costs_times),
+        ("--utilisation", utilisation),
+    ):
+        if number is not None and not 0 < number < float("inf"):
+            raise typer.BadParameter(f"{number:g} is not above 0", param_hint=name)
+    if tracks is not None and tracks < 1:
+        raise typer.BadParameter(f"{tracks} is not at least 1", param_hint="--tracks")
+    if slowdown is not None and not 1 <= slowdown < float("inf"):
+        raise typer.BadParameter(f"{slowdown:g} is not at least 1", param_hint="--slowdown")
+    if project is not None and tables is not None:
+        raise typer.BadParameter("a project has its own tables", param_hint="--tables")
+
+    if project is None:
+        workload, usual, tracks = _equal_tables(tables or 30), None, tracks or 4
+        utilisation = 0.9 if utilisation is None else utilisation
+        slowdown = 3.0 if slowdown is None else slowdown
+    else:
+        workload, usual, configured = _of_project(project)
+        tracks = tracks or configured
+        slowdown = 1.0 if slowdown is None else slowdown
+    slowdowns = NEVER
+    if slowdown > 1:
+        cycle = 20 * max(workload.periods.values())
+        slowdowns = Slowdowns(slowdown, cycle_seconds=cycle)
+    if utilisation is not None:
+        workload = workload.at_utilisation(utilisation / slowdowns.mean, tracks)
+    workload = workload.costs_times(costs_times).arrivals_times(arrivals_times)
+    conditions = Conditions(tracks, slowdowns, seed=seed, learning=project is not None)
+    answer = what_if(workload, conditions, _policy(policy, usual), events)
+    if plot is not None:
+        _draw(plot, answer)
+    if as_json:
+        print_json(_as_json(answer, workload, conditions))
+    else:
+        show(outcome_table(answer, workload), "", *_totals(answer, workload, conditions))
+
+
+def _equal_tables(count: int) -> "Workload":
+    from springhouse.simulate.workload import Workload, equal_tables
+
+    return Workload(equal_tables(count))
+
+
+def _policy(words: str | None, usual: "Policy | None") -> "Policy":
+    from springhouse.refresh.policy import Policy
+    from springhouse.simulate.policy_words import read_policy
+
+    return (usual or Policy()) if words is None else read_policy(words, usual)
+
+
+def _of_project(folder: Path) -> "tuple[Workload, Policy, int]":
+    """A project's workload, its policy and its tracks."""
+    from springhouse.simulate.from_project import project_workload
+    from springhouse.simulate.policy_words import configured_policy
+
+    with open_house(folder) as house:
+        declared = house.project
+        names = (*declared.tables, *declared.views)
+        past = {name: _past(house.lake.log(name).commits()) for name in names}
+    found = project_workload(declared, past)
+    if found.guessed:
+        names_text = ", ".join(found.guessed)
+        note(f"too few refreshes to know what these cost, so it is guessed: {names_text}")
+    tracks = int(declared.configuration.get("springhouse.tracks", "2"))
+    return found.workload, configured_policy(declared.configuration), tracks
+
+
+def _past(commits: "Sequence[Commit]") -> "list[PastRefresh]":
+    """The refreshes among the commits of a table, oldest first."""
+    from springhouse.simulate.from_project import PastRefresh
+
+    return [
+        PastRefresh(
+            commit.at,
+            Seconds(commit.note.seconds),
+            RowCount(commit.note.rows_added + commit.note.rows_removed),
+        )
+        for commit in commits
+        if commit.note is not None and commit.note.kind in ("append", "replace", "merge")
+    ]
+
+
+def outcome_table(answer: "Answer", workload: "Workload") -> Table:
+    """One row per table."""
+    shown = table(
+        "table", ">priority", ">period", ">refresh", ">refreshes", ">staleness", ">worst lag",
+        ">promise", ">kept",
+    )  # fmt: skip
+    for declared, each in zip(workload.tables, answer.run.outcome.tables, strict=True):
+        period = workload.periods[each.name]
+        assert declared.cost is not None
+        shown.add_row(
+            Text(each.name),
+            f"{each.priority:g}",
+            span_text(period),
+            span_text(declared.cost.seconds(period)),
+            f"{each.refreshes:,}",
+            span_text(each.average_staleness),
+            span_text(each.worst_lag),
+            "" if each.promise_seconds is None else span_text(each.promise_seconds),
+            _percent(each.kept_share),
+        )
+    return shown
+
+
+def _totals(answer: "Answer", workload: "Workload", conditions: "Conditions") -> list[str]:
+    run, fifo = answer.run.outcome, answer.fifo.outcome
+    share = workload.busy * conditions.slowdowns.mean / conditions.tracks
+    better = 1 - answer.against_fifo
+    policy = f"this policy is {abs(better):.0%} {'fresher' if better >= 0 else 'staler'}"
+    times, fifo_times = answer.relative_lateness, answer.relative_lateness_of_fifo
+    count = f"{run.events:,} events, {run.refreshes:,} refreshes"
+    lines = [
+        f"policy     {answer.policy}",
+        f"load       {share:.0%} of {conditions.tracks} tracks",
+        f"run        {count} in {span_text(run.seconds)}, seed {conditions.seed}",
+        f"staleness  {span_text(run.weighted_staleness)} by priority, {times:.2f} times the least",
+        f"with FIFO  {span_text(fifo.weighted_staleness)}, {fifo_times:.2f} times: {policy}",
+    ]
+    if run.kept_share is not None:
+        lines.append(
+            f"promises   kept {_percent(run.kept_share)} of the time, "
+            f"with FIFO {_percent(fifo.kept_share)}"
+        )
+    return lines
+
+
+def _as_json(answer: "Answer", workload: "Workload", conditions: "Conditions") -> Mapping[str, Any]:
+    return {
+        "policy": str(answer.policy),
+        "tracks": conditions.tracks,
+        "load": workload.busy * conditions.slowdowns.mean / conditions.tracks,
+        "seed": conditions.seed,
+        "relative_lateness": answer.relative_lateness,
+        "relative_lateness_of_fifo": answer.relative_lateness_of_fifo,
+        "run": _run_json(answer.run),
+        "fifo": _run_json(answer.fifo),
+        "without_contention": _run_json(answer.ideal),
+    }
+
+
+def _run_json(run: "Run") -> Mapping[str, Any]:
+    outcome = run.outcome
+    return {
+        "seconds": outcome.seconds,
+        "events": outcome.events,
+        "refreshes": outcome.refreshes,
+        "weighted_staleness": outcome.weighted_staleness,
+        "kept_share": outcome.kept_share,
+        "tables": [asdict(each) for each in outcome.tables],
+        "curve": run.curve,
+    }
+
+
+def _prove_plot(file: Path | None) -> None:
+    """Say what is wrong with a plot before hours of pretend time have passed."""
+    if file is None:
+        return
+    if file.suffix not in (".svg", ".png"):
+        raise typer.BadParameter(f'"{file}" ends neither in .svg nor in .png', param_hint="--plot")
+    if not file.absolute().parent.is_dir():
+        raise SpringhouseError(f'there is no folder "{file.parent}" to draw "{file.name}" in')
+    if file.suffix == ".png":
+        _matplotlib()
+
+
+def _matplotlib() -> Any:
+    try:
+        return import_module("matplotlib.figure")
+    except ImportError:
+        raise SpringhouseError(
+            "a PNG needs matplotlib, which is not installed",
+            hint="Install it, or name a file that ends in .svg: that needs nothing.",
+        ) from None
+
+
+def _draw(file: Path, answer: "Answer") -> None:
+    from springhouse.simulate.chart import line_chart
+
+    curves = {
+        str(answer.policy): answer.run.curve,
+        "FIFO": answer.fifo.curve,
+        "without contention": answer.ideal.curve,
+    }
+    title, across, up = "Staleness over time", "pretend time (s)", "weighted staleness (s)"
+    if file.suffix == ".svg":
+        file.write_text(line_chart(title, across, up, curves), encoding="utf-8")
+        return
+    figure = _matplotlib().Figure(figsize=(9, 5.5), layout="constrained")
+    axes = figure.add_subplot(title=title, xlabel=across, ylabel=up)
+    for name, curve in curves.items():
+        axes.plot([x for x, _ in curve], [y for _, y in curve], label=name)
+    axes.legend()
+    figure.savefig(file)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"

@@ -1,0 +1,76 @@
+"""Which policy do these words mean?
+
+The words are those of `springhouse.scheduler.*` in a project's `configuration:`, and those that
+`str` of a policy says: the basic algorithm, and then what is not as usual, after semicolons.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from springhouse.errors import SpringhouseError
+from springhouse.refresh.basic import Basic
+from springhouse.refresh.policy import (
+    Global,
+    Policy,
+    read_basic,
+    read_chopping,
+    read_inheritance,
+    read_tracks,
+)
+from springhouse.refresh.priority import Inheritance, Rule
+
+FIFO = Policy(Basic.FIFO, Global(), Inheritance(Rule.NONE), chopping=None, heed_promises=False)
+"""First come, first served, on whichever track is free: what one gets without a scheduler."""
+
+_PREFIX = "springhouse.scheduler."
+_HINT = 'Write it like "max-benefit; tracks proportional all; inheritance max; chopping 3".'
+
+
+def read_policy(text: str, usual: Policy | None = None) -> Policy:
+    """The policy in words; what they leave out is as usual.
+
+    >>> str(read_policy("fifo; tracks global; chopping none"))
+    'fifo; tracks global; inheritance max; chopping none'
+    """
+    choices: dict[str, str] = {}
+    for clause in filter(None, (part.strip() for part in text.split(";"))):
+        word, _, rest = clause.partition(" ")
+        is_named = word in ("tracks", "inheritance", "chopping", "promises")
+        choices[word if is_named else "basic"] = rest if is_named else clause
+    if not choices:
+        raise SpringhouseError("the policy is empty", hint=_HINT)
+    return _chosen(choices, usual or Policy())
+
+
+def configured_policy(configuration: Mapping[str, str]) -> Policy:
+    """The policy of a project."""
+    choices = {
+        key.removeprefix(_PREFIX): value
+        for key, value in configuration.items()
+        if key.startswith(_PREFIX)
+    }
+    return _chosen(choices, Policy())
+
+
+def _chosen(choices: Mapping[str, str], policy: Policy) -> Policy:
+    for choice, words in choices.items():
+        try:
+            policy = _with(policy, choice, words)
+        except ValueError as error:
+            raise SpringhouseError(f"in the policy, {choice}: {error}", hint=_HINT) from None
+    return policy
+
+
+def _with(policy: Policy, choice: str, words: str) -> Policy:
+    match choice:
+        case "basic":
+            return replace(policy, basic=read_basic(words))
+        case "tracks":
+            return replace(policy, tracks=read_tracks(words))
+        case "inheritance":
+            return replace(policy, inheritance=read_inheritance(words))
+        case "chopping":
+            return replace(policy, chopping=read_chopping(words))
+        case "promises" if words in ("heed", "ignore"):
+            return replace(policy, heed_promises=words == "heed")
+    raise ValueError(f'"{words}" is none of: heed, ignore')
