@@ -27,10 +27,11 @@ class TestBeforeTheFirstRun:
 
     def test_status_for_people(self, springhouse, shop):
         header, orders, revenue = springhouse("status", "-p", shop).out.splitlines()
-        assert header.split() == ["table", "rows", "state", "lag", "staleness", "refreshed"]
+        words = "table rows state lag staleness kept cost tracks next refreshed"
+        assert header.split() == words.split()
         assert orders.startswith("orders ")
         assert "needs orders" in revenue
-        assert revenue.endswith("of 10 s")
+        assert "of 10 s" in revenue
 
     def test_plan(self, springhouse, shop):
         (planned,) = asked(springhouse, "plan", "-p", shop)
@@ -39,7 +40,7 @@ class TestBeforeTheFirstRun:
 
     def test_plan_for_people(self, springhouse, shop):
         answer = springhouse("plan", "-p", shop)
-        assert answer.out.splitlines()[1].split()[:3] == ["1", "orders", "append"]
+        assert answer.out.splitlines()[1].split()[:3] == ["1", "orders", "now"]
 
     def test_nothing_to_do(self, springhouse, idle_shop):
         assert springhouse("plan", "-p", idle_shop).out == "everything is up to date\n"

@@ -36,9 +36,19 @@ def drawn(*parts, width=80):
 
 
 def test_lag_stands_beside_its_promise():
-    _, orders, revenue = drawn(status_table([ORDERS, REVENUE], NOW))
+    _, orders, revenue = drawn(status_table([ORDERS, REVENUE], NOW, 120), width=120)
     assert orders.split()[:5] == ["orders", "12,000,000", "up", "to", "date"]
     assert "12 s of 10 s" in revenue
+
+
+def test_the_scheduler_says_what_a_refresh_takes_and_where_and_when_it_runs():
+    planned = replace(
+        REVENUE, expected_seconds=0.42, tracks=(1, 2), next="in 5 s", kept_share=0.973
+    )
+    _, wide = drawn(status_table([planned], NOW, 120), width=120)
+    assert "97%  0.4 s  1, 2    in 5 s" in wide
+    _, narrow = drawn(status_table([planned], NOW))
+    assert narrow.endswith("97%  in 5 s")
 
 
 def test_what_runs_says_for_how_long():

@@ -14,7 +14,7 @@ from springhouse.units import Seconds
 SQL = """
 CREATE STREAMING TABLE ticks AS SELECT offset FROM
   STREAM read_files('data', format => 'json', schema => 'offset BIGINT');
-CREATE MATERIALIZED VIEW total TBLPROPERTIES ('springhouse.staleness' = '1 hour')
+CREATE MATERIALIZED VIEW total TBLPROPERTIES ('springhouse.staleness' = '2 seconds')
   AS SELECT count(*) AS n FROM ticks;
 """
 IMPATIENT = """

@@ -29,14 +29,19 @@ def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
 
 def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:
     """The refreshes, first one first."""
-    shown = table(">", "table", "variant", ">waited", "reads", "reason")
+    shown = table(
+        ">", "table", ">starts", ">cost", "decided by", "tracks", "variant", "reads", "reason"
+    )
     for number, each in enumerate(planned, 1):
         inputs = ", ".join(f"{name}@{version}" for name, version in each.inputs.items())
         shown.add_row(
             str(number),
             Text(each.table),
+            "now" if each.starts_in_seconds <= 0 else f"in {span_text(each.starts_in_seconds)}",
+            f"{each.expected_seconds:.1f} s",
+            f"{each.number:.3g} {each.why}",
+            ", ".join(map(str, each.tracks)),
             each.variant,
-            span_text(each.waited_seconds),
             Text(inputs or "its sources"),
             Text(each.reason),
         )

@@ -105,7 +105,7 @@ class _Listening:
 
     def _picture(self) -> RenderableType:
         from springhouse.cli.progress import picture
-        from springhouse.house.report import status
+        from springhouse.house.report import standing
 
         assert self._house is not None
         now = _now()
@@ -113,7 +113,7 @@ class _Listening:
             self._looked = now
             # A picture can wait for a table that can't be read just now.
             with suppress(SpringhouseError, OSError):
-                self._tables = status(self._house.watch, self._house.failures, now)
+                self._tables = standing(self._house.watch, self._house.failures, now)
         return picture(self._house.project.name, self.progress, self._tables, now)
 
 

@@ -8,12 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json, ProjectFolder, open_house
-from springhouse.cli.screen import count_text, moment_text, print_json, show, table
+from springhouse.cli.screen import console, count_text, moment_text, print_json, show, table
 from springhouse.units import Instant, span_text
 
 if TYPE_CHECKING:
     from springhouse.house import TableStatus
 
+_WIDE = 105
 _STYLES = {"up to date": "green", "waiting": "yellow", "failing": "red"}
 
 
@@ -24,16 +25,37 @@ def status(project: ProjectFolder = None, as_json: Json = False) -> None:
     if as_json:
         print_json([each.as_json() for each in tables])
         return
-    show(status_table(tables, Instant(time.time())), *remarks(tables))
+    picture = status_table(tables, Instant(time.time()), console().width)
+    show(picture, *remarks(tables))
 
 
-def status_table(tables: Sequence["TableStatus"], now: Instant) -> Table:
-    """One row per table."""
-    shown = table("table", ">rows", "state", "lag", ">staleness", ">refreshed")
+def status_table(tables: Sequence["TableStatus"], now: Instant, width: int = 80) -> Table:
+    """One row per table; what a narrow screen has no room for is left out."""
+    if width < _WIDE:
+        shown = table("table", "state", "lag", ">staleness", ">kept", "next")
+        for each in tables:
+            kept, _, _, turn = _schedule(each)
+            name, _, state, lag, stale = _cells(each, _state(each))
+            shown.add_row(name, state, lag, stale, kept, turn)
+        return shown
+    words = ("table", ">rows", "state", "lag", ">staleness", ">kept", ">cost", "tracks", "next")
+    shown = table(*words, ">refreshed")
     for each in tables:
         refreshed = "" if each.refreshed_at is None else moment_text(each.refreshed_at, now)
-        shown.add_row(*_cells(each, _state(each)), refreshed)
+        shown.add_row(*_cells(each, _state(each)), *_schedule(each), refreshed)
     return shown
+
+
+def _schedule(each: "TableStatus") -> list[Text]:
+    """How its promise was kept, what a refresh is expected to take, and where and when it runs."""
+    kept = "" if each.kept_share is None else f"{each.kept_share:.0%}"
+    cost = "" if each.expected_seconds is None else f"{each.expected_seconds:.1f} s"
+    return [
+        Text(kept, "" if each.kept_share in (None, 1.0) else "red"),
+        Text(cost),
+        Text(", ".join(map(str, each.tracks))),
+        Text(each.next),
+    ]
 
 
 def live_table(

@@ -31,6 +31,7 @@ from springhouse.house.live import (
     Started,
 )
 from springhouse.house.report import PlannedRefresh, TableStatus
+from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
 from springhouse.lake.inputs import Inputs, names_of
 from springhouse.lake.lake import QUARANTINE, Lake, key_of
@@ -48,6 +49,13 @@ from springhouse.project.names import did_you_mean_the
 from springhouse.project.settings import check_setting
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText
+from springhouse.refresh.policy import (
+    Policy,
+    read_basic,
+    read_chopping,
+    read_inheritance,
+    read_tracks,
+)
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
 
@@ -137,8 +145,8 @@ class House:
         """Keep everything fresh, for so long or until `stop` is called."""
         live = Live(self.watch, _now, listener=self._listener, **self._settings())
         self.failures = live.failures
-        live.run(self._stop, None if seconds is None else Seconds(seconds))
         self.kept = live.kept
+        live.run(self._stop, None if seconds is None else Seconds(seconds))
         return Refreshed(tuple(live.done), dict(live.failures))
 
     def stop(self) -> None:
@@ -182,13 +190,13 @@ class House:
 
     def status(self) -> list[TableStatus]:
         """How every table and view stands."""
-        self.watch.poll(_now(), all_of_them=True)
-        return report.status(self.watch, self.failures, _now())
+        schedule = self._schedule(_now())
+        return report.status(self.watch, schedule, self.failures, self.kept, _now())
 
     def plan(self) -> list[PlannedRefresh]:
         """What would be refreshed now, in order."""
-        self.watch.poll(_now(), all_of_them=True)
-        return report.plan(self.watch, _now())
+        schedule = self._schedule(_now())
+        return report.plan(self.watch, schedule, _now())
 
     def explain(self, name: str) -> dict[str, Any]:
         """How a table or view is made, and what it reflects."""
@@ -234,7 +242,27 @@ class House:
             "tracks": int(given.get("springhouse.tracks", "2")),
             "retry": Seconds(float(given.get("springhouse.retry.seconds", "2"))),
             "most_files": int(given.get("springhouse.compact.files", "32")),
+            "policy": self._policy(),
         }
+
+    def _policy(self) -> Policy:
+        given = self.project.configuration
+        default = Policy()
+        word = "springhouse.scheduler."
+        return Policy(
+            read_basic(given.get(f"{word}basic", default.basic.value)),
+            read_tracks(given.get(f"{word}tracks", str(default.tracks))),
+            read_inheritance(given.get(f"{word}inheritance", default.inheritance.rule.value)),
+            read_chopping(given.get(f"{word}chopping", f"{default.chopping:g}")),
+            given.get(f"{word}promises", "heed") == "heed",
+        )
+
+    def _schedule(self, now: Instant) -> Schedule:
+        """The scheduler as the Delta logs tell of it, with all that waits now."""
+        self.watch.poll(now, all_of_them=True)
+        schedule = Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
+        schedule.hear(self.watch.jobs(now), now)
+        return schedule
 
     def _needed_from(self, name: str) -> list[int]:
         """The versions of a table that its readers reflect: they will read on from there."""

@@ -101,6 +101,12 @@ class Chooser:
                 return choice
         return newest_common_moment(candidates, channels)
 
+    def step(self, view: str, not_after: Instant) -> Choice | None:
+        """The versions that bring a view forward, but not beyond a moment; None if none do."""
+        candidates = self._candidates_of(self.inputs(view).keys)
+        choice = newest_common_moment(candidates, self.channels(), not_after=not_after)
+        return choice if choice and self._is_ahead(self._stored(view), choice) else None
+
     def common_moment(self, keys: Sequence[str]) -> Choice | None:
         """The newest moment at which all these tables have a right snapshot."""
         return newest_common_moment(self._candidates_of(keys), self.channels())

@@ -3,22 +3,24 @@
 Both are one loop around pure decisions: the watch says what is wanted, `refresh` says what starts,
 tracks run it, and what ended is told to whoever listens. `Once` goes through the graph from the
 sources to the last view and stops at the ends that the sources had when it began; `Live` polls, and
-always starts the refresh whose data has waited longest.
+starts what the scheduler says.
 """
 
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from springhouse.errors import CommitConflict
 from springhouse.house.performing import perform, total
+from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Running, Tracks
 from springhouse.house.watch import Watch, told
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
-from springhouse.refresh import oldest_first
 from springhouse.refresh.job import Job
+from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
 from springhouse.refresh.staleness import kept_share, lag
 from springhouse.units import Instant, Seconds
@@ -88,8 +90,10 @@ class Runner:
         retry: Seconds,
         most_files: int,
         listener: Listener,
+        policy: Policy | None = None,
     ) -> None:
         self.watch = watch
+        self.policy = policy or Policy()
         self.tracks = Tracks(tracks)
         self.failures: dict[str, Failure] = {}
         self.done: list[Done] = []
@@ -98,7 +102,15 @@ class Runner:
         self._most_files = most_files
         self._listener = listener
 
-    def _start(self, job: Job, track: int, until: Mapping[str, int] | None) -> None:
+    def _start(
+        self,
+        job: Job,
+        track: int,
+        until: Mapping[str, int] | None,
+        not_after: Instant | None = None,
+        *,
+        meet_siblings: bool = True,
+    ) -> None:
         self._listener(Started(job.table, track, job.reason))
 
         def work() -> list[Done]:
@@ -109,7 +121,8 @@ class Runner:
                     job.reason,
                     until=until,
                     most_files=self._most_files,
-                    meet_siblings=until is None,
+                    meet_siblings=meet_siblings,
+                    not_after=not_after,
                 )
 
         self.tracks.start(Running(job.table, track, self._clock(), job.reason), work)
@@ -154,7 +167,7 @@ class Once(Runner):
                     pending.remove(name)
                 elif self.tracks.free():
                     pending.remove(name)
-                    self._start(job, self.tracks.free()[0], until)
+                    self._start(job, self.tracks.free()[0], until, meet_siblings=False)
             for ended in self.tracks.wait(_TICK if self.tracks.running else Seconds(0.0)):
                 self._settle(ended)
                 tried.add(ended.table)
@@ -210,20 +223,23 @@ class Once(Runner):
 class Live(Runner):
     """Keeps everything fresh until it is told to stop."""
 
-    kept: dict[str, Kept]
+    def __init__(self, watch: Watch, clock: Callable[[], Instant], **options: Any) -> None:
+        super().__init__(watch, clock, **options)
+        self.kept = {name: Kept() for name in watch.graph.order}
+        self.schedule = Schedule(watch, self.policy, self.tracks.count, clock())
 
     def run(self, stop: threading.Event, seconds: Seconds | None = None) -> None:
         """Run for so many seconds, or until `stop` is set; running refreshes finish."""
         began = self._clock()
-        self.kept = {name: Kept() for name in self.watch.graph.order}
         observed = began
         while not stop.is_set():
             now = self._clock()
             if seconds is not None and now - began >= seconds:
                 break
             self.watch.poll(now)
-            for job, track in self._decided(now):
-                self._start(job, track, None)
+            self.schedule.hear(self._waiting(now), now)
+            for order in self.schedule.starts(self.tracks.free(), now):
+                self._obey(order)
             if now - observed >= 1.0:
                 observed = now
                 self._observe(now)
@@ -232,23 +248,30 @@ class Live(Runner):
                 self._settle(ended)
         self.finish()
 
-    def waiting(self, now: Instant) -> list[Job]:
-        """The refreshes that are wanted and not running, each with when it may start."""
-        jobs = [job for job in self.watch.jobs(now) if job.table not in self.tracks.running]
-        return [
-            replace(job, released=self.failures[job.table].retry_at)
-            if job.table in self.failures
-            else job
-            for job in jobs
-        ]
+    def _waiting(self, now: Instant) -> list[Job]:
+        """The refreshes that are wanted and not running."""
+        return [job for job in self.watch.jobs(now) if job.table not in self.tracks.running]
 
-    def _decided(self, now: Instant) -> list[tuple[Job, int]]:
-        free = self.tracks.free()
-        if not free:
-            return []
-        jobs = {job.table: job for job in self.waiting(now)}
-        starts = oldest_first.decide(list(jobs.values()), free, now)
-        return [(jobs[start.table], start.track) for start in starts]
+    def _obey(self, order: Order) -> None:
+        """Start a refresh: of all that waits, or of the part that the order is for."""
+        job, track, moment = order.job, order.start.track, order.until
+        if moment is None or job.table not in self.watch.project.tables:
+            self._start(job, track, None, moment)
+        else:
+            self._start(job, track, self.watch.ends_at(job.table, moment))
+
+    def _settle(self, ended: Ended) -> None:
+        super()._settle(ended)
+        now, failure = self._clock(), self.failures.get(ended.table)
+        if failure is not None:
+            self.schedule.failed(ended.table, now, failure.retry_at)
+            return
+        done = total(ended.done)
+        if done is None:
+            self.schedule.finished(ended.table, now, None)
+        else:
+            rows = done.rows_added + done.rows_removed
+            self.schedule.finished(ended.table, now, Seconds(done.seconds), rows)
 
     def _observe(self, now: Instant) -> None:
         for name, kept in self.kept.items():

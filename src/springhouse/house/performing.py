@@ -18,6 +18,7 @@ from springhouse.lake.refresh_view import refresh_view
 from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
 from springhouse.project.declaration import AppendFlow, CdcFlow, Table
+from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,12 +35,17 @@ def perform(
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
     meet_siblings: bool = True,
+    not_after: Instant | None = None,
 ) -> list[Done]:
-    """Refresh a table or a view; what was done, one entry per commit."""
+    """Refresh a table or a view; what was done, one entry per commit.
+
+    A table goes up to `until` and a view no further than the moment `not_after`, if they are given.
+    """
     if name in watch.project.tables:
         done = _refresh_table(watch, watch.project.tables[name], reason, until)
     else:
-        done = _refresh_view(watch, name, reason, meet_siblings)
+        versions = watch.choice(name, meet_siblings=meet_siblings, not_after=not_after).versions
+        done = _refresh_view(watch, name, reason, versions)
     version = watch.lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
         compact(watch.lake, name, most_files)
@@ -75,9 +81,8 @@ def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[D
     return run_stream(watch.lake, watch.project, table, flow, committed, commit)
 
 
-def _refresh_view(watch: Watch, name: str, reason: str, meet_siblings: bool) -> list[Done]:
+def _refresh_view(watch: Watch, name: str, reason: str, versions: Mapping[str, int]) -> list[Done]:
     view = watch.project.views[name]
-    versions = watch.choice(name, meet_siblings=meet_siblings).versions
     try:
         done = refresh_view(watch.lake, watch.project, view, versions, reason)
     except NotThereYet as waits:

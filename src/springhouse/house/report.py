@@ -5,9 +5,11 @@ API show the same values. Nothing here starts Spark.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from springhouse.house.live import Kept
+from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.lake import QUARANTINE, input_key
 from springhouse.lake.log import Commit
@@ -16,10 +18,10 @@ from springhouse.lake.stores import described
 from springhouse.planner.provenance import NOW
 from springhouse.project.declaration import SqlQuery, Table, View
 from springhouse.project.fingerprint import fingerprint
-from springhouse.refresh.oldest_first import in_order
 from springhouse.refresh.retry import Failure
-from springhouse.refresh.staleness import lag, staleness, trailing_edge
-from springhouse.units import Instant
+from springhouse.refresh.scheduler import Waiting
+from springhouse.refresh.staleness import lag, share_outside, staleness, trailing_edge
+from springhouse.units import Instant, Seconds, span_text
 from springhouse.views.compile import Compiled
 from springhouse.views.explain import explained
 from springhouse.views.inline import Inlined
@@ -42,6 +44,11 @@ class TableStatus:
     refresh_seconds: float | None
     quarantined: int
     problem: str | None
+    # What the scheduler knows: how long a refresh takes, on which tracks, and when it starts.
+    expected_seconds: float | None = None
+    tracks: tuple[int, ...] = ()
+    next: str = ""
+    kept_share: float | None = None
 
     @property
     def promise_kept(self) -> bool | None:
@@ -52,10 +59,72 @@ class TableStatus:
         return {**asdict(self), "promise_kept": self.promise_kept}
 
 
-def status(watch: Watch, failures: Mapping[str, Failure], now: Instant) -> list[TableStatus]:
-    """Every table and view, each after what it reads."""
+def standing(watch: Watch, failures: Mapping[str, Failure], now: Instant) -> list[TableStatus]:
+    """Every table and view, each after what it reads, without what a scheduler knows."""
     wanted = {job.table: job for job in watch.jobs(now)}
     return [_table_status(watch, name, wanted, failures, now) for name in watch.graph.order]
+
+
+def status(
+    watch: Watch,
+    schedule: Schedule,
+    failures: Mapping[str, Failure],
+    kept: Mapping[str, Kept],
+    now: Instant,
+) -> list[TableStatus]:
+    """Every table and view, each after what it reads."""
+    waiting = schedule.order(now)
+    turns = {job.table: _turn(place, each, now) for place, (job, each) in enumerate(waiting, 1)}
+    found = []
+    for name in watch.graph.order:
+        told = _table_status(watch, name, turns, failures, now)
+        known = schedule.known(name, now)
+        if known is not None:
+            told = replace(told, expected_seconds=known.expected_seconds, tracks=known.homes)
+        own = kept.get(name)
+        promise = told.promise_seconds
+        if own is not None and own.lags:
+            share = own.share(None if promise is None else Seconds(promise))
+        else:
+            share = _kept_in_log(watch, told, now)
+        found.append(replace(told, next=turns.get(name, ""), kept_share=share))
+    return found
+
+
+def _turn(place: int, waiting: Waiting, now: Instant) -> str:
+    if waiting.released > now:
+        return f"in {span_text(waiting.released - now)}"
+    return f"{place}."
+
+
+def _kept_in_log(watch: Watch, told: TableStatus, now: Instant) -> float | None:
+    """The share of time for which a view kept its promise, as the logs tell it.
+
+    Every version of a base table has to be reflected within the promise. What waits in a source is
+    not in any log, so that nothing is told of a base table.
+    """
+    if told.promise_seconds is None or told.kind != "view":
+        return None
+    refreshes = [
+        c for c in watch.lake.log(told.name).commits() if c.note and c.note.after.reflected
+    ]
+    if not refreshes:
+        return None
+    broken: list[tuple[float, float]] = []
+    for channel in {key for c in refreshes if c.note for key in c.note.after.reflected}:
+        waited = iter(watch.lake.log(channel).snapshots())
+        arrived = next(waited, None)
+        for commit in [*refreshes, None]:
+            until = now if commit is None else commit.at
+            note = commit.note if commit is not None else None
+            reached = note.after.newest(channel) if note is not None else None
+            while arrived is not None and (
+                commit is None or (reached is not None and arrived.made <= reached)
+            ):
+                breaks = max(arrived.at, refreshes[0].at) + told.promise_seconds
+                broken.append((breaks, until))
+                arrived = next(waited, None)
+    return share_outside(broken, refreshes[0].at, now)
 
 
 def _table_status(
@@ -129,24 +198,46 @@ def _freshness(watch: Watch, name: str) -> Instant | None:
 
 @dataclass(frozen=True)
 class PlannedRefresh:
-    """A refresh that would start now, in this order; `waited_seconds` is what decided the order."""
+    """A refresh that is wanted, in the order in which they would start now.
+
+    `number` is what decided the order, and `why` what it is; it starts in `starts_in_seconds` at
+    the earliest, on one of `tracks`.
+    """
 
     table: str
     reason: str
     variant: str
     waited_seconds: float
     inputs: Mapping[str, int]
+    number: float = 0.0
+    why: str = ""
+    expected_seconds: float = 0.0
+    starts_in_seconds: float = 0.0
+    tracks: tuple[int, ...] = ()
 
 
-def plan(watch: Watch, now: Instant) -> list[PlannedRefresh]:
+def plan(watch: Watch, schedule: Schedule, now: Instant) -> list[PlannedRefresh]:
     """The refreshes that are wanted now, in the order in which they would start."""
     planned = []
-    for job in in_order(watch.jobs(now), now):
+    for job, waiting in schedule.order(now):
         is_view = job.table in watch.project.views
         inputs = dict(watch.choice(job.table).versions) if is_view else {}
         variant = _variant_wanted(watch, job.table) if is_view else "append"
         waited = max(now - job.since, 0.0)
-        planned.append(PlannedRefresh(job.table, job.reason, variant, waited, inputs))
+        planned.append(
+            PlannedRefresh(
+                job.table,
+                job.reason,
+                variant,
+                waited,
+                inputs,
+                waiting.number,
+                waiting.why,
+                waiting.expected_seconds,
+                max(waiting.released - now, 0.0),
+                waiting.homes,
+            )
+        )
     return planned
 
 

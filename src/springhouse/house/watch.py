@@ -14,6 +14,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.house.choosing import Chooser
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
 from springhouse.planner.moment import Choice
 from springhouse.planner.provenance import NOW, Provenance
@@ -44,8 +45,14 @@ class _Seen:
     asked: Instant = Instant(float("-inf"))
     waiting_since: Instant | None = None
     problem: str | None = None
+    # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
+    ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
     pause: Seconds = Seconds(0.0)
     ran: Instant | None = None
+
+
+_MOST_ENDS = 256
+"""How many steps of what waits are remembered: a refresh of a part stops at one of them."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class Watch:
     def _ask(self, table: Table, seen: _Seen, now: Instant) -> None:
         seen.asked = now
         try:
-            waits = any(feed.behind(self.stored(table.name)) for feed in self.feeds(table.name))
+            waits = self._note_ends(table, seen, now)
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
             seen.problem = None
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
@@ -118,6 +125,31 @@ class Watch:
             seen.waiting_since = None
         elif seen.waiting_since is None:
             seen.waiting_since = now
+
+    def _note_ends(self, table: Table, seen: _Seen, now: Instant) -> bool:
+        """Write down where the sources end, if it is further than before; whether data waits."""
+        stored = self.stored(table.name)
+        behind: dict[str, Range] = {}
+        for feed in self.feeds(table.name):
+            behind |= feed.behind(stored)
+        ends = {transaction: given.end for transaction, given in behind.items()}
+        begins = {transaction: given.start for transaction, given in behind.items()}
+        seen.ends = [each for each in seen.ends if _is_beyond(each[1], begins)]
+        if ends and (not seen.ends or seen.ends[-1][1] != ends):
+            seen.ends = [*seen.ends[-_MOST_ENDS:], (now, ends)]
+        return bool(ends)
+
+    def seen_until(self, table: str) -> Instant | None:
+        """When the newest data that waits in a table's sources was first seen; None without any."""
+        ends = self._seen[table].ends
+        return ends[-1][0] if ends else None
+
+    def ends_at(self, table: str, moment: Instant) -> Mapping[str, int] | None:
+        """Where the sources ended at a moment, for a refresh that goes no further; None for all."""
+        ends = self._seen[table].ends
+        if not ends or moment >= ends[-1][0]:
+            return None
+        return next((there for at, there in reversed(ends) if at <= moment), ends[0][1])
 
     def _unmade(self, table: Table, seen: _Seen) -> bool:
         """Whether the table can be made, empty, for those who read it: worth one try."""
@@ -216,9 +248,15 @@ class Watch:
             return None
         return Job(view.name, self._since(view, target, now), reason, view.promise.priority)
 
-    def choice(self, view: str, *, meet_siblings: bool = True) -> Choice:
-        """The versions of a view's inputs to read now."""
-        choice = self.chooser.choose(view, meet_siblings=meet_siblings)
+    def choice(
+        self, view: str, *, meet_siblings: bool = True, not_after: Instant | None = None
+    ) -> Choice:
+        """The versions of a view's inputs to read now, or as of a moment that it comes to first."""
+        choice = None
+        if not_after is not None:
+            choice = self.chooser.step(view, not_after)
+        if choice is None:
+            choice = self.chooser.choose(view, meet_siblings=meet_siblings)
         return choice if choice is not None else Choice(NOW, {})
 
     def _reason(self, view: View, target: Provenance, now: Instant) -> str | None:
@@ -290,6 +328,11 @@ class Watch:
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)
+
+
+def _is_beyond(ends: Mapping[str, int], begins: Mapping[str, int]) -> bool:
+    """Whether there is something between what is loaded and these ends."""
+    return any(end > begins.get(transaction, end) for transaction, end in ends.items())
 
 
 def told(error: Exception) -> str:

@@ -5,6 +5,7 @@ beside Spark's own, under `springhouse.`. `SETTINGS` is the one list of them: th
 and the documentation read it. Every other key is Spark's, and passed on unread.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,6 +40,29 @@ def _duration(value: str) -> bool:
     return True
 
 
+def _basic(value: str) -> bool:
+    return value in BASIC
+
+
+def _track_rule(value: str) -> bool:
+    return re.fullmatch(_TRACK_RULE, value) is not None
+
+
+def _inheritance(value: str) -> bool:
+    return re.fullmatch(r"none|sum|max|max-plus(\(\d+(\.\d+)?\))?", value) is not None
+
+
+def _chopping(value: str) -> bool:
+    return value == "none" or (_seconds(value) and float(value) >= 1)
+
+
+BASIC = ("max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
+_TRACK_RULE = (
+    r"global|edf-partitioned( aggressive)?"
+    r"|proportional( (basic|all|[1-9]\d*))?( aggressive)?( k=\d+(\.\d+)?)?"
+)
+
+
 @dataclass(frozen=True)
 class Setting:
     """A key of ours in `configuration:`, what it means, and which values it takes."""
@@ -57,6 +81,37 @@ SETTINGS = (
     Setting("springhouse.retry.seconds", "the pause before a second attempt", "a number", _seconds),
     Setting("springhouse.retention", "how long vacuum keeps old files", "a duration", _duration),
     Setting("springhouse.compact.files", "small files that are too many", "a whole number", _count),
+    Setting(
+        "springhouse.scheduler.basic",
+        "which of the waiting refreshes comes first",
+        f"one of {', '.join(BASIC)}",
+        _basic,
+    ),
+    Setting(
+        "springhouse.scheduler.tracks",
+        "who may use which track",
+        '"global", "edf-partitioned [aggressive]", or '
+        '"proportional [basic | all | TRACKS] [aggressive] [k=NUMBER]"',
+        _track_rule,
+    ),
+    Setting(
+        "springhouse.scheduler.inheritance",
+        "how tables get priority from those that read them",
+        "one of none, sum, max, max-plus(NUMBER)",
+        _inheritance,
+    ),
+    Setting(
+        "springhouse.scheduler.chopping",
+        "how many periods of data one refresh loads at most",
+        '"none" or a number of at least 1',
+        _chopping,
+    ),
+    Setting(
+        "springhouse.scheduler.promises",
+        "whether promises decide when refreshes start",
+        '"heed" or "ignore"',
+        lambda value: value in ("heed", "ignore"),
+    ),
 )
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

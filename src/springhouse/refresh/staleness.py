@@ -90,3 +90,22 @@ class StalenessOverTime:
     def _since_refreshed(self, now: Instant) -> float:
         before, after = max(self._from - self.freshness, 0.0), max(now - self.freshness, 0.0)
         return (after * after - before * before) / 2
+
+
+def share_outside(
+    intervals: Iterable[tuple[float, float]], begin: float, end: float
+) -> float | None:
+    """The share of the time from `begin` to `end` that lies in none of the intervals.
+
+    >>> share_outside([(1.0, 3.0), (2.0, 4.0), (9.0, 30.0)], 0.0, 10.0)
+    0.6
+    """
+    if end <= begin:
+        return None
+    inside, reached = 0.0, begin
+    for first, last in sorted(intervals):
+        first, last = max(first, reached), min(last, end)
+        if last > first:
+            inside += last - first
+            reached = last
+    return 1.0 - inside / (end - begin)

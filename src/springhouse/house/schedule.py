@@ -1,0 +1,165 @@
+"""How does the scheduler learn what happens in a House, and what does it make of it?
+
+`refresh` decides, the House acts: a `Schedule` is what stands between. It declares every table to
+the scheduler, with the costs that the Delta logs tell; passes on what the watch sees; and finds out
+up to where a refresh goes that is to load only a part of what waits.
+
+Times are times of arrival: data that the House first saw at ten makes a base table fresh up to ten,
+and a view is as fresh as the newest base version that it reflects.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from springhouse.house.watch import Watch
+from springhouse.lake.lake import provenance_of
+from springhouse.refresh.job import Job, Start
+from springhouse.refresh.policy import Policy
+from springhouse.refresh.scheduler import Known, Scheduler, Waiting
+from springhouse.refresh.table import Table
+from springhouse.units import Instant, RowCount, Seconds
+
+_REMEMBERED = 20
+"""How many of the last refreshes of a table tell what it costs."""
+
+_LONG_AGO = Seconds(3600.0)
+"""A refresh after a longer pause than this says nothing about how much it had to load."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the scheduler wants to be started, and the job that it is for.
+
+    With `until` only what had arrived by then is to be loaded.
+    """
+
+    job: Job
+    start: Start
+    until: Instant | None
+
+
+class Schedule:
+    """The scheduler of one House."""
+
+    def __init__(self, watch: Watch, policy: Policy, tracks: int, now: Instant) -> None:
+        self._watch = watch
+        self._scheduler = Scheduler(tracks, policy)
+        self._wanted: dict[str, Job] = {}
+        self._reaches: dict[str, Instant] = {}
+        # Of what the scheduler may think that data waits for it; what it has started, and how far
+        # that goes; and what failed last.
+        self._heard_of: set[str] = set()
+        self._troubled: set[str] = set()
+        self._under_way: dict[str, Instant] = {}
+        for name in watch.graph.order:
+            self._scheduler.declare(self._table(name), self._reached(name))
+            self._remember(name)
+
+    def hear(self, jobs: Sequence[Job], now: Instant) -> None:
+        """Pass on which refreshes are wanted now, and which are not any more."""
+        self._wanted = {job.table: job for job in jobs}
+        for name in self._heard_of - self._wanted.keys() - self._under_way.keys():
+            self._heard_of.discard(name)
+            self._scheduler.withdrawn(name, now)
+        for job in jobs:
+            self._heard_of.add(job.table)
+            reach = self._reaches[job.table] = self._reach(job, now)
+            self._scheduler.arrived(job.table, now, freshness=reach, since=job.since)
+
+    def starts(self, free_tracks: Collection[int], now: Instant) -> list[Order]:
+        """What to start now. It counts as under way until `finished` or `failed`."""
+        return [self._ordered(start) for start in self._scheduler.starts(free_tracks, now)]
+
+    def _ordered(self, start: Start) -> Order:
+        reach, job = self._reaches.pop(start.table), self._wanted.pop(start.table)
+        if start.until is None or start.until >= reach or not self._takes_parts(start.table):
+            self._under_way[start.table] = reach
+            return Order(job, start, None)
+        self._under_way[start.table] = start.until
+        return Order(job, start, start.until)
+
+    def _takes_parts(self, name: str) -> bool:
+        """Whether it saves work to load only a part: not where everything is computed anew.
+
+        A refresh that failed is not cut either: perhaps the next data heals it.
+        """
+        if name in self._troubled:
+            return False
+        newest = self._watch.lake.log(name).newest()
+        by_change = newest is not None and newest.note is not None and newest.note.kind == "merge"
+        return by_change or name in self._watch.project.tables
+
+    def finished(
+        self, name: str, now: Instant, seconds: Seconds | None, rows: int | None = None
+    ) -> None:
+        """A refresh ended well; without `seconds` nothing is learned from it."""
+        reached = self._under_way.pop(name, None)
+        self._troubled.discard(name)
+        count = None if rows is None else RowCount(rows)
+        self._scheduler.finished(name, now, seconds=seconds, rows=count, freshness=reached)
+
+    def failed(self, name: str, now: Instant, retry_at: Instant) -> None:
+        """A refresh failed, and is tried again then."""
+        self._under_way.pop(name, None)
+        self._troubled.add(name)
+        self._scheduler.failed(name, now, retry_at)
+
+    def order(self, now: Instant) -> list[tuple[Job, Waiting]]:
+        """Everything that waits: first what may start, best first, then what may not yet."""
+        waiting = self._scheduler.order(now)
+        return [(self._wanted[w.table], w) for w in waiting if w.table in self._wanted]
+
+    def known(self, name: str, now: Instant) -> Known | None:
+        """What the scheduler knows of a table."""
+        return self._scheduler.known(name, now)
+
+    def next_change(self, now: Instant) -> Instant | None:
+        """When something may start though nothing happens."""
+        return self._scheduler.next_change(now)
+
+    # What a table is
+
+    def _table(self, name: str) -> Table:
+        project, graph = self._watch.project, self._watch.graph
+        declared = project.tables.get(name) or project.views[name]
+        known = {*project.tables, *project.views}
+        upstream = tuple(each for each in graph.tables_read(name) if each in known and each != name)
+        base = project.tables.get(name)
+        period = base.period_seconds if base is not None and not upstream else None
+        promise = declared.promise
+        return Table(name, upstream, period, promise.priority, promise.staleness_seconds)
+
+    def _remember(self, name: str) -> None:
+        """What the refreshes of a table took, as its Delta log tells."""
+        refreshes = [
+            (commit.at, commit.note)
+            for commit in self._watch.lake.log(name).commits()
+            if commit.note is not None and commit.note.kind in ("append", "replace", "merge")
+        ]
+        for (before, _), (at, note) in pairwise(refreshes[-_REMEMBERED - 1 :]):
+            loaded = Seconds(max(at - before, 0.0))
+            if note.seconds > 0.0 and loaded < _LONG_AGO:
+                rows = RowCount(note.rows_added + note.rows_removed)
+                self._scheduler.remember(name, loaded=loaded, seconds=note.seconds, rows=rows)
+
+    # How far it goes
+
+    def _reached(self, name: str) -> Instant | None:
+        """Up to when what arrived is in a table."""
+        newest = self._watch.lake.log(name).newest()
+        if newest is None:
+            return None
+        if self._watch.is_channel(name):
+            return newest.at
+        left, _ = newest.provenance.interval(self._watch.chooser.channels())
+        return left if left > float("-inf") else newest.at
+
+    def _reach(self, job: Job, now: Instant) -> Instant:
+        """Up to when what arrived would be in a table after a refresh."""
+        watch = self._watch
+        if job.table in watch.project.tables:
+            return watch.seen_until(job.table) or now
+        versions = watch.choice(job.table).versions
+        left, _ = provenance_of(watch.lake, versions).interval(watch.chooser.channels())
+        return left if left > float("-inf") else now
