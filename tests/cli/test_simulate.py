@@ -1,0 +1,108 @@
+"""`springhouse simulate warehouse`, for people and for programs. Nothing here starts a JVM."""
+
+import json
+import sys
+
+import pytest
+
+FEW = ("simulate", "warehouse", "--events", "2000")
+
+
+def told(springhouse, *arguments):
+    answer = springhouse(*FEW, *arguments, "--json")
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out)
+
+
+def test_the_papers_setting(springhouse):
+    answer = springhouse(*FEW)
+    assert (answer.code, answer.err) == (0, "")
+    header, *rows = answer.out.splitlines()
+    assert header.split()[:5] == ["table", "priority", "period", "refresh", "refreshes"]
+    assert len([row for row in rows if row.startswith("table_")]) == 30
+    assert "policy     max-benefit; tracks proportional all aggressive k=10;" in answer.out
+    assert "load       90% of 4 tracks\n" in answer.out
+    assert "with FIFO  " in answer.out
+
+
+def test_the_same_seed_the_same_answer(springhouse):
+    assert told(springhouse, "--seed", 7) == told(springhouse, "--seed", 7)
+    assert told(springhouse, "--seed", 7) != told(springhouse, "--seed", 8)
+
+
+def test_what_if(springhouse):
+    usual, tracks, costs, arrivals = (
+        told(springhouse, *what)
+        for what in ((), ("--tracks", 8), ("--costs-times", 1.5), ("--arrivals-times", 2))
+    )
+    assert tracks["tracks"] == 8
+    assert costs["load"] == pytest.approx(1.5 * usual["load"])
+    assert arrivals["load"] == pytest.approx(2 * usual["load"])
+    assert arrivals["relative_lateness"] > usual["relative_lateness"]
+
+
+def test_another_policy(springhouse):
+    fifo = told(springhouse, "--policy", "fifo; tracks global; inheritance none; chopping none")
+    assert fifo["policy"] == "fifo; tracks global; inheritance none; chopping none"
+    assert fifo["relative_lateness"] == fifo["relative_lateness_of_fifo"]
+
+
+def test_a_project(springhouse, shop):
+    answer = springhouse(*FEW, "-p", shop)
+    assert answer.code == 0
+    assert "guessed: orders, revenue_by_country" in answer.err
+    orders, revenue = answer.out.splitlines()[1:3]
+    assert orders.startswith("orders ")
+    assert "10 s" in revenue
+    assert revenue.endswith("%")
+    assert "of 2 tracks\n" in answer.out
+    assert "promises   kept " in answer.out
+    assert not (shop / "storage" / "logs" / "spark.log").exists()
+
+
+def test_a_projects_own_policy(springhouse, shop):
+    file = shop / "spark-pipeline.yml"
+    text = file.read_text().replace(
+        "configuration:\n", 'configuration:\n  springhouse.scheduler.basic: "edf"\n'
+    )
+    assert "edf" in text
+    file.write_text(text)
+    assert told(springhouse, "-p", shop)["policy"].startswith("edf; ")
+
+
+def test_a_plot(springhouse, tmp_path):
+    file = tmp_path / "staleness.svg"
+    assert springhouse(*FEW, "--plot", file).code == 0
+    assert file.read_text().startswith("<svg ")
+    assert "without contention" in file.read_text()
+
+
+def test_a_plot_that_needs_what_is_not_there(springhouse, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    answer = springhouse(*FEW, "--plot", tmp_path / "staleness.png")
+    assert answer.code == 1
+    assert "a PNG needs matplotlib" in answer.err
+    assert ".svg" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (("--tables", 0), 2, "--tables"),
+        (("--tracks", 0), 2, "0 is not at least 1"),
+        (("--utilisation", -1), 2, "-1 is not above 0"),
+        (("--arrivals-times", 0), 2, "0 is not above 0"),
+        (("--slowdown", 0.5), 2, "0.5 is not at least 1"),
+        (("--policy", "fastest"), 1, '"fastest" is none of'),
+        (("--plot", "a.pdf"), 2, "neither in .svg nor in .png"),
+        (("--plot", "nowhere/a.svg"), 1, 'there is no folder "nowhere"'),
+        (("--project", "nowhere"), 1, "nowhere"),
+        (("--project", ".", "--tables", 3), 2, "a project has its own tables"),
+    ],
+)
+def test_mistakes(springhouse, tmp_path, monkeypatch, arguments, code, problem):
+    monkeypatch.chdir(tmp_path)
+    answer = springhouse(*FEW, *arguments)
+    assert (answer.code, answer.out) == (code, "")
+    assert problem in " ".join(answer.err.split())
+    assert "Traceback" not in answer.err
