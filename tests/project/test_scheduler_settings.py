@@ -1,0 +1,72 @@
+"""What `configuration:` accepts for the scheduler, the scheduler understands, and the other way."""
+
+from collections.abc import Callable
+
+import pytest
+
+from springhouse.project.declaration import Place
+from springhouse.project.settings import BASIC, check_setting
+from springhouse.refresh.basic import Basic
+from springhouse.refresh.policy import (
+    read_basic,
+    read_chopping,
+    read_inheritance,
+    read_tracks,
+)
+
+READERS: dict[str, Callable[[str], object]] = {
+    "basic": read_basic,
+    "tracks": read_tracks,
+    "inheritance": read_inheritance,
+    "chopping": read_chopping,
+}
+
+
+def accepted(word: str, value: str) -> bool:
+    return check_setting(f"springhouse.scheduler.{word}", value, Place("a.yml", 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        *(("basic", each) for each in BASIC),
+        ("tracks", "global"),
+        ("tracks", "edf-partitioned"),
+        ("tracks", "edf-partitioned aggressive"),
+        ("tracks", "proportional"),
+        ("tracks", "proportional basic"),
+        ("tracks", "proportional all aggressive k=2.5"),
+        ("tracks", "proportional 3 k=10"),
+        ("inheritance", "none"),
+        ("inheritance", "max-plus"),
+        ("inheritance", "max-plus(1.5)"),
+        ("chopping", "none"),
+        ("chopping", "1"),
+        ("chopping", "2.5"),
+    ],
+)
+def test_what_is_accepted_is_understood(word: str, value: str) -> None:
+    assert accepted(word, value)
+    READERS[word](value)
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("basic", "best"),
+        ("tracks", "proportional most"),
+        ("tracks", "global aggressive"),
+        ("inheritance", "min"),
+        ("inheritance", "sum(2)"),
+        ("chopping", "0.5"),
+        ("chopping", "often"),
+    ],
+)
+def test_what_is_refused_is_not_understood_either(word: str, value: str) -> None:
+    assert not accepted(word, value)
+    with pytest.raises(ValueError, match="is none of"):
+        READERS[word](value)
+
+
+def test_every_basic_algorithm_can_be_chosen() -> None:
+    assert {*BASIC} == {each.value for each in Basic}
