@@ -58,6 +58,8 @@ def test_what_is_accepted_is_understood(word: str, value: str) -> None:
         ("tracks", "global aggressive"),
         ("inheritance", "min"),
         ("inheritance", "sum(2)"),
+        ("inheritance", "max-plus(1)"),
+        ("tracks", "proportional k=0"),
         ("chopping", "0.5"),
         ("chopping", "often"),
     ],

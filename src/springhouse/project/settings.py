@@ -45,11 +45,13 @@ def _basic(value: str) -> bool:
 
 
 def _track_rule(value: str) -> bool:
-    return re.fullmatch(_TRACK_RULE, value) is not None
+    found = re.fullmatch(_TRACK_RULE, value)
+    return found is not None and (found["k"] is None or float(found["k"]) > 0)
 
 
 def _inheritance(value: str) -> bool:
-    return re.fullmatch(r"none|sum|max|max-plus(\(\d+(\.\d+)?\))?", value) is not None
+    found = re.fullmatch(r"none|sum|max|max-plus(\((?P<k>\d+(\.\d+)?)\))?", value)
+    return found is not None and (found["k"] is None or float(found["k"]) > 1)
 
 
 def _chopping(value: str) -> bool:
@@ -59,7 +61,7 @@ def _chopping(value: str) -> bool:
 BASIC = ("max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
 _TRACK_RULE = (
     r"global|edf-partitioned( aggressive)?"
-    r"|proportional( (basic|all|[1-9]\d*))?( aggressive)?( k=\d+(\.\d+)?)?"
+    r"|proportional( (basic|all|[1-9]\d*))?( aggressive)?( k=(?P<k>\d+(\.\d+)?))?"
 )
 
 
