@@ -282,12 +282,13 @@ def _matplotlib() -> Any:
 def _draw(file: Path, answer: "Answer") -> None:
     from springhouse.simulate.chart import line_chart
 
-    curves = {
-        str(answer.policy): answer.run.curve,
-        "FIFO": answer.fifo.curve,
-        "without contention": answer.ideal.curve,
+    runs = {
+        str(answer.policy): answer.run,
+        "FIFO": answer.fifo,
+        "without contention": answer.ideal,
     }
-    title, across, up = "Staleness over time", "pretend time (s)", "weighted staleness (s)"
+    curves = {name: [(at / 3600, y) for at, y in run.curve] for name, run in runs.items()}
+    title, across, up = "Staleness over time", "pretend time (h)", "weighted staleness (s)"
     if file.suffix == ".svg":
         file.write_text(line_chart(title, across, up, curves), encoding="utf-8")
         return

@@ -14,9 +14,11 @@ Curve = Sequence[tuple[float, float]]
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 24, 48, 56
 _LEGEND_ROW = 18
+_SHORT_NAME = 40
 _COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#b8860b", "#6a4c93", "#444444")
 _DASHES = ("", "7 4", "2 3", "10 3 2 3", "5 2", "1 2")
 _LOGARITHMIC_FROM = 30.0
+_MOST_DOTS = 40
 
 
 def line_chart(title: str, x_label: str, y_label: str, curves: Mapping[str, Curve]) -> str:
@@ -25,7 +27,8 @@ def line_chart(title: str, x_label: str, y_label: str, curves: Mapping[str, Curv
     ys = [y for curve in curves.values() for _, y in curve]
     positive = [y for y in ys if y > 0]
     logarithmic = bool(positive) and max(positive) > _LOGARITHMIC_FROM * min(positive)
-    below = _HEIGHT + _LEGEND_ROW * ((len(curves) + 1) // 2)
+    columns = 2 if all(len(name) <= _SHORT_NAME for name in curves) else 1
+    below = _HEIGHT + _LEGEND_ROW * -(-len(curves) // columns)
     across = _Axis(min(xs, default=0.0), max(xs, default=1.0), _LEFT, _WIDTH - _RIGHT)
     bottom, top = _HEIGHT - _BOTTOM, _TOP
     if logarithmic:
@@ -55,7 +58,8 @@ def line_chart(title: str, x_label: str, y_label: str, curves: Mapping[str, Curv
             for x, y in curve
             if y > 0 or not logarithmic
         ]
-        parts += _drawn(number, name, points, dots=len(curve) <= 40)
+        parts += _drawn(number, points, dots=len(curve) <= _MOST_DOTS)
+        parts += _named(number, name, columns)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {below}" '
         f'width="{_WIDTH}" height="{below}" font-family="sans-serif">\n'
@@ -86,19 +90,27 @@ def _round_steps(low: float, high: float) -> list[float]:
     return [round(number * step, 12) for number in range(first, max(last, first + 1) + 1)]
 
 
-def _drawn(number: int, name: str, points: Sequence[tuple[float, float]], dots: bool) -> list[str]:
-    """One curve and its place in the legend."""
+def _style(number: int) -> str:
     colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number % len(_DASHES)]
+    return f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
+
+
+def _drawn(number: int, points: Sequence[tuple[float, float]], dots: bool) -> list[str]:
+    """One curve."""
     path = " ".join(f"{x},{y}" for x, y in points)
-    style = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
-    parts = [f'<polyline points="{path}" {style}/>']
+    parts = [f'<polyline points="{path}" {_style(number)}/>']
     if dots:
+        colour = _COLOURS[number % len(_COLOURS)]
         parts += [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in points]
-    x = _LEFT + (number % 2) * (_WIDTH - _LEFT) / 2
-    y = _HEIGHT + _LEGEND_ROW * (number // 2) + 2
-    parts.append(f'<polyline points="{x},{y} {x + 28},{y}" {style}/>')
-    parts.append(_text(x + 36, y + 4, name))
     return parts
+
+
+def _named(number: int, name: str, columns: int) -> list[str]:
+    """One curve's place in the legend."""
+    row, column = divmod(number, columns)
+    x, y = _LEFT + column * (_WIDTH - _LEFT) // 2, _HEIGHT + _LEGEND_ROW * row + 2
+    line = f'<line x1="{x}" y1="{y}" x2="{x + 28}" y2="{y}" {_style(number)}/>'
+    return [line, _text(x + 36, y + 4, name)]
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
