@@ -5,6 +5,12 @@ import sys
 
 import pytest
 
+from springhouse.lake.commits import Change, commit
+from springhouse.lake.note import Note
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import open_table
+from springhouse.units import Instant
+
 FEW = ("simulate", "warehouse", "--events", "2000")
 
 
@@ -58,6 +64,19 @@ def test_a_project(springhouse, shop):
     assert "of 2 tracks\n" in answer.out
     assert "promises   kept " in answer.out
     assert not (shop / "storage" / "logs" / "spark.log").exists()
+
+
+def test_costs_and_periods_are_those_of_past_refreshes(springhouse, idle_shop):
+    place = Storage.at(str(idle_shop / "storage" / "tables" / "orders"))
+    for number in range(10):
+        note = Note("append", Instant(1_000.0 + 30.0 * number), rows_added=100, seconds=0.6)
+        opened = open_table(place)
+        assert opened is not None
+        commit(opened, Change(note))
+    answer = springhouse(*FEW, "-p", idle_shop, "--tracks", 1)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[1].split()[:6] == ["orders", "1", "30", "s", "0.6", "s"]
+    assert "load       2% of 1 track\n" in answer.out
 
 
 def test_a_projects_own_policy(springhouse, shop):

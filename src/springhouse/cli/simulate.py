@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json, open_house
-from springhouse.cli.screen import note, print_json, show, table
+from springhouse.cli.screen import count_text, note, print_json, show, table
 from springhouse.errors import SpringhouseError
 from springhouse.units import RowCount, Seconds, span_text
 
@@ -217,7 +217,7 @@ def _totals(answer: "Answer", workload: "Workload", conditions: "Conditions") ->
     count = f"{run.events:,} events, {run.refreshes:,} refreshes"
     lines = [
         f"policy     {answer.policy}",
-        f"load       {share:.0%} of {conditions.tracks} tracks",
+        f"load       {share:.0%} of {count_text(conditions.tracks, 'track')}",
         f"run        {count} in {span_text(run.seconds)}, seed {conditions.seed}",
         f"staleness  {span_text(run.weighted_staleness)} by priority, {times:.2f} times the least",
         f"with FIFO  {span_text(fifo.weighted_staleness)}, {fifo_times:.2f} times: {policy}",
