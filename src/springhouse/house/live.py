@@ -7,6 +7,7 @@ starts what the scheduler says.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -64,11 +65,18 @@ Event = SparkNeeded | Started | Finished | Failed
 Listener = Callable[[Event], None]
 
 
+_DAY = 86_400
+
+
 @dataclass
 class Kept:
-    """How one table's promise was kept while a House ran."""
+    """How one table did while a House ran, second by second, for the last day.
 
-    lags: list[Seconds] = field(default_factory=list)
+    Staleness is by arrival: how long ago the newest data came in that the table reflects.
+    """
+
+    lags: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
+    staleness: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
 
     @property
     def worst(self) -> Seconds:
@@ -276,3 +284,6 @@ class Live(Runner):
     def _observe(self, now: Instant) -> None:
         for name, kept in self.kept.items():
             kept.lags.append(lag(self.watch.waiting_since(name, now), now))
+            known = self.schedule.known(name, now)
+            if known is not None and known.freshness is not None:
+                kept.staleness.append(Seconds(max(now - known.freshness, 0.0)))

@@ -1,0 +1,210 @@
+"""Does the scheduler keep what matters fresh when there is too much to do?
+
+On real Spark: five base tables whose data comes every second to every five minutes, and ten views
+over them with priorities from 1 to 100, some with promises. Each refresh of a view works for some
+time (its query sleeps in a Spark task, so that a noisy machine does not decide), three times as
+long in slow phases of 20 seconds in every minute: two tracks are asked for about 120 % of what they
+can do then, and for about 80 % on average.
+
+The same House runs it three times, one after the other, under
+
+    springhouse   the default: Max Benefit, Proportional tracks, inherited priority, promises
+    fifo          first come, first served in topological order, as Spark Declarative Pipelines does
+    round robin   each table in turn
+
+and observes every second how stale each table is: how long ago the newest data came in that it
+reflects. The figure is the mean of that, weighted by priority; beside it, for how much of the time
+each promise was kept. Goal: at most half of the better of the two others.
+
+Run: `python bench/contention.py [--minutes 10]`. It writes `bench/results/contention.md`.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from springhouse.house import House, Kept
+
+RESULTS = Path(__file__).parent / "results"
+PLAIN = {
+    "springhouse.scheduler.tracks": "global",
+    "springhouse.scheduler.inheritance": "none",
+    "springhouse.scheduler.chopping": "none",
+    "springhouse.scheduler.promises": "ignore",
+}
+POLICIES = {
+    "springhouse": {},
+    "fifo": {"springhouse.scheduler.basic": "fifo", **PLAIN},
+    "round robin": {"springhouse.scheduler.basic": "round-robin", **PLAIN},
+}
+SLOW_SECONDS, CYCLE_SECONDS, SLOW_TIMES = 20, 60, 3
+PIPELINE = """name: contention
+storage: storage
+configuration:
+  springhouse.tracks: "2"
+  springhouse.spark.master: "local[4]"
+libraries:
+  - glob:
+      include: transformations/**
+"""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A base table, to which an event comes every so many seconds."""
+
+    name: str
+    every_seconds: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """A view over a stream, whose refresh works for a while."""
+
+    name: str
+    reads: str
+    seconds: float
+    priority: float
+    promise: str | None = None
+
+
+STREAMS = (
+    Stream("clicks", 1),
+    Stream("orders", 5),
+    Stream("payments", 15),
+    Stream("stock", 60),
+    Stream("prices", 300),
+)
+VIEWS = (
+    Work("live_clicks", "clicks", 0.1, 100, "5 seconds"),
+    Work("all_clicks", "clicks", 0.1, 1),
+    Work("live_orders", "orders", 0.3, 50, "15 seconds"),
+    Work("all_orders", "orders", 0.8, 1),
+    Work("risk", "payments", 0.8, 80, "30 seconds"),
+    Work("ledger", "payments", 2.0, 2),
+    Work("stock_now", "stock", 1.5, 20, "2 minutes"),
+    Work("stock_report", "stock", 5.0, 1),
+    Work("price_list", "prices", 2.0, 30),
+    Work("price_history", "prices", 8.0, 1),
+)
+
+
+def main() -> None:
+    """Run under each policy, print, and write down."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    minutes = parser.parse_args().minutes
+    figures: dict[str, dict[str, Kept]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        write_project(Path(folder))
+        for policy, settings in POLICIES.items():
+            figures[policy] = observed(Path(folder), policy, settings, minutes)
+    report = told(figures, minutes)
+    print(f"\n{report}")
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "contention.md").write_text(report)
+
+
+def write_project(folder: Path) -> None:
+    """The tables and views as a project."""
+    statements = [
+        f"CREATE STREAMING TABLE {s.name} AS SELECT * FROM "
+        f"STREAM sample(rate => '{1 / s.every_seconds:.6f}');"
+        for s in STREAMS
+    ]
+    for view in VIEWS:
+        promise = f", 'springhouse.staleness' = '{view.promise}'" if view.promise else ""
+        slow = f"CASE WHEN unix_timestamp() % {CYCLE_SECONDS} < {SLOW_SECONDS} THEN {SLOW_TIMES} "
+        work = f"CAST({view.seconds * 1000:.0f} * ({slow} ELSE 1 END) AS BIGINT)"
+        statements.append(
+            f"CREATE MATERIALIZED VIEW {view.name} "
+            f"TBLPROPERTIES ('springhouse.priority' = '{view.priority:g}'{promise}) AS\n"
+            f"SELECT events, reflect('java.lang.Thread', 'sleep', work) AS worked\n"
+            f"FROM (SELECT count(*) AS events, {work} AS work FROM {view.reads});"
+        )
+    (folder / "transformations").mkdir()
+    (folder / "transformations" / "all.sql").write_text("\n".join(statements))
+    (folder / "spark-pipeline.yml").write_text(PIPELINE)
+
+
+def observed(
+    folder: Path, policy: str, settings: dict[str, str], minutes: float
+) -> dict[str, Kept]:
+    """What each table was like, second by second."""
+    began, refreshes = time.time(), [0]
+
+    def count(event: object) -> None:
+        refreshes[0] += type(event).__name__ == "Finished"
+
+    house = House(folder, configuration=settings, listener=count)
+    house.refresh()
+    ticker = threading.Event()
+
+    def tick() -> None:
+        while not ticker.wait(30):
+            print(f"{policy}: {time.time() - began:.0f} s, {refreshes[0]} refreshes", flush=True)
+
+    threading.Thread(target=tick, daemon=True).start()
+    try:
+        # To warm up, and for the scheduler to learn what refreshes take.
+        house.run(seconds=min(60.0, 15.0 * minutes))
+        house.run(seconds=60.0 * minutes)
+    finally:
+        ticker.set()
+    return dict(house.kept)
+
+
+def told(figures: dict[str, dict[str, Kept]], minutes: float) -> str:
+    """The table, and what it says in sum."""
+    promises = {view.name: view.promise for view in VIEWS if view.promise}
+    lines = [
+        "# Under contention: who stays fresh",
+        "",
+        (
+            f"`bench/contention.py`, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}, "
+            f"{minutes:g} minutes under each policy. Mean staleness in seconds; with a promise, "
+            "for how much of the time it was kept."
+        ),
+        "",
+        f"| table | priority | {' | '.join(figures)} |",
+        "|---|---|" + "---|" * len(figures),
+    ]
+    priorities = {s.name: 1.0 for s in STREAMS} | {v.name: v.priority for v in VIEWS}
+    for name, priority in priorities.items():
+        cells = []
+        for kept in figures.values():
+            cell = f"{_mean(kept[name]):.1f}"
+            if name in promises:
+                allowed = _seconds(promises[name] or "")
+                lags = kept[name].lags
+                cell += f", kept {sum(lag <= allowed for lag in lags) / max(len(lags), 1):.0%}"
+            cells.append(cell)
+        lines.append(f"| {name} | {priority:g} | " + " | ".join(cells) + " |")
+    total = {
+        policy: sum(priorities[name] * _mean(kept[name]) for name in priorities)
+        / sum(priorities.values())
+        for policy, kept in figures.items()
+    }
+    lines.append("| **weighted by priority** | | " + " | ".join(f"{t:.1f}" for t in total.values()))
+    ours, best = total["springhouse"], min(t for p, t in total.items() if p != "springhouse")
+    goal = "kept" if ours <= best / 2 else "missed"
+    lines += ["", f"Ours is {ours / best:.2f} of the best baseline (goal 0.50: {goal})."]
+    return "\n".join(lines) + "\n"
+
+
+def _mean(kept: Kept) -> float:
+    return statistics.fmean(kept.staleness) if kept.staleness else 0.0
+
+
+def _seconds(text: str) -> float:
+    count, unit = text.split()
+    return float(count) * (60 if unit.startswith("minute") else 1)
+
+
+if __name__ == "__main__":
+    main()
