@@ -47,6 +47,6 @@ class TestFigure2:
 
 def test_an_outcome_weighs_by_priority():
     one, ten = Measures(Table("one"), at(0)), Measures(Table("ten", priority=10.0), at(-10))
-    outcome = Outcome(10.0, 0, (one.until(at(10), None), ten.until(at(10), None)))
+    outcome = Outcome(10.0, 0, Seconds(0.0), (one.until(at(10), None), ten.until(at(10), None)))
     assert outcome.weighted_staleness == pytest.approx((1 * 5 + 10 * 15) / 11)
     assert outcome.kept_share is None

@@ -77,8 +77,10 @@ def test_one_table_alone_by_hand():
 def test_a_refresh_takes_what_it_costs():
     """A refresh of 100 s of data takes between b and 1 + b times 11 s, on average 11 s."""
     workload = Workload(equal_tables(1))
-    (told,) = simulate(workload, Conditions(1), Policy(), until=1_000_000.0).tables
+    outcome = simulate(workload, Conditions(1), Policy(), until=1_000_000.0)
+    (told,) = outcome.tables
     assert told.average_staleness == pytest.approx(50.0 + 11.0, rel=0.005)
+    assert outcome.work_seconds == pytest.approx(11.0 * told.refreshes, rel=0.01)
     assert 1.49 * 11.0 < told.worst_lag <= 1.5 * 11.0
 
 

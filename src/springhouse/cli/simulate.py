@@ -137,7 +137,10 @@ def warehouse(
     if as_json:
         print_json(_as_json(answer, workload, conditions))
     else:
-        show(outcome_table(answer, workload), "", *_totals(answer, workload, conditions))
+        show(outcome_table(answer, workload), "", comparison(answer, conditions), "")
+        show(*totals(answer, workload, conditions))
+        if answer.policy.heed_promises and answer.run.outcome.kept_share is not None:
+            show("tables with a promise wait as long as it allows, which saves refreshes")
 
 
 def _equal_tables(count: int) -> "Workload":
@@ -208,26 +211,40 @@ def outcome_table(answer: "Answer", workload: "Workload") -> Table:
     return shown
 
 
-def _totals(answer: "Answer", workload: "Workload", conditions: "Conditions") -> list[str]:
-    run, fifo = answer.run.outcome, answer.fifo.outcome
+def totals(answer: "Answer", workload: "Workload", conditions: "Conditions") -> list[str]:
+    """What was simulated."""
+    run = answer.run.outcome
     share = workload.busy * conditions.slowdowns.mean / conditions.tracks
-    better = 1 - answer.against_fifo
-    policy = f"this policy is {abs(better):.0%} {'fresher' if better >= 0 else 'staler'}"
-    times, fifo_times = answer.relative_lateness, answer.relative_lateness_of_fifo
-    count = f"{run.events:,} events, {run.refreshes:,} refreshes"
-    lines = [
-        f"policy     {answer.policy}",
-        f"load       {share:.0%} of {count_text(conditions.tracks, 'track')}",
-        f"run        {count} in {span_text(run.seconds)}, seed {conditions.seed}",
-        f"staleness  {span_text(run.weighted_staleness)} by priority, {times:.2f} times the least",
-        f"with FIFO  {span_text(fifo.weighted_staleness)}, {fifo_times:.2f} times: {policy}",
+    events = f"{count_text(run.events, 'event')} in {span_text(run.seconds)}"
+    return [
+        f"policy  {answer.policy}",
+        f"load    {share:.0%} of {count_text(conditions.tracks, 'track')}",
+        f"run     {events}, seed {conditions.seed}",
     ]
-    if run.kept_share is not None:
-        lines.append(
-            f"promises   kept {_percent(run.kept_share)} of the time, "
-            f"with FIFO {_percent(fifo.kept_share)}"
+
+
+def comparison(answer: "Answer", conditions: "Conditions") -> Table:
+    """The policy, FIFO and the run in which nothing waits, a line each."""
+    shown = table(
+        "in all", ">staleness by priority", ">times the least", ">promises kept", ">refreshes",
+        ">tracks busy",
+    )  # fmt: skip
+    for name, run in (
+        ("this policy", answer.run),
+        ("FIFO", answer.fifo),
+        ("no contention", answer.ideal),
+    ):
+        outcome = run.outcome
+        least = answer.ideal.outcome.weighted_staleness
+        shown.add_row(
+            name,
+            span_text(outcome.weighted_staleness),
+            f"{outcome.weighted_staleness / least:.2f}" if least > 0 else "",
+            _percent(outcome.kept_share),
+            f"{outcome.refreshes:,}",
+            f"{outcome.work_seconds / outcome.seconds / conditions.tracks:.0%}",
         )
-    return lines
+    return shown
 
 
 def _as_json(answer: "Answer", workload: "Workload", conditions: "Conditions") -> Mapping[str, Any]:
@@ -250,6 +267,7 @@ def _run_json(run: "Run") -> Mapping[str, Any]:
         "seconds": outcome.seconds,
         "events": outcome.events,
         "refreshes": outcome.refreshes,
+        "work_seconds": outcome.work_seconds,
         "weighted_staleness": outcome.weighted_staleness,
         "kept_share": outcome.kept_share,
         "tables": [asdict(each) for each in outcome.tables],

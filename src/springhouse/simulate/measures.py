@@ -28,10 +28,11 @@ class TableOutcome:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one run."""
+    """What came of one run; `work_seconds` is how long all refreshes together took."""
 
     seconds: float
     events: int
+    work_seconds: Seconds
     tables: tuple[TableOutcome, ...]
 
     @property

@@ -132,6 +132,7 @@ class Warehouse:
         """Without a policy, nothing ever waits for a track."""
         self.now = Instant(0.0)
         self.counted = 0
+        self._work = 0.0
         self._conditions = conditions
         self._scheduler: Decides = Uncontended()
         if policy is not None:
@@ -196,6 +197,7 @@ class Warehouse:
         return Outcome(
             self.now,
             self.counted,
+            Seconds(self._work),
             tuple(
                 table.measures.until(self.now, waiting.get(table.name))
                 for table in self._tables.values()
@@ -223,11 +225,10 @@ class Warehouse:
         assert start.since is not None
         measures = table.measures
         self._free.add(start.track)
-        if self._conditions.learning:
-            seconds = now - table.started
-            self._scheduler.finished(table.name, now, seconds=seconds)
-        else:
-            self._scheduler.finished(table.name, now)
+        seconds = now - table.started
+        self._work += seconds
+        learned = seconds if self._conditions.learning else None
+        self._scheduler.finished(table.name, now, seconds=learned)
         measures.refreshed(now, start.until, start.since)
         for reader in table.readers:
             if reader.source_moved(start.since):
