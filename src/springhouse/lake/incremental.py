@@ -12,6 +12,7 @@ that were written are nobody's until the commit names them.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,11 +63,18 @@ class Astray(LakeError):
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """How an input changed: in this process if it is small, else for Spark to `read`."""
+    """How an input changed, by about so many rows: here if they are few, else for Spark to read.
+
+    Nothing is read before somebody asks.
+    """
 
     rows: int
-    arrow: pa.Table | None
-    read: "Callable[[], DataFrame] | None" = None
+    load: Callable[[], pa.Table | None]
+    read: "Callable[[], DataFrame]"
+
+    @cached_property
+    def arrow(self) -> pa.Table | None:
+        return self.load()
 
 
 @dataclass
@@ -197,9 +205,7 @@ class Work:
     ) -> "DataFrame":
         """A relation that Spark reads from files, without those that are not near."""
         if reading.kind is Kind.CHANGE:
-            read = self.changes[reading.of].read
-            assert read is not None
-            return read()
+            return self.changes[reading.of].read()
         files = self.files(reading, near)
         version = self.version_of(reading)
         if version is not None:

@@ -23,7 +23,7 @@ from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
-from springhouse.lake.costs import STATE_ROWS, WORTH_STATE, cost_of, lessons
+from springhouse.lake.costs import STATE_ROWS, WORTH_STATE, cost_of, least_cost, lessons
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
@@ -157,6 +157,9 @@ def _choose(
         return _How("nothing changed", work=work, variant=variant)
     past = lessons(c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note)
     batch = cost_of(work, Variant(Way.BATCH), past)
+    least = least_cost(work, variant, past)
+    if not forced and not isinstance(stores, str) and least.seconds > batch.seconds:
+        return _How(f"{batch}, against {least}", expected=batch.estimate)
     if isinstance(stores, str):
         # Nothing to build on; worth building if it would have been used.
         work.stores.update(empty_state(lake, view, found))

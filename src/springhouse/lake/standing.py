@@ -59,12 +59,11 @@ def changed_inputs(
         if start.version == end.version:
             continue
         log = lake.log(key)
-        small = changes.small_delta(log, start.version, end)
-        if small is not None:
-            found[name] = ChangedInput(small.num_rows, small)
-            continue
-        rows = changes.rows_between(log, start, end)
-        found[name] = ChangedInput(rows, None, partial(_large_delta, lake, log, start, end))
+        found[name] = ChangedInput(
+            changes.rows_between(log, start, end),
+            partial(changes.small_delta, log, start.version, end),
+            partial(_large_delta, lake, log, start, end),
+        )
     return found
 
 
