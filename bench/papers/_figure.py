@@ -28,6 +28,9 @@ from springhouse.simulate.workload import Workload
 RESULTS = Path(__file__).parents[1] / "results" / "001"
 SEED = 1
 
+_NUMBERS = ("utilisation", "relative_lateness", "weighted_staleness", "worst_lag")
+_OF = "relative_lateness_of_"
+
 
 @dataclass(frozen=True)
 class Point:
@@ -111,30 +114,36 @@ def figure(
     parser.add_argument("--events", type=int, default=1_000_000, help="events per point")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
+    parser.add_argument("--again", action="store_true", help="check the CSV again, run nothing")
     options = parser.parse_args()
     began = time.perf_counter()
-    curves = Curves(_all_measured(points, options.events, options.jobs))
-    seconds = time.perf_counter() - began
     name = f"fig{number:02}"
     options.results.mkdir(parents=True, exist_ok=True)
-    _write_csv(options.results / f"{name}.csv", curves.measured)
+    if options.again:
+        curves = Curves(_read_csv(options.results / f"{name}.csv"))
+    else:
+        curves = Curves(_all_measured(points, options.events, options.jobs))
+        _write_csv(options.results / f"{name}.csv", curves.measured)
+    seconds = time.perf_counter() - began
     drawn = {
         curve: [(u, curves.at(curve, u)) for u in curves.utilisations] for curve in curves.names
     }
     chart = line_chart(f"Figure {number}: {title}", "utilisation", "relative lateness", drawn)
     (options.results / f"{name}.svg").write_text(chart, encoding="utf-8")
     found = findings(curves)
-    page = told(number, title, curves, found, options.events)
+    page = told(number, title, curves, found)
     _write_page(options.results / "README.md", number, page)
     print(page)
-    total = sum(each.events for each in curves.measured)
-    print(f"{total:,} events in {seconds:.0f} s with {options.jobs} processes")
+    if not options.again:
+        total = sum(each.events for each in curves.measured)
+        print(f"{total:,} events in {seconds:.0f} s with {options.jobs} processes")
     if not all(finding.agrees or finding.differs for finding in found):
         sys.exit(1)
 
 
-def told(number: int, title: str, curves: Curves, findings: Sequence[Finding], events: int) -> str:
+def told(number: int, title: str, curves: Curves, findings: Sequence[Finding]) -> str:
     """The figure as a table, and the findings side by side."""
+    events = min(each.events for each in curves.measured)
     links = f"[Plot](fig{number:02}.svg), [CSV](fig{number:02}.csv)."
     lines = [
         f"## Figure {number}: {title}",
@@ -225,14 +234,25 @@ def _write_csv(path: Path, measured: Sequence[Measured]) -> None:
     classes = classes if len(classes) <= 4 else []
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            ["curve", "utilisation", "relative_lateness", "weighted_staleness", "worst_lag"]
-            + ["events", "seed"]
-            + [f"relative_lateness_of_{name}" for name in classes]
-        )
+        headers = ["curve", *_NUMBERS, "events", "seed"]
+        writer.writerow(headers + [f"{_OF}{name}" for name in classes])
         for each in measured:
             writer.writerow(
                 [each.curve, each.utilisation, f"{each.relative_lateness:.6f}"]
                 + [f"{each.weighted_staleness:.4f}", f"{each.worst_lag:.1f}", each.events, SEED]
                 + [f"{each.classes[name]:.6f}" for name in classes]
             )
+
+
+def _read_csv(path: Path) -> list[Measured]:
+    found = []
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            classes = {
+                key.removeprefix(_OF): float(value)
+                for key, value in row.items()
+                if key.startswith(_OF)
+            }
+            numbers = (float(row[key]) for key in _NUMBERS)
+            found.append(Measured(row["curve"], *numbers, int(row["events"]), classes))
+    return found
