@@ -1,8 +1,10 @@
 """Estimates in seconds, corrected by what the refreshes of a view really took."""
 
+from dataclasses import replace
+
 import pytest
 
-from springhouse.lake.costs import Cost, lessons
+from springhouse.lake.costs import Cost, is_worth_state, lessons
 from springhouse.lake.note import Note
 from springhouse.units import Instant
 from springhouse.views.variants import Way
@@ -36,3 +38,12 @@ def test_refreshes_that_nobody_estimated_teach_nothing() -> None:
 def test_a_cost_says_what_it_is_made_of() -> None:
     cost = Cost(Way.INCREMENTAL, 2, 1_000, 10, 4, correction=2.0)
     assert str(cost) == "incremental: 2 queries, 1,000 rows read, 10 changed, about 0.5 s"
+
+
+def test_state_that_was_given_up_has_to_promise_more() -> None:
+    kept, not_kept = (replace(took("full", 1.0, 1.0), stateful=each) for each in (True, False))
+    assert is_worth_state(0.5, [])
+    assert is_worth_state(0.5, [kept, kept])
+    assert not is_worth_state(0.5, [kept, not_kept])
+    assert is_worth_state(1.0, [kept, not_kept])
+    assert not is_worth_state(1.0, [kept, not_kept, kept, not_kept])

@@ -12,6 +12,7 @@ will do better, from the same variants.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 import pyarrow as pa
@@ -26,8 +27,8 @@ from springhouse.views.variants import Variant, Way
 STATE_ROWS = 150_000
 """Inputs of more rows than this are worth building state for, before anything is known."""
 
-WORTH_STATE = 0.2
-"""State is built for a view once it would have saved this many seconds."""
+_WORTH_STATE = 0.2
+_RELUCTANCE = 4.0
 
 _START = 0.25
 _ROW = 0.6e-6
@@ -89,6 +90,16 @@ def least_cost(work: Work, variant: Variant, past: Mapping[str, float]) -> Cost:
     relations = sum(len(statement.reads) for statement in asked)
     correction = past.get(variant.way.value, 1.0)
     return Cost(variant.way, len(asked), 0, changed, relations, correction)
+
+
+def is_worth_state(saved: float, notes: Iterable[Note]) -> bool:
+    """Whether to build state that would have saved so many seconds of this refresh.
+
+    Four times as many for each time that state was built lately and then given up.
+    """
+    kept = [note.stateful for note in notes]
+    given_up = sum(before and not after for before, after in pairwise(kept))
+    return saved > _WORTH_STATE * _RELUCTANCE**given_up
 
 
 def lessons(notes: Iterable[Note]) -> dict[str, float]:

@@ -23,7 +23,7 @@ from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
-from springhouse.lake.costs import STATE_ROWS, WORTH_STATE, cost_of, least_cost, lessons
+from springhouse.lake.costs import STATE_ROWS, cost_of, is_worth_state, least_cost, lessons
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
@@ -155,7 +155,8 @@ def _choose(
     variant = synchronous(found.compiled, changed)
     if not changed and (stores == NO_STATE or not isinstance(stores, str)):
         return _How("nothing changed", work=work, variant=variant)
-    past = lessons(c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note)
+    notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]
+    past = lessons(notes)
     batch = cost_of(work, Variant(Way.BATCH), past)
     least = least_cost(work, variant, past)
     if not forced and not isinstance(stores, str) and least.seconds > batch.seconds:
@@ -164,7 +165,7 @@ def _choose(
         # Nothing to build on; worth building if it would have been used.
         work.stores.update(empty_state(lake, view, found))
         saved = batch.seconds - cost_of(work, variant, past).seconds
-        return _How(stores, state=forced or saved > WORTH_STATE)
+        return _How(stores, state=forced or is_worth_state(saved, notes))
     work.stores.update(stores)
     cost = cost_of(work, variant, past)
     if forced or cost.seconds <= batch.seconds:
