@@ -58,6 +58,8 @@ _CLASSIC = {
     # Refreshes are small and many: a driver that plans them needs room more than executors do.
     "spark.driver.memory": "2g",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Each table that is broadcast takes a page at least, and a refresh joins dozens of tiny ones.
+    "spark.buffer.pageSize": "2m",
     # Who asks for a thousand files by name does not want a Spark job that looks for them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "5000",
     # Files that a source lists are many and tiny; open them in few tasks.
