@@ -1,5 +1,7 @@
 """What does the scheduler do with each event? Scenarios that read aloud."""
 
+from dataclasses import replace
+
 import pytest
 
 from springhouse.refresh.basic import Basic
@@ -95,8 +97,12 @@ def test_a_refresh_that_failed_waits_with_everything_it_had() -> None:
     assert (start.since, start.until) == (10.0, 11.0)
 
 
+LOADING = replace(table("t"), cost=Cost(alpha=0.1, beta=0.1))
+"""A table whose refreshes are long because there is much to load."""
+
+
 def test_a_long_wait_is_loaded_in_chops_each_after_the_other() -> None:
-    scheduler = scheduled(table("t"))
+    scheduler = scheduled(LOADING)
     for at in range(10, 110, 10):
         scheduler.arrived("t", Instant(float(at)), freshness=Instant(float(at)))
     untils, sinces = [], []
@@ -109,7 +115,7 @@ def test_a_long_wait_is_loaded_in_chops_each_after_the_other() -> None:
 
 
 def test_a_single_batch_is_never_cut() -> None:
-    scheduler = scheduled(table("t"))
+    scheduler = scheduled(LOADING)
     for at in (10.0, 500.0, 510.0):
         scheduler.arrived("t", Instant(at), freshness=Instant(at))
     untils = []
@@ -117,6 +123,18 @@ def test_a_single_batch_is_never_cut() -> None:
         untils.append(starts[0].until)
         scheduler.finished("t", Instant(600.0))
     assert untils == [10.0, 500.0, 510.0]
+
+
+def test_where_starting_costs_more_than_loading_nothing_is_cut() -> None:
+    for cost, expected in ((Cost(5.0, 0.1), [50.0, 100.0]), (Cost(5.0, 0.0), [100.0])):
+        scheduler = scheduled(replace(table("t"), cost=cost))
+        for at in range(10, 110, 10):
+            scheduler.arrived("t", Instant(float(at)), freshness=Instant(float(at)))
+        untils = []
+        while starts := scheduler.starts([1], Instant(200.0)):
+            untils.append(starts[0].until)
+            scheduler.finished("t", Instant(200.0))
+        assert untils == expected
 
 
 def test_what_a_refresh_did_not_reach_waits_on() -> None:

@@ -102,6 +102,7 @@ def test_a_sample_gives_other_rows_each_time() -> None:
 
 
 def test_what_the_rows_decide_is_fine() -> None:
-    prove_deterministic(
-        parse_one("SELECT upper(a), sum(b), date_add(c, 1) FROM t GROUP BY 1, 3", read="spark")
-    )
+    text = "SELECT upper(a), sum(b), date_add(c, 1){more} FROM t GROUP BY 1, 3"
+    prove_deterministic(parse_one(text.format(more=""), read="spark"))
+    with pytest.raises(Refused):
+        prove_deterministic(parse_one(text.format(more=", rand()"), read="spark"))

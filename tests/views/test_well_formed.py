@@ -102,3 +102,6 @@ def test_what_can_not_be_written_as_sql_is_refused(node: Node, reason: str) -> N
 )
 def test_what_can_be_is_not(node: Node) -> None:
     prove_well_formed(node)
+    # The very same is refused once it speaks of a column that nobody has.
+    with pytest.raises(Refused):
+        prove_well_formed(Filter(node, (value("nobody = 1"),)))

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from math import inf
 
 from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race
-from springhouse.refresh.chopping import chopped
+from springhouse.refresh.chopping import chopped, most_at_once
 from springhouse.refresh.coming import Coming
 from springhouse.refresh.cost import Cost, LearnedCost, TypicalRefresh
 from springhouse.refresh.hierarchy import Hierarchy
@@ -323,7 +323,8 @@ class Scheduler:
             standing.cost = LearnedCost(self._typical.cost(standing.period_seconds))
         period, freshness = standing.period_seconds, standing.freshness
         assert freshness is not None, "it is known from the first arrival on"
-        standing.until = chopped(pending, freshness, period, self.policy.chopping)
+        most = most_at_once(self.policy.chopping, period, standing.cost.cost, standing.allowance)
+        standing.until = chopped(pending, freshness, most)
         # Late records make nothing fresher, and still have to be loaded: they count as a period.
         delta = standing.until - freshness
         standing.freshness_delta = delta = delta if delta > 0 else period
