@@ -234,7 +234,7 @@ class Watch:
         since = self._seen[table.name].waiting_since
         if since is None:
             return None
-        return Job(table.name, since, "new records", table.promise.priority)
+        return Job(table.name, since, "new records")
 
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
         if self.chooser.missing(view.name):
@@ -246,7 +246,7 @@ class Watch:
         reason = self._reason(view, target, now)
         if reason is None:
             return None
-        return Job(view.name, self._since(view, target, now), reason, view.promise.priority)
+        return Job(view.name, self._since(view, target, now), reason)
 
     def choice(
         self, view: str, *, meet_siblings: bool = True, not_after: Instant | None = None

@@ -1,13 +1,10 @@
 """What is a refresh that is wanted, and what is the order to start it?
 
-A job says which table wants to be refreshed, since when data waits for it, and from when it may
-start (a refresh that failed has to wait). Decisions are made from jobs alone: nothing here knows
-what a refresh does.
+A job says which table wants to be refreshed, since when data waits for it, and why. Nothing here
+knows what a refresh does.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from springhouse.units import Instant, Seconds
 
@@ -19,8 +16,6 @@ class Job:
     table: str
     since: Instant
     reason: str
-    priority: float = 1.0
-    released: Instant = Instant(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +33,3 @@ class Start:
     expected_seconds: Seconds = Seconds(0.0)
     number: float = 0.0
     why: str = ""
-
-
-class Decide(Protocol):
-    """Which of the waiting jobs start now, and where; at most one for each free track."""
-
-    def __call__(
-        self, waiting: Sequence[Job], free_tracks: Sequence[int], now: Instant
-    ) -> list[Start]: ...
