@@ -14,7 +14,9 @@ The same House runs it three times, one after the other, under
 
 and observes every second how stale each table is: how long ago the newest data came in that it
 reflects. The figure is the mean of that, weighted by priority; beside it, for how much of the time
-each promise was kept. Goal: at most half of the better of the two others.
+each promise was kept. Data that comes every minute is half a minute old on average before anything
+can be done about it, so the same is also told without that half period. Goal: at most half of the
+better of the two others.
 
 Run: `python bench/contention.py [--minutes 10]`. It writes `bench/results/contention.md`.
 """
@@ -89,7 +91,7 @@ VIEWS = (
     Work("ledger", "payments", 2.0, 2),
     Work("stock_now", "stock", 1.5, 20, "2 minutes"),
     Work("stock_report", "stock", 5.0, 1),
-    Work("price_list", "prices", 2.0, 30),
+    Work("price_list", "prices", 2.0, 3),
     Work("price_history", "prices", 8.0, 1),
 )
 
@@ -185,12 +187,19 @@ def told(figures: dict[str, dict[str, Kept]], minutes: float) -> str:
                 cell += f", kept {sum(lag <= allowed for lag in lags) / max(len(lags), 1):.0%}"
             cells.append(cell)
         lines.append(f"| {name} | {priority:g} | " + " | ".join(cells) + " |")
+    weight = sum(priorities.values())
     total = {
-        policy: sum(priorities[name] * _mean(kept[name]) for name in priorities)
-        / sum(priorities.values())
+        policy: sum(priorities[name] * _mean(kept[name]) for name in priorities) / weight
         for policy, kept in figures.items()
     }
-    lines.append("| **weighted by priority** | | " + " | ".join(f"{t:.1f}" for t in total.values()))
+    half = {s.name: s.every_seconds / 2 for s in STREAMS}
+    half |= {v.name: half[v.reads] for v in VIEWS}
+    unavoidable = sum(priorities[name] * half[name] for name in priorities) / weight
+    over = [each - unavoidable for each in total.values()]
+    lines += [
+        f"| **weighted by priority** | | {' | '.join(f'{t:.1f}' for t in total.values())} |",
+        f"| without half a period each | | {' | '.join(f'{t:.1f}' for t in over)} |",
+    ]
     ours, best = total["springhouse"], min(t for p, t in total.items() if p != "springhouse")
     goal = "kept" if ours <= best / 2 else "missed"
     lines += ["", f"Ours is {ours / best:.2f} of the best baseline (goal 0.50: {goal})."]
