@@ -9,16 +9,42 @@ those intervals:
     a snapshot is consistent  iff  T+ < T-
 
 that is, iff there was a moment at which it held exactly the newest data of every channel.
+
+The paper counts paths, not channels: data may come from one channel in several ways. So a key is a
+pathway: `orders` where the base table is read itself, `orders>news` where it comes through `news`.
+Where all pathways of a channel reflect the same, they are one, under the name of the channel; which
+ones have to be told apart is said in `workflow`.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from springhouse.units import Instant
 
 NOW = Instant(float("inf"))
 """The right end of an interval that no later version has closed yet."""
+
+_NONE: frozenset[int] = frozenset()
+
+
+def source_of(pathway: str) -> str:
+    """The channel at which a pathway begins.
+
+    >>> source_of("log>news>output"), source_of("log")
+    ('log', 'log')
+    """
+    return pathway.partition(">")[0]
+
+
+def through(pathway: str, channel: str) -> str:
+    """A pathway of `channel`, as one that reads the channel sees it.
+
+    >>> through("log", "news")
+    'log>news'
+    """
+    return f"{pathway}>{channel}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +79,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Provenance:
-    """For each channel, the versions of it that a snapshot reflects; one when synchronous."""
+    """For each pathway, the versions of its source that are reflected; one when synchronous."""
 
     reflected: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
@@ -65,6 +91,13 @@ class Provenance:
         {'orders': frozenset({3})}
         """
         return Provenance({name: frozenset({version}) for name, version in versions.items()})
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(frozenset(self.reflected.items()))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def newest(self, channel: str) -> int | None:
         """`T[i]+`: the latest version of `channel` that is reflected."""
@@ -82,14 +115,24 @@ class Provenance:
         For each channel `(T1 - T2) + T3`. The delta need not start at this snapshot: that is how
         an asynchronous one comes to reflect several versions of a channel.
         """
-        channels = {*self.reflected, *start.reflected, *end.reflected}
-        none: frozenset[int] = frozenset()
+        held, before, after = self.reflected, start.reflected, end.reflected
         return Provenance(
             {
-                each: (self.reflected.get(each, none) - start.reflected.get(each, none))
-                | end.reflected.get(each, none)
-                for each in channels
+                each: (held.get(each, _NONE) - before.get(each, _NONE)) | after.get(each, _NONE)
+                for each in {**held, **before, **after}
             }
+        )
+
+    def convertible(self, start: "Provenance", end: "Provenance") -> bool:
+        """Whether a delta from `start` to `end` may be applied to this snapshot (section 2.4).
+
+        On each pathway it either begins where the snapshot is, or it does not move.
+        """
+        held, before, after = self.reflected, start.reflected, end.reflected
+        return all(
+            held.get(each, _NONE) == before.get(each, _NONE)
+            or before.get(each, _NONE) == after.get(each, _NONE)
+            for each in {**before, **after}
         )
 
     def precedes(self, other: "Provenance") -> bool:
@@ -120,8 +163,9 @@ class Provenance:
     def interval(self, channels: Mapping[str, Channel]) -> tuple[Instant, Instant]:
         """`(T+, T-)`; from ever until now for a snapshot that reflects no channel at all."""
         ends = [
-            (channels[name].since(version), channels[name].until(version))
+            (channel.since(version), channel.until(version))
             for name, versions in self.reflected.items()
+            for channel in (channels[source_of(name)],)
             for version in versions
         ]
         if not ends:

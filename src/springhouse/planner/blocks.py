@@ -1,0 +1,74 @@
+"""In which shapes does data lie on a channel?
+
+Section 2.2 of 004. A block is the unit that is planned with:
+
+    base          B(T)          all of a relation, as of T
+    strong delta  Δ(T1 ▷ T2)    rows to add and to delete, to get from B(T1) to B(T2), T1 ≺ T2;
+                                Δ+, a monotone one, deletes none
+    weak delta    δ(T1 ▷ T2)    anything from which B(T2) can be made, given B(T1): upserts,
+                                increments, or what a user adds
+
+Two blocks are the same if they hold the same data: channel, kind, start and end. How many rows that
+is may be an estimate, and where it is stored is somebody else's business.
+"""
+
+from dataclasses import dataclass, field
+from typing import NewType
+
+from springhouse.planner.provenance import Provenance
+
+Kind = NewType("Kind", str)
+
+BASE = Kind("base")
+STRONG = Kind("strong delta")
+MONOTONE = Kind("monotone delta")
+UPSERTS = Kind("upserts")
+INCREMENTS = Kind("increments")
+
+_BUILT_IN = frozenset({BASE, STRONG, MONOTONE})
+
+
+def is_weak(kind: Kind) -> bool:
+    """Whether a kind is one that was added, and not built in."""
+    return kind not in _BUILT_IN
+
+
+def fits(kind: Kind, wanted: Kind) -> bool:
+    """Whether `kind` will do where `wanted` is asked for: a monotone delta is a strong one."""
+    return kind == wanted or (kind == MONOTONE and wanted == STRONG)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Data on a channel; a base has no start. `versions` says between which stored ones it lies."""
+
+    channel: str
+    kind: Kind
+    end: Provenance
+    start: Provenance | None = None
+    rows: float = field(default=0.0, compare=False)
+    versions: tuple[int, int] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        assert (self.start is None) == (self.kind == BASE), "a base has no start, a delta has one"
+
+    def __str__(self) -> str:
+        def text(provenance: Provenance) -> str:
+            parts = (f"{k}:{'+'.join(map(str, v))}" for k, v in provenance.as_json().items())
+            return "⟨" + ", ".join(parts) + "⟩"
+
+        ends = text(self.end) if self.start is None else f"{text(self.start)} ▷ {text(self.end)}"
+        return f"{self.kind} of {self.channel} {ends}"
+
+
+def applied(state: Provenance | None, block: Block) -> Provenance | None:
+    """What somebody who holds `state` holds after taking a block; None if it can't be taken.
+
+    A base replaces what was there. A delta is taken by the relaxed rule of section 2.4, so that the
+    result of asynchronous ones tells all that is mixed in it.
+    """
+    if block.start is None:
+        return block.end
+    if state is None or not state.convertible(block.start, block.end):
+        return None
+    return state.converted(block.start, block.end)

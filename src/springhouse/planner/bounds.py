@@ -1,0 +1,191 @@
+"""What was promised of a channel, is it kept, and until when?
+
+Section 5 of 004. With T the provenance of the newest snapshot on channel C:
+
+    bound_staleness(C, i, t)      now < T[i]- + t     what pathway i lacks came less than t ago
+    bound_inconsistency(C, t)     T+ < T- + t         strictly consistent if t = 0
+
+*Now* is later than anything that arrived, so with t = 0 a pathway is stale as soon as its source
+has something newer. Time may break a bound on staleness, but never one on inconsistency. Bounds
+also say which blocks of C others may read.
+
+Propagated upstream (section 6.2.3), they tell which blocks can still lead to something: from C to
+one that it reads, staleness is projected to the pathways that come from there, and inconsistency is
+copied. Where several channels read one, the loosest counts, because a block is of use if it is to
+any of them; then the channel's own bounds are added, and no staleness may be more than the
+inconsistency.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from springhouse.planner.provenance import Channel, Provenance, source_of
+from springhouse.planner.workflow import Workflow
+from springhouse.units import Instant
+
+
+@dataclass(frozen=True)
+class BoundStaleness:
+    """`pathway` is a key of the channel's provenance, its end, or a direct input; None is all."""
+
+    channel: str
+    pathway: str | None
+    seconds: float
+
+    def __str__(self) -> str:
+        which = "" if self.pathway is None else f" of {self.pathway}"
+        return f"staleness{which} in {self.channel} is at most {self.seconds:g} s"
+
+
+@dataclass(frozen=True)
+class BoundInconsistency:
+    """How far apart in time the data may be that one snapshot reflects."""
+
+    channel: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"inconsistency in {self.channel} is at most {self.seconds:g} s"
+
+
+Bound = BoundStaleness | BoundInconsistency
+
+
+@dataclass(frozen=True)
+class Limits:
+    """All bounds of one channel: seconds of staleness by pathway, and of inconsistency."""
+
+    staleness: Mapping[str, float] = field(default_factory=dict)
+    inconsistency: float = inf
+
+    def __post_init__(self) -> None:
+        assert self.inconsistency >= 0
+        assert all(seconds >= 0 for seconds in self.staleness.values())
+
+
+NO_LIMITS = Limits()
+
+
+def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, Limits]:
+    """The bounds of each channel that has any; the tightest counts where several say the same."""
+    staleness: dict[str, dict[str, float]] = {}
+    inconsistency: dict[str, float] = {}
+    for bound in bounds:
+        match bound:
+            case BoundInconsistency(channel, seconds):
+                inconsistency[channel] = min(inconsistency.get(channel, inf), seconds)
+            case BoundStaleness(channel, pathway, seconds):
+                found = staleness.setdefault(channel, {})
+                for key in pathways_named(workflow, channel, pathway):
+                    found[key] = min(found.get(key, inf), seconds)
+    return {
+        channel: Limits(staleness.get(channel, {}), inconsistency.get(channel, inf))
+        for channel in {**staleness, **inconsistency}
+    }
+
+
+def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tuple[str, ...]:
+    """The pathways of a channel that a bound means."""
+    keys = workflow.pathways(channel)
+    if pathway is None:
+        return keys
+    if pathway in workflow.reads[channel]:
+        return workflow.through_input(channel, pathway)
+    return tuple(key for key in keys if key == pathway or key.endswith(f">{pathway}"))
+
+
+def propagated(workflow: Workflow, limits: Mapping[str, Limits]) -> dict[str, Limits]:
+    """The limits of every channel, with those of what is made from it (section 6.2.3)."""
+    found: dict[str, Limits] = {}
+    for channel in reversed(workflow.order):
+        own = limits.get(channel, NO_LIMITS)
+        below = [
+            (reader, found[reader], workflow.key_map(reader, channel))
+            for reader in workflow.readers[channel]
+        ]
+        copied = max((each.inconsistency for _, each, _ in below), default=inf)
+        inconsistency = min(own.inconsistency, copied)
+        staleness: dict[str, float] = {}
+        for key in workflow.pathways(channel):
+            projected = [each.staleness.get(keys[key], inf) for _, each, keys in below]
+            least = min(own.staleness.get(key, inf), max(projected, default=inf), inconsistency)
+            if least < inf:
+                staleness[key] = least
+        found[channel] = Limits(staleness, inconsistency)
+    return found
+
+
+class Times:
+    """The intervals of validity of all versions, looked up once per planning."""
+
+    def __init__(self, channels: Mapping[str, Channel], now: Instant) -> None:
+        self.now = now
+        self._channels = channels
+        self._known: dict[tuple[str, int], tuple[float, float]] = {}
+        self._intervals: dict[Provenance, tuple[float, float]] = {}
+
+    def valid(self, pathway: str, version: int) -> tuple[float, float]:
+        """The interval of validity of a version of the source of a pathway."""
+        found = self._known.get((pathway, version))
+        if found is None:
+            channel = self._channels[source_of(pathway)]
+            found = (channel.since(version), channel.until(version))
+            self._known[pathway, version] = found
+        return found
+
+    def interval(self, provenance: Provenance) -> tuple[float, float]:
+        """`(T+, T-)`."""
+        found = self._intervals.get(provenance)
+        if found is None:
+            left, right = -inf, inf
+            for pathway, versions in provenance.reflected.items():
+                for version in versions:
+                    since, until = self.valid(pathway, version)
+                    left, right = max(left, since), min(right, until)
+            found = self._intervals[provenance] = (left, right)
+        return found
+
+    def consistent(self, provenance: Provenance) -> bool:
+        left, right = self.interval(provenance)
+        return left < right
+
+    def inconsistency(self, provenance: Provenance) -> float:
+        """By how much T+ is behind T-; 0 or less is consistent, but for equality."""
+        left, right = self.interval(provenance)
+        return left - right
+
+    def stale_at(self, pathway: str, versions: Iterable[int]) -> float:
+        """`T[i]-`: when the first came that these versions lack; infinite if none did."""
+        return min((self.valid(pathway, version)[1] for version in versions), default=inf)
+
+    def keeps(self, limits: Limits, provenance: Provenance) -> bool:
+        """Whether a snapshot is within limits now. Pathways that it says nothing of are."""
+        for pathway, seconds in limits.staleness.items():
+            versions = provenance.reflected.get(pathway)
+            if versions and self.stale_at(pathway, versions) + seconds <= self.now:
+                return False
+        if limits.inconsistency < inf:
+            left, right = self.interval(provenance)
+            return left < right + limits.inconsistency
+        return True
+
+    def violated(self, limits: Limits, provenance: Provenance) -> tuple[str, ...]:
+        """The pathways whose bound on staleness is broken now, and those that are missing."""
+        reflected = provenance.reflected
+        return tuple(
+            pathway
+            for pathway, seconds in limits.staleness.items()
+            if self.stale_at(pathway, reflected.get(pathway, ())) + seconds <= self.now
+            or not reflected.get(pathway)
+        )
+
+    def due(self, limits: Limits, provenance: Provenance) -> float:
+        """When the first bound on staleness breaks if nothing is done; infinite if none does."""
+        return min(
+            (
+                self.stale_at(pathway, provenance.reflected.get(pathway, ())) + seconds
+                for pathway, seconds in limits.staleness.items()
+            ),
+            default=inf,
+        )

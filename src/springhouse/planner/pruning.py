@@ -1,0 +1,159 @@
+"""Which blocks need not be looked at?
+
+Sections 6.2 and 6.3 of 004; each rule has its switch.
+
+* Old blocks. The frontier of an output is what its consumers hold; that of a channel above it, the
+  part of it that comes from there. Nothing before the newest base at or before the frontier is of
+  use any more.
+* Compulsory chains. Deltas that abut are one, unless a base lies between them or the frontier does.
+* Overkill. A block is not planned if one of its kind exists that is older and good enough.
+* Long term. A block is not planned if a fresher one of its kind is planned: what is refreshed at
+  all is refreshed fully, so that it can rest for longer.
+
+For the last two only blocks that speak of the same pathways are compared: a delta of one side of a
+union is not "older" than one of both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from springhouse.planner.blocks import BASE, Block, Kind
+from springhouse.planner.plan import Situation
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.workflow import Workflow
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What narrows the search; the basic algorithm of section 6.1 has none of it.
+
+    `plans_per_block` is how many plans are kept for one block: Algorithm 1 keeps one. Plans share
+    steps, and the cheapest plan of a block need not be part of the cheapest plan of two, so only
+    with None, which keeps all that could matter, is the answer always the cheapest. With
+    `stop_early`, the search ends when all that is wanted can be had.
+    """
+
+    old_blocks: bool = True
+    compulsory_chains: bool = True
+    propagate: bool = True
+    overkill: bool = True
+    long_term: bool = True
+    plans_per_block: int | None = 1
+    stop_early: bool = True
+
+
+BASIC = Switches(
+    old_blocks=False,
+    compulsory_chains=False,
+    propagate=False,
+    overkill=False,
+    long_term=False,
+    plans_per_block=None,
+    stop_early=False,
+)
+"""Section 6.1: nothing is pruned, and the plan is the cheapest that there is."""
+
+
+def narrowed(
+    workflow: Workflow, switches: Switches, situation: Situation, channels: Iterable[str]
+) -> dict[str, list[Block]]:
+    """The blocks of some channels, but for those that are old, and with chains."""
+    found = {each: list(situation.blocks.get(each, ())) for each in channels}
+    if not (switches.old_blocks or switches.compulsory_chains):
+        return found
+    seen = frontiers(workflow, situation.held, found)
+    for channel, blocks in found.items():
+        if switches.old_blocks:
+            blocks = without_old(blocks, seen[channel])
+        if switches.compulsory_chains:
+            blocks = chained(blocks, seen[channel])
+        found[channel] = blocks
+    return found
+
+
+def frontiers(
+    workflow: Workflow, held: Mapping[str, Provenance], among: Iterable[str]
+) -> dict[str, tuple[Provenance, ...]]:
+    """What consumers hold of each channel, seen through what they read (section 6.2.1)."""
+    relevant = set(among)
+    found: dict[str, dict[Provenance, None]] = {each: {} for each in relevant}
+    for channel in reversed(workflow.order):
+        if channel not in relevant:
+            continue
+        if channel in held:
+            found[channel][held[channel]] = None
+        for read in workflow.reads[channel]:
+            for each in found[channel]:
+                found[read][workflow.projected(channel, read, each)] = None
+    return {channel: tuple(each) for channel, each in found.items()}
+
+
+def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
+    """The blocks that may still be of use (section 6.2.1)."""
+    reached = [
+        block.end
+        for block in blocks
+        if block.kind == BASE and all(_at_or_before(block.end, each) for each in frontier)
+    ]
+    newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
+    if not newest or not frontier:
+        return list(blocks)
+    return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
+
+
+def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
+    """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
+    kept = [block for block in blocks if block.kind == BASE]
+    deltas = [block for block in blocks if block.kind != BASE]
+    if len(deltas) < 2:
+        return list(blocks)
+    between = {_newest(block.end) for block in kept} | {_newest(each) for each in frontier}
+    following: dict[tuple[Kind, Provenance], list[Block]] = {}
+    leading: dict[tuple[Kind, Provenance], int] = {}
+    for block in deltas:
+        assert block.start is not None
+        following.setdefault((block.kind, block.start), []).append(block)
+        leading[block.kind, block.end] = leading.get((block.kind, block.end), 0) + 1
+
+    def goes_on(kind: Kind, end: Provenance) -> Block | None:
+        after = following.get((kind, end), [])
+        alone = len(after) == 1 and leading.get((kind, end)) == 1
+        return after[0] if alone and _newest(end) not in between else None
+
+    for block in deltas:
+        assert block.start is not None
+        before_it = leading.get((block.kind, block.start)) == 1
+        if before_it and goes_on(block.kind, block.start) is block:
+            continue  # It is part of a chain that begins earlier.
+        chain = [block]
+        while (after := goes_on(block.kind, chain[-1].end)) is not None:
+            chain.append(after)
+        kept.append(block if len(chain) == 1 else joined(chain))
+    return kept
+
+
+def joined(chain: Sequence[Block]) -> Block:
+    """A chain of deltas as one."""
+    first, last = chain[0], chain[-1]
+    versions = None
+    if first.versions is not None and last.versions is not None:
+        versions = (first.versions[0], last.versions[1])
+    rows = sum(each.rows for each in chain)
+    return Block(first.channel, first.kind, last.end, first.start, rows, versions)
+
+
+def is_older(one: Provenance, other: Provenance) -> bool:
+    """Whether `one ≺ other`, and both speak of the same pathways."""
+    return one.reflected.keys() == other.reflected.keys() and one.precedes(other)
+
+
+def _at_or_before(end: Provenance, frontier: Provenance) -> bool:
+    ahead = frontier.reflected
+    return all(
+        pathway in ahead and max(versions) <= max(ahead[pathway])
+        for pathway, versions in end.reflected.items()
+    )
+
+
+def _newest(provenance: Provenance) -> frozenset[tuple[str, int]]:
+    return frozenset((key, max(versions)) for key, versions in provenance.reflected.items())

@@ -1,0 +1,377 @@
+"""Which invocations grant all wishes at the lowest cost?
+
+Algorithm 1 of 004 (section 6.1): like Dijkstra's shortest paths, with blocks as places and operator
+invocations as ways between them. The cheapest block not looked at yet is taken off a queue, all
+that can be made from it and from those taken before is put on the queue, and so on. The cost of a
+plan counts each invocation once, also if several blocks of it need what that makes, so a plan is
+a set of invocations, kept as the bits of a number.
+
+    cost(p ∪ q) = cost(p) + cost(q - p)      never less than either, so blocks come off in order
+
+A wish is granted by a block that its consumers accept, that brings them forward (monotonicity), and
+after which what they hold is within the bounds of the channel.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+from springhouse.planner.blocks import BASE, Block, Kind, applied, fits
+from springhouse.planner.bounds import NO_LIMITS, Limits, Times
+from springhouse.planner.costs import Costs, Estimate, Reading
+from springhouse.planner.generation import Generation, Holding, Invocation
+from springhouse.planner.operators import Operator, Variant
+from springhouse.planner.plan import Alternative, Plan, Situation, Step, Wish
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.pruning import Switches, is_older
+from springhouse.planner.workflow import Workflow
+
+_MOST_CHOICES = 4096
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be searched: wishes, what there is, and what is allowed."""
+
+    workflow: Workflow
+    outputs: Mapping[str, Sequence[Kind]]
+    limits: Mapping[str, Limits]
+    propagated: Mapping[str, Limits]
+    switches: Switches
+    situation: Situation
+    blocks: Mapping[str, Sequence[Block]]
+    wishes: Sequence[Wish]
+
+
+class _Node:
+    """A block in the search: the holdings of it that were taken off the queue."""
+
+    __slots__ = ("best", "block", "done", "exists")
+
+    def __init__(self, block: Block, exists: bool) -> None:
+        self.block, self.exists = block, exists
+        self.done: list[Holding] = []
+        self.best = inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """An invocation that got a number."""
+
+    invocation: Invocation
+    estimate: Estimate
+    blocks: tuple[Block, ...]
+
+
+class Search:
+    """One run of the algorithm."""
+
+    def __init__(self, task: Task, costs: Costs) -> None:
+        workflow, switches, situation = task.workflow, task.switches, task.situation
+        self._task, self._costs = task, costs
+        self._switches, self._wishes = switches, task.wishes
+        self._held = situation.held
+        self._limits = task.propagated if switches.propagate else task.limits
+        self._times = Times(situation.channels, situation.now)
+        operators = workflow.operators_into(task.blocks)
+        own = self._own_bases(operators)
+        self._generation = Generation(workflow, operators, own, self._limits, self._times)
+        self._nodes: dict[Block, _Node] = {}
+        self._queue: list[tuple[float, int, Holding]] = []
+        self._ticks = count()
+        self._numbers: dict[tuple[str, tuple[Block, ...]], int] = {}
+        self._registered: list[_Registered] = []
+        self._in_place: dict[str, int] = {}
+        self._planned: dict[tuple[str, Kind], list[Provenance]] = {}
+        self._tried: dict[str, list[tuple[str, Block, float]]] = {}
+        self._granting: dict[str, list[Holding]] = {}
+        for wish in task.wishes:
+            self._tried[wish.channel] = []
+            self._granting[wish.channel] = []
+        self._enough = self._good_enough() if switches.overkill else {}
+        self._explored = 0
+
+    def run(self) -> Plan:
+        """Search, and choose what to do."""
+        self._fill_queue()
+        while self._queue and not self._is_over():
+            _, _, holding = heappop(self._queue)
+            if self._is_new(holding):
+                for invocation in self._generation.add(holding):
+                    self._offer(invocation)
+        return self._chosen()
+
+    def directly(self) -> list[tuple[float, Step]]:
+        """All that can be made from existing blocks alone, each with its cost."""
+        self._fill_queue()
+        found: dict[tuple[str, tuple[Block, ...]], tuple[float, Step]] = {}
+        while self._queue:
+            _, _, holding = heappop(self._queue)
+            if not self._nodes[holding.block].exists or not self._is_new(holding):
+                continue
+            for invocation in self._generation.add(holding):
+                if number := self._offer(invocation):
+                    step = self._step(number - 1)
+                    found[step.operator.name, step.inputs] = (step.cost, step)
+        return list(found.values())
+
+    def _own_bases(self, operators: Iterable[Operator]) -> dict[str, Holding]:
+        channels = {o.outputs[0].channel for o in operators if o.in_place}
+        found = {}
+        for channel in channels:
+            held = self._held.get(channel)
+            for block in self._task.blocks[channel]:
+                if block.kind == BASE and block.end == held:
+                    found[channel] = Holding(block, 0, 0.0)
+        return found
+
+    def _good_enough(self) -> dict[tuple[str, Kind], list[Provenance]]:
+        """Where existing blocks end that are within all limits, by channel and kind."""
+        found: dict[tuple[str, Kind], list[Provenance]] = {}
+        for channel, blocks in self._task.blocks.items():
+            if channel in self._granting:
+                continue
+            limits = self._task.propagated.get(channel, NO_LIMITS)
+            pathways = len(self._task.workflow.pathways(channel))
+            for block in blocks:
+                if len(block.end.reflected) == pathways and self._times.keeps(limits, block.end):
+                    found.setdefault((channel, block.kind), []).append(block.end)
+        return found
+
+    # --- the queue -------------------------------------------------------------------------------
+
+    def _fill_queue(self) -> None:
+        for blocks in self._task.blocks.values():
+            for block in blocks:
+                self._nodes[block] = _Node(block, exists=True)
+                heappush(self._queue, (0.0, next(self._ticks), Holding(block, 0, 0.0)))
+
+    def _is_new(self, holding: Holding) -> bool:
+        """Whether what came off the queue is worth looking at; then it is remembered."""
+        node = self._nodes[holding.block]
+        if self._is_dominated(node, holding.mask):
+            return False
+        if not node.exists and self._is_outdated(holding.block):
+            return False
+        node.done.append(holding)
+        self._explored += 1
+        channel = holding.block.channel
+        if channel in self._granting and self._grants(channel, holding.block):
+            self._granting[channel].append(holding)
+        return True
+
+    def _is_dominated(self, node: _Node, mask: int) -> bool:
+        most = self._switches.plans_per_block
+        if most is not None and len(node.done) >= most:
+            return True
+        return any(done.mask & mask == done.mask for done in node.done)
+
+    def _is_over(self) -> bool:
+        if not self._switches.stop_early:
+            return False
+        if self._switches.plans_per_block is None and len(self._wishes) > 1:
+            return False
+        return all(self._granting.values())
+
+    def _offer(self, invocation: Invocation) -> int:
+        """Put what an invocation makes on the queue; its number plus one, or 0 if it is useless."""
+        made = [each if self._is_worth(each) else None for each in invocation.makes]
+        if not any(made):
+            return 0
+        together = self._together(invocation.holdings)
+        if together is None:
+            return 0
+        number = self._number(invocation)
+        registered = self._registered[number]
+        mask, cost = together[0] | 1 << number, together[1] + registered.estimate.cost
+        for wanted, block in zip(made, registered.blocks, strict=True):
+            if wanted is None:
+                continue
+            node = self._nodes.get(block)
+            if node is None:
+                node = self._nodes[block] = _Node(block, exists=False)
+            if block.channel in self._tried:
+                tried = (invocation.operator.name, node.block, cost)
+                self._tried[block.channel].append(tried)
+            if self._switches.plans_per_block == 1:
+                if node.best <= cost:
+                    continue
+                node.best = cost
+            if not self._is_dominated(node, mask):
+                holding = Holding(node.block, mask, cost)
+                heappush(self._queue, (cost, next(self._ticks), holding))
+        return number + 1
+
+    def _number(self, invocation: Invocation) -> int:
+        """The bit of an invocation; the same operator on the same blocks always has the same."""
+        key = (invocation.operator.name, tuple(each.block for each in invocation.holdings))
+        number = self._numbers.get(key)
+        if number is not None:
+            return number
+        number = self._numbers[key] = len(self._registered)
+        operator = invocation.operator
+        if operator.variant is Variant.CHAIN:
+            estimate = Estimate(0.0, tuple(block.rows for block in invocation.makes))
+        else:
+            readings = [Reading(*each) for each in invocation.readings]
+            estimate = self._costs.estimate(operator, readings)
+        blocks = tuple(
+            block if block.rows else replace(block, rows=rows)
+            for block, rows in zip(invocation.makes, estimate.rows, strict=False)
+        )
+        self._registered.append(_Registered(invocation, estimate, blocks))
+        if operator.in_place:
+            channel = operator.outputs[0].channel
+            self._in_place[channel] = self._in_place.get(channel, 0) | 1 << number
+        return number
+
+    # --- what is worth it ------------------------------------------------------------------------
+
+    def _is_worth(self, block: Block) -> bool:
+        node = self._nodes.get(block)
+        if node is not None:
+            return not node.exists
+        if not self._times.keeps(self._limits.get(block.channel, NO_LIMITS), block.end):
+            return False
+        kind = (block.channel, block.kind)
+        if any(is_older(end, block.end) for end in self._enough.get(kind, ())):
+            return False
+        if self._is_outdated(block):
+            return False
+        if self._switches.long_term:
+            planned = self._planned.setdefault(kind, [])
+            if block.end not in planned:
+                planned.append(block.end)
+        return True
+
+    def _is_outdated(self, block: Block) -> bool:
+        """Whether a fresher block of its kind is planned (section 6.3)."""
+        if not self._switches.long_term:
+            return False
+        planned = self._planned.get((block.channel, block.kind), ())
+        return any(is_older(block.end, end) for end in planned)
+
+    def _grants(self, channel: str, block: Block) -> bool:
+        if not any(fits(block.kind, kind) for kind in self._task.outputs[channel]):
+            return False
+        held = self._held.get(channel)
+        reaches = applied(held, block)
+        if reaches is None or (held is not None and not held.precedes(reaches)):
+            return False
+        limits = self._task.limits.get(channel, NO_LIMITS)
+        return self._times.keeps(limits, reaches) and not self._times.violated(limits, reaches)
+
+    # --- plans as sets ---------------------------------------------------------------------------
+
+    def _together(self, holdings: Iterable[Holding]) -> tuple[int, float] | None:
+        """All plans in one, and its cost; None if they can't both be carried out."""
+        mask, cost = 0, 0.0
+        for each in holdings:
+            if each.mask == 0:
+                continue
+            merged = self._merged(mask, cost, each.mask, each.cost)
+            if merged is None:
+                return None
+            mask, cost = merged
+        return mask, cost
+
+    def _merged(
+        self, one: int, one_cost: float, other: int, other_cost: float
+    ) -> tuple[int, float] | None:
+        both = one & other
+        if both == other:
+            return one, one_cost
+        if both == one:
+            return other, other_cost
+        only_one, only_other = one & ~other, other & ~one
+        if only_one.bit_count() < only_other.bit_count():
+            rest, into, cost = only_one, other, other_cost
+        else:
+            rest, into, cost = only_other, one, one_cost
+        mask = into | rest
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            registered = self._registered[bit.bit_length() - 1]
+            cost += registered.estimate.cost
+            operator = registered.invocation.operator
+            # A table is written once in a plan: two states of it can't both follow the present one.
+            if operator.in_place and self._in_place[operator.outputs[0].channel] & into:
+                return None
+        return mask, cost
+
+    # --- the choice ------------------------------------------------------------------------------
+
+    def _chosen(self) -> Plan:
+        """For each wish a block, so that all together are cheap (`selectOutputBlocks`).
+
+        What lies downstream chooses first: what it needs on the way may grant other wishes.
+        """
+        most = self._switches.plans_per_block or _MOST_CHOICES
+        position = self._task.workflow.position
+        choices: list[tuple[float, int, dict[str, Holding]]] = [(0.0, 0, {})]
+        for wish in sorted(self._wishes, key=lambda w: -position[w.channel]):
+            grown = []
+            for cost, mask, picked in choices:
+                for holding in self._granting[wish.channel]:
+                    merged = self._merged(mask, cost, holding.mask, holding.cost)
+                    if merged is not None:
+                        grown.append((merged[1], merged[0], wish.channel, holding, picked))
+            if grown:
+                grown.sort(key=lambda each: each[0])
+                if most == 1:
+                    cost, mask, channel, holding, picked = grown[0]
+                    picked[channel] = holding
+                    choices = [(cost, mask, picked)]
+                else:
+                    choices = [(c, m, {**p, ch: h}) for c, m, ch, h, p in grown[:most]]
+        cost, mask, picked = choices[0]
+        return Plan(
+            self._steps(mask),
+            tuple(self._granted(wish, picked.get(wish.channel)) for wish in self._wishes),
+            cost,
+            self._explored,
+        )
+
+    def _granted(self, wish: Wish, holding: Holding | None) -> Wish:
+        held = self._held.get(wish.channel)
+        ways = [
+            Alternative(operator, reaches, cost)
+            for operator, block, cost in self._tried[wish.channel]
+            if self._grants(wish.channel, block) and (reaches := applied(held, block)) is not None
+        ]
+        alternatives = tuple(sorted(dict.fromkeys(ways), key=lambda way: way.cost))
+        if holding is None:
+            return replace(wish, alternatives=alternatives)
+        reaches = applied(held, holding.block)
+        return replace(wish, block=holding.block, reaches=reaches, alternatives=alternatives)
+
+    def _steps(self, mask: int) -> tuple[Step, ...]:
+        """The invocations of a plan, each after those that make what it reads."""
+        waiting = []
+        while mask:
+            bit = mask & -mask
+            mask ^= bit
+            waiting.append(self._step(bit.bit_length() - 1))
+        made = {block for step in waiting for block in step.outputs}
+        found: list[Step] = []
+        there: set[Block] = set()
+        while waiting:
+            later = []
+            for step in waiting:
+                if all(block in there or block not in made for block in step.inputs):
+                    found.append(step)
+                    there.update(step.outputs)
+                else:
+                    later.append(step)
+            assert len(later) < len(waiting), "steps of a plan wait for each other"
+            waiting = later
+        return tuple(found)
+
+    def _step(self, number: int) -> Step:
+        registered = self._registered[number]
+        invocation = registered.invocation
+        inputs = tuple(each.block for each in invocation.holdings)
+        return Step(invocation.operator, inputs, registered.blocks, registered.estimate.cost)
