@@ -1,0 +1,117 @@
+"""Section 6.1: the basic algorithm finds the cheapest plan. Compared with trying everything."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+from exhaustive import TooManyError, cheapest, legal
+from random_workflows import Case, random_case
+
+from springhouse.planner.blocks import applied, fits
+from springhouse.planner.bounds import NO_LIMITS, Times, limits_of
+from springhouse.planner.planner import Planner
+from springhouse.planner.pruning import BASIC, Switches
+
+
+def granted_by(case: Case, blocks) -> bool:
+    """Whether each output that is out of bounds gets what brings it back, from these blocks."""
+    limits = limits_of(case.workflow, case.bounds)
+    times = Times(case.situation.channels, case.situation.now)
+
+    def within(channel, provenance):
+        own = limits.get(channel, NO_LIMITS)
+        return times.keeps(own, provenance) and not times.violated(own, provenance)
+
+    def repaired(channel):
+        held = case.situation.held[channel]
+        for block in blocks:
+            if block.channel == channel and any(fits(block.kind, k) for k in case.outputs[channel]):
+                reaches = applied(held, block)
+                if reaches and held.precedes(reaches) and within(channel, reaches):
+                    return True
+        return False
+
+    stale = [c for c in case.outputs if not within(c, case.situation.held[c])]
+    return all(repaired(channel) for channel in stale)
+
+
+@pytest.fixture(scope="module")
+def small() -> list[tuple[int, Case, float]]:
+    """Seeds whose workflow is small enough to try everything, with the cost of the best plan."""
+    found = []
+    for seed in range(400):
+        case = random_case(seed)
+        limits = limits_of(case.workflow, case.bounds)
+        try:
+            least = cheapest(
+                case.workflow,
+                limits,
+                case.situation,
+                case.cost_of,
+                lambda there, case=case: granted_by(case, there),
+                most_sets=1_500,
+            )
+        except TooManyError:
+            continue
+        found.append((seed, case, least))
+    return found
+
+
+def test_the_basic_algorithm_is_optimal(small):
+    assert len(small) > 200
+    assert sum(least > 0 for _, _, least in small) > 150
+    for seed, case, least in small:
+        plan = Planner(case.workflow, case.bounds, case.outputs, BASIC).plan(case.situation, case)
+        assert bool(plan.missed) == (least == inf), f"seed {seed}"
+        if least < inf:
+            assert plan.cost == pytest.approx(least), f"seed {seed}"
+
+
+def prove_valid(case: Case, plan, seed: int) -> None:
+    """Every step is legal when its turn comes, costs add up, and all wishes are granted."""
+    limits = limits_of(case.workflow, case.bounds)
+    there = [block for each in case.situation.blocks.values() for block in each]
+    for step in plan.steps:
+        assert set(step.inputs) <= set(there), f"seed {seed}: a step reads what is not there"
+        possible = {
+            (each.operator, frozenset(each.inputs)): frozenset(each.outputs)
+            for each in legal(case.workflow, limits, case.situation, there, case.cost_of)
+        }
+        made = possible[step.operator.name, frozenset(step.inputs)]
+        assert made <= set(step.outputs), f"seed {seed}: {step}"
+        there += [block for block in made if block not in there]
+    assert granted_by(case, there), f"seed {seed}"
+    assert plan.cost == pytest.approx(sum(step.cost for step in plan.steps))
+
+
+ONE_OFF = [
+    Switches(),
+    replace(BASIC, plans_per_block=1, stop_early=True),
+    *(
+        replace(Switches(), **{name: False})
+        for name in ("old_blocks", "compulsory_chains", "propagate", "overkill", "long_term")
+    ),
+]
+
+
+@pytest.mark.parametrize("switches", ONE_OFF, ids=str)
+def test_a_pruned_plan_is_valid_and_never_cheaper_than_the_cheapest(small, switches):
+    for seed, case, least in small[:120]:
+        # Chains are made of what exists, so they exist for the one who checks the plan, too.
+        case = with_chains(case)
+        plan = Planner(case.workflow, case.bounds, case.outputs, switches).plan(
+            case.situation, case
+        )
+        assert not plan.missed, f"seed {seed}"
+        prove_valid(case, plan, seed)
+        assert plan.cost >= least - 1e-9, f"seed {seed}"
+
+
+def with_chains(case: Case) -> Case:
+    planner = Planner(case.workflow, case.bounds, case.outputs)
+    useful = planner.useful(case.situation)
+    blocks = {
+        channel: list(dict.fromkeys([*found, *useful[channel]]))
+        for channel, found in case.situation.blocks.items()
+    }
+    return replace(case, situation=replace(case.situation, blocks=blocks))
