@@ -29,6 +29,10 @@ class Dice:
         """A number in [low, high)."""
         return self._random.uniform(low, high)
 
+    def normal(self, mean: float, deviation: float) -> float:
+        """A number from the normal distribution."""
+        return self._random.gauss(mean, deviation)
+
     def pick(self, choices: Sequence[_Choice]) -> _Choice:
         """One of `choices`, each as likely as the others."""
         return self._random.choice(choices)

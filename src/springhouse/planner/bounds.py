@@ -11,9 +11,9 @@ also say which blocks of C others may read.
 
 Propagated upstream (section 6.2.3), they tell which blocks can still lead to something: from C to
 one that it reads, staleness is projected to the pathways that come from there, and inconsistency is
-copied. Where several channels read one, the loosest counts, because a block is of use if it is to
-any of them; then the channel's own bounds are added, and no staleness may be more than the
-inconsistency.
+copied. Then the channel's own bounds are added, and no staleness may exceed the inconsistency. The
+paper does not say what to do where several channels read one. A block is of use if it is to any of
+them: the loosest counts. It is good enough if it is for all of them: then the tightest counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -95,21 +95,27 @@ def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tup
     return tuple(key for key in keys if key == pathway or key.endswith(f">{pathway}"))
 
 
-def propagated(workflow: Workflow, limits: Mapping[str, Limits]) -> dict[str, Limits]:
-    """The limits of every channel, with those of what is made from it (section 6.2.3)."""
+def propagated(
+    workflow: Workflow, limits: Mapping[str, Limits], *, tightest: bool = False
+) -> dict[str, Limits]:
+    """The limits of every channel, with those of what is made from it (section 6.2.3).
+
+    Where several are made from it, with the loosest of theirs, or with the tightest.
+    """
+    pick = min if tightest else max
     found: dict[str, Limits] = {}
     for channel in reversed(workflow.order):
         own = limits.get(channel, NO_LIMITS)
         below = [
-            (reader, found[reader], workflow.key_map(reader, channel))
+            (found[reader], workflow.key_map(reader, channel))
             for reader in workflow.readers[channel]
         ]
-        copied = max((each.inconsistency for _, each, _ in below), default=inf)
+        copied = pick((each.inconsistency for each, _ in below), default=inf)
         inconsistency = min(own.inconsistency, copied)
         staleness: dict[str, float] = {}
         for key in workflow.pathways(channel):
-            projected = [each.staleness.get(keys[key], inf) for _, each, keys in below]
-            least = min(own.staleness.get(key, inf), max(projected, default=inf), inconsistency)
+            projected = [each.staleness.get(keys[key], inf) for each, keys in below]
+            least = min(own.staleness.get(key, inf), pick(projected, default=inf), inconsistency)
             if least < inf:
                 staleness[key] = least
         found[channel] = Limits(staleness, inconsistency)
@@ -165,10 +171,14 @@ class Times:
             versions = provenance.reflected.get(pathway)
             if versions and self.stale_at(pathway, versions) + seconds <= self.now:
                 return False
-        if limits.inconsistency < inf:
-            left, right = self.interval(provenance)
-            return left < right + limits.inconsistency
-        return True
+        return self.within_inconsistency(limits, provenance)
+
+    def within_inconsistency(self, limits: Limits, provenance: Provenance) -> bool:
+        """Whether what a snapshot reflects lies close enough together."""
+        if limits.inconsistency == inf:
+            return True
+        left, right = self.interval(provenance)
+        return left < right + limits.inconsistency
 
     def violated(self, limits: Limits, provenance: Provenance) -> tuple[str, ...]:
         """The pathways whose bound on staleness is broken now, and those that are missing."""

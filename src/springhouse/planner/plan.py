@@ -56,13 +56,15 @@ class Wish:
     """A channel that has to move, the pathways whose bounds ask for it, and how that is granted.
 
     `block` is what its consumers get, after which they hold `reaches`. Both are None if no plan
-    was found. `alternatives` are all ways that were considered, the cheapest first.
+    was found. If no single block mends all that is broken, it mends some, and others are `left`.
+    `alternatives` are all ways that were considered, the cheapest first.
     """
 
     channel: str
     asked: tuple[str, ...]
     block: Block | None = None
     reaches: Provenance | None = None
+    left: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
 

@@ -33,6 +33,7 @@ class Planner:
         self.switches = switches or Switches()
         self.limits = limits_of(workflow, bounds)
         self.propagated = propagated(workflow, self.limits)
+        self.tightest = propagated(workflow, self.limits, tightest=True)
 
     def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
         """The outputs that are not within their bounds now, and the pathways that are stale."""
@@ -81,6 +82,7 @@ class Planner:
             self.outputs,
             self.limits,
             self.propagated,
+            self.tightest,
             switches,
             situation,
             blocks,

@@ -9,7 +9,9 @@ a set of invocations, kept as the bits of a number.
     cost(p ∪ q) = cost(p) + cost(q - p)      never less than either, so blocks come off in order
 
 A wish is granted by a block that its consumers accept, that brings them forward (monotonicity), and
-after which what they hold is within the bounds of the channel.
+after which what they hold is within the bounds of the channel. Where bounds on several pathways are
+broken, there may be no single block that mends them all (an asynchronous union brings forward one
+side): then one that mends some of them, and breaks none, is next best.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +41,7 @@ class Task:
     outputs: Mapping[str, Sequence[Kind]]
     limits: Mapping[str, Limits]
     propagated: Mapping[str, Limits]
+    tightest: Mapping[str, Limits]
     switches: Switches
     situation: Situation
     blocks: Mapping[str, Sequence[Block]]
@@ -87,11 +90,14 @@ class Search:
         self._planned: dict[tuple[str, Kind], list[Provenance]] = {}
         self._tried: dict[str, list[tuple[str, Block, float]]] = {}
         self._granting: dict[str, list[Holding]] = {}
+        self._partly: dict[str, list[Holding]] = {}
+        self._asked = {wish.channel: set(wish.asked) for wish in task.wishes}
         for wish in task.wishes:
+            self._partly[wish.channel] = []
             self._tried[wish.channel] = []
             self._granting[wish.channel] = []
         self._enough = self._good_enough() if switches.overkill else {}
-        self._explored = 0
+        self.explored = 0
 
     def run(self) -> Plan:
         """Search, and choose what to do."""
@@ -117,6 +123,10 @@ class Search:
                     found[step.operator.name, step.inputs] = (step.cost, step)
         return list(found.values())
 
+    def granted_by_existing(self, wish: Wish) -> Wish:
+        """The wish, granted if a block does that which exists already."""
+        return self._granted(wish, next(iter(self._best_for(wish.channel)), None))
+
     def _own_bases(self, operators: Iterable[Operator]) -> dict[str, Holding]:
         channels = {o.outputs[0].channel for o in operators if o.in_place}
         found = {}
@@ -133,7 +143,7 @@ class Search:
         for channel, blocks in self._task.blocks.items():
             if channel in self._granting:
                 continue
-            limits = self._task.propagated.get(channel, NO_LIMITS)
+            limits = self._task.tightest.get(channel, NO_LIMITS)
             pathways = len(self._task.workflow.pathways(channel))
             for block in blocks:
                 if len(block.end.reflected) == pathways and self._times.keeps(limits, block.end):
@@ -156,10 +166,12 @@ class Search:
         if not node.exists and self._is_outdated(holding.block):
             return False
         node.done.append(holding)
-        self._explored += 1
+        self.explored += 1
         channel = holding.block.channel
-        if channel in self._granting and self._grants(channel, holding.block):
-            self._granting[channel].append(holding)
+        if channel in self._granting:
+            left = self.left_by(channel, holding.block)
+            if left is not None:
+                (self._partly if left else self._granting)[channel].append(holding)
         return True
 
     def _is_dominated(self, node: _Node, mask: int) -> bool:
@@ -253,15 +265,20 @@ class Search:
         planned = self._planned.get((block.channel, block.kind), ())
         return any(is_older(block.end, end) for end in planned)
 
-    def _grants(self, channel: str, block: Block) -> bool:
+    def left_by(self, channel: str, block: Block) -> tuple[str, ...] | None:
+        """The pathways that stay stale if consumers get a block; None if they may not get it."""
         if not any(fits(block.kind, kind) for kind in self._task.outputs[channel]):
-            return False
+            return None
         held = self._held.get(channel)
         reaches = applied(held, block)
         if reaches is None or (held is not None and not held.precedes(reaches)):
-            return False
+            return None
         limits = self._task.limits.get(channel, NO_LIMITS)
-        return self._times.keeps(limits, reaches) and not self._times.violated(limits, reaches)
+        left = self._times.violated(limits, reaches)
+        asked = self._asked[channel]
+        if not self._times.within_inconsistency(limits, reaches) or not set(left) <= asked:
+            return None
+        return left if len(left) < len(asked) or not left else None
 
     # --- plans as sets ---------------------------------------------------------------------------
 
@@ -315,7 +332,7 @@ class Search:
         for wish in sorted(self._wishes, key=lambda w: -position[w.channel]):
             grown = []
             for cost, mask, picked in choices:
-                for holding in self._granting[wish.channel]:
+                for holding in self._best_for(wish.channel):
                     merged = self._merged(mask, cost, holding.mask, holding.cost)
                     if merged is not None:
                         grown.append((merged[1], merged[0], wish.channel, holding, picked))
@@ -332,21 +349,35 @@ class Search:
             self._steps(mask),
             tuple(self._granted(wish, picked.get(wish.channel)) for wish in self._wishes),
             cost,
-            self._explored,
+            self.explored,
         )
+
+    def _best_for(self, channel: str) -> list[Holding]:
+        """What grants a wish; if nothing does, what mends most of what is broken."""
+        if self._granting[channel] or not self._partly[channel]:
+            return self._granting[channel]
+        left = {id(h): len(self.left_by(channel, h.block) or ()) for h in self._partly[channel]}
+        least = min(left.values())
+        return [each for each in self._partly[channel] if left[id(each)] == least]
 
     def _granted(self, wish: Wish, holding: Holding | None) -> Wish:
         held = self._held.get(wish.channel)
         ways = [
             Alternative(operator, reaches, cost)
             for operator, block, cost in self._tried[wish.channel]
-            if self._grants(wish.channel, block) and (reaches := applied(held, block)) is not None
+            if self.left_by(wish.channel, block) is not None
+            and (reaches := applied(held, block)) is not None
         ]
         alternatives = tuple(sorted(dict.fromkeys(ways), key=lambda way: way.cost))
         if holding is None:
             return replace(wish, alternatives=alternatives)
-        reaches = applied(held, holding.block)
-        return replace(wish, block=holding.block, reaches=reaches, alternatives=alternatives)
+        return replace(self.granting(wish, holding.block), alternatives=alternatives)
+
+    def granting(self, wish: Wish, block: Block) -> Wish:
+        """A wish, granted by a block as far as that does."""
+        reaches = applied(self._held.get(wish.channel), block)
+        left = self.left_by(wish.channel, block) or ()
+        return replace(wish, block=block, reaches=reaches, left=left)
 
     def _steps(self, mask: int) -> tuple[Step, ...]:
         """The invocations of a plan, each after those that make what it reads."""

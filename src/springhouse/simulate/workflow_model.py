@@ -1,0 +1,120 @@
+"""What is known of a workflow that is simulated: where data comes from, and what work costs?
+
+A standard cost model, as 004 assumes one: an invocation reads and writes so many bytes, and one CPU
+handles so many per second; some work is heavier per byte than others, and every invocation has a
+start. Costs are in CPU hours. The number of rows that come out is a share of those that go in.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from springhouse.planner.blocks import BASE, Kind, is_weak
+from springhouse.planner.bounds import Bound
+from springhouse.planner.costs import Estimate, Reading
+from springhouse.planner.operators import Operator, Variant
+from springhouse.planner.workflow import Workflow
+
+BYTES_PER_CPU_HOUR = 20e6 * 3600.0
+"""20 MB/s: what one core of a map-reduce cluster of the paper's time parses or writes."""
+
+START_CPU_HOURS = 0.001
+"""3.6 s of CPU time to start an operator, whatever it reads."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Data that comes from outside: a batch of so many rows each period."""
+
+    channel: str
+    period_seconds: float
+    rows: float
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Yields:
+    """How many rows come out of an operator for each row of each input, per block that it makes.
+
+    `most` is the most that can come out, `effort` how heavy a byte is to work on. Inputs of which
+    only a small part of each row is looked at are `skimmed`, and a part that is only pointed to is
+    not `written`.
+    """
+
+    rows: tuple[tuple[float, ...], ...] = ((1.0,),)
+    most: float = inf
+    effort: float = 1.0
+    skimmed: float = 1.0
+    written: bool = True
+
+
+@dataclass(frozen=True)
+class Model:
+    """A workflow in its world."""
+
+    name: str
+    workflow: Workflow
+    bounds: tuple[Bound, ...]
+    outputs: Mapping[str, tuple[Kind, ...]]
+    sources: tuple[Source, ...]
+    widths: Mapping[str, float]
+    history: Mapping[str, float]
+    yields: Mapping[str, Yields] = field(default_factory=dict)
+    grows: Mapping[str, float] = field(default_factory=dict)
+    changes: Mapping[str, float] = field(default_factory=dict)
+    """`widths` are bytes per row and `history` rows at the beginning, by channel; `grows` is how
+    many rows a base gains per row of a delta, `changes` which share of the rows of a new base
+    differs from the old one."""
+
+    def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
+        """What an invocation costs, and what comes out: the planner's `Costs`."""
+        if operator.variant is Variant.CONVERT:
+            return self._conversion(operator, readings[0])
+        yields = self.yields.get(operator.name, Yields())
+        shares = yields.rows
+        rows = tuple(
+            min(
+                sum(self._out(shares, k, p, operator, r) for p, r in enumerate(readings)),
+                yields.most,
+            )
+            for k in range(len(operator.outputs))
+        )
+        read = sum(
+            (each.base_rows + each.delta_rows) * self.widths[port.channel]
+            for port, each in zip(operator.ports, readings, strict=True)
+        )
+        written = sum(
+            made * self.widths[output.channel]
+            for made, output in zip(rows, operator.outputs, strict=True)
+        )
+        worked = read * yields.skimmed + (written if yields.written else 0.0)
+        return Estimate(_cpu_hours(worked * yields.effort), rows)
+
+    @staticmethod
+    def _out(
+        shares: tuple[tuple[float, ...], ...], k: int, p: int, operator: Operator, reading: Reading
+    ) -> float:
+        of_block = shares[min(k, len(shares) - 1)]
+        share = of_block[min(p, len(of_block) - 1)]
+        return share * (reading.delta_rows if operator.moves else reading.base_rows)
+
+    def _conversion(self, operator: Operator, reading: Reading) -> Estimate:
+        """A converter reads the old base where it needs it, and what is converted."""
+        (output,) = operator.outputs
+        channel = output.channel
+        (source,) = operator.ports[0].deltas
+        if output.kind == BASE:
+            rows = reading.base_rows + self.grows.get(channel, 1.0) * reading.delta_rows
+        elif source == BASE:
+            rows = self.changes.get(channel, 0.1) * reading.delta_rows
+        elif is_weak(source):
+            # What is superseded goes, what supersedes it comes.
+            rows = 2.0 * reading.delta_rows
+        else:
+            rows = reading.delta_rows
+        worked = (reading.base_rows + reading.delta_rows + rows) * self.widths[channel]
+        return Estimate(_cpu_hours(worked), (rows,))
+
+
+def _cpu_hours(worked_bytes: float) -> float:
+    return START_CPU_HOURS + worked_bytes / BYTES_PER_CPU_HOUR
