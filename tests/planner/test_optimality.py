@@ -22,17 +22,33 @@ def granted_by(case: Case, blocks) -> bool:
         own = limits.get(channel, NO_LIMITS)
         return times.keeps(own, provenance) and not times.violated(own, provenance)
 
-    def repaired(channel):
-        held = case.situation.held[channel]
+    def repaired(channel, held, broken):
+        """Whether some blocks, one after the other, mend what is broken, and break nothing."""
+        own = limits.get(channel, NO_LIMITS)
         for block in blocks:
-            if block.channel == channel and any(fits(block.kind, k) for k in case.outputs[channel]):
-                reaches = applied(held, block)
-                if reaches and held.precedes(reaches) and within(channel, reaches):
-                    return True
+            if block.channel != channel or not any(
+                fits(block.kind, kind) for kind in case.outputs[channel]
+            ):
+                continue
+            reaches = applied(held, block)
+            if not reaches or not held.precedes(reaches):
+                continue
+            if not times.within_inconsistency(own, reaches):
+                continue
+            left = set(times.violated(own, reaches))
+            if not left or (left < broken and repaired(channel, reaches, left)):
+                return True
         return False
 
     stale = [c for c in case.outputs if not within(c, case.situation.held[c])]
-    return all(repaired(channel) for channel in stale)
+    return all(
+        repaired(
+            channel,
+            case.situation.held[channel],
+            set(times.violated(limits[channel], case.situation.held[channel])),
+        )
+        for channel in stale
+    )
 
 
 @pytest.fixture(scope="module")

@@ -131,11 +131,12 @@ class World:
                 rows = added(*(self.rows[block] for block in step.inputs))
                 self.put(step.outputs[0], rows)
         (wish,) = plan.wishes
-        change = self.rows[wish.block]
-        self.content = added(self.content, change) if wish.block.start else change
-        self.held = applied(self.held, wish.block)
+        (block,) = wish.blocks
+        change = self.rows[block]
+        self.content = added(self.content, change) if block.start else change
+        self.held = applied(self.held, block)
         assert self.held == wish.reaches
-        self.emitted.append((wish.block, change, self.content))
+        self.emitted.append((block, change, self.content))
         return plan
 
     def carry_out(self, step):

@@ -51,13 +51,11 @@ def one_step(
     search = Search(planner.task(situation, wishes, _DIRECTLY), costs)
     candidates = search.directly()
     granted = [search.granted_by_existing(wish) for wish in wishes]
-    if any(wish.block is not None for wish in granted) or not candidates:
+    if any(wish.blocks for wish in granted) or not candidates:
         return Plan((), tuple(granted), 0.0, search.explored)
     step = pick(candidates)
-    found = []
-    for wish in wishes:
-        for block in step.outputs:
-            if block.channel == wish.channel and search.left_by(wish.channel, block) is not None:
-                wish = search.granting(wish, block)
-        found.append(wish)
+    found = [
+        search.granting(wish, [b for b in step.outputs if b.channel == wish.channel])
+        for wish in wishes
+    ]
     return Plan((step,), tuple(found), step.cost, search.explored)

@@ -48,9 +48,16 @@ class Block:
     start: Provenance | None = None
     rows: float = field(default=0.0, compare=False)
     versions: tuple[int, int] | None = field(default=None, compare=False)
+    # A search asks for it again and again.
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         assert (self.start is None) == (self.kind == BASE), "a base has no start, a delta has one"
+        key = (self.channel, self.kind, self.end, self.start)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
         def text(provenance: Provenance) -> str:

@@ -65,6 +65,7 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+_NONE: frozenset[int] = frozenset()
 
 
 def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, Limits]:
@@ -130,13 +131,13 @@ class Times:
         self._channels = channels
         self._known: dict[tuple[str, int], tuple[float, float]] = {}
         self._intervals: dict[Provenance, tuple[float, float]] = {}
+        self._stale: dict[tuple[str, frozenset[int]], float] = {}
 
     def valid(self, pathway: str, version: int) -> tuple[float, float]:
         """The interval of validity of a version of the source of a pathway."""
         found = self._known.get((pathway, version))
         if found is None:
-            channel = self._channels[source_of(pathway)]
-            found = (channel.since(version), channel.until(version))
+            found = self._channels[source_of(pathway)].interval(version)
             self._known[pathway, version] = found
         return found
 
@@ -161,9 +162,13 @@ class Times:
         left, right = self.interval(provenance)
         return left - right
 
-    def stale_at(self, pathway: str, versions: Iterable[int]) -> float:
+    def stale_at(self, pathway: str, versions: frozenset[int]) -> float:
         """`T[i]-`: when the first came that these versions lack; infinite if none did."""
-        return min((self.valid(pathway, version)[1] for version in versions), default=inf)
+        found = self._stale.get((pathway, versions))
+        if found is None:
+            found = min((self.valid(pathway, each)[1] for each in versions), default=inf)
+            self._stale[pathway, versions] = found
+        return found
 
     def keeps(self, limits: Limits, provenance: Provenance) -> bool:
         """Whether a snapshot is within limits now. Pathways that it says nothing of are."""
@@ -186,15 +191,15 @@ class Times:
         return tuple(
             pathway
             for pathway, seconds in limits.staleness.items()
-            if self.stale_at(pathway, reflected.get(pathway, ())) + seconds <= self.now
-            or not reflected.get(pathway)
+            if not (versions := reflected.get(pathway))
+            or self.stale_at(pathway, versions) + seconds <= self.now
         )
 
     def due(self, limits: Limits, provenance: Provenance) -> float:
         """When the first bound on staleness breaks if nothing is done; infinite if none does."""
         return min(
             (
-                self.stale_at(pathway, provenance.reflected.get(pathway, ())) + seconds
+                self.stale_at(pathway, provenance.reflected.get(pathway, _NONE)) + seconds
                 for pathway, seconds in limits.staleness.items()
             ),
             default=inf,

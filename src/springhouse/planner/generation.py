@@ -81,6 +81,23 @@ class _Site:
         self.seen_still: set[tuple[int, Provenance]] = set()
 
 
+class _Reader:
+    """One port of an operator, and what may be read there."""
+
+    __slots__ = ("kinds", "number", "port", "site", "stands_without_base")
+
+    def __init__(self, site: _Site, number: int, port: Port) -> None:
+        self.site, self.number, self.port = site, number, port
+        self.kinds = {*port.deltas}
+        if STRONG in self.kinds:
+            self.kinds.add(MONOTONE)
+        if port.base is not Base.NONE:
+            self.kinds.add(BASE)
+        # A side of which only deltas are read may stand still wherever any block of it ends, but
+        # that is of use only if another one moves.
+        self.stands_without_base = port.base is Base.NONE and len(site.operator.ports) > 1
+
+
 @dataclass
 class _Lane:
     """What is at hand on one channel."""
@@ -90,7 +107,7 @@ class _Lane:
     by_start: dict[Provenance, list[Holding]] = field(default_factory=dict)
     by_end: dict[Provenance, list[Holding]] = field(default_factory=dict)
     bases_at: dict[Provenance, list[Holding]] = field(default_factory=dict)
-    sites: list[tuple[_Site, int]] = field(default_factory=list)
+    readers: list["_Reader"] = field(default_factory=list)
 
 
 class Generation:
@@ -125,7 +142,7 @@ class Generation:
                 nothing = Provenance()
                 site.fillings[number].append(Filling(nothing, nothing, self._times))
             else:
-                self._lane(port.channel).sites.append((site, number))
+                self._lane(port.channel).readers.append(_Reader(site, number, port))
 
     def _lane(self, channel: str) -> _Lane:
         found = self._lanes.get(channel)
@@ -149,29 +166,28 @@ class Generation:
             found += self._chains(holding, lane)
         for converter in self._workflow.converters.get(block.channel, ()):
             found += self._conversions(converter, holding, lane)
-        for site, number in lane.sites:
-            for filling in self._fillings(site, number, holding, lane):
-                site.fillings[number].append(filling)
-                found += self._combined(site, number, filling)
+        for reader in lane.readers:
+            if block.kind in reader.kinds or reader.stands_without_base:
+                for filling in self._fillings(reader, holding, lane):
+                    reader.site.fillings[reader.number].append(filling)
+                    found += self._combined(reader.site, reader.number, filling)
         return found
 
     # --- what one input gets ---------------------------------------------------------------------
 
-    def _fillings(
-        self, site: _Site, number: int, holding: Holding, lane: _Lane
-    ) -> Iterable[Filling]:
-        port = site.operator.ports[number]
-        block = holding.block
-        if block.kind == BASE:
-            if port.base is not Base.NONE:
-                if self._stands(site, port, block.end):
+    def _fillings(self, reader: _Reader, holding: Holding, lane: _Lane) -> Iterable[Filling]:
+        site, port, block = reader.site, reader.port, holding.block
+        if block.kind in reader.kinds:
+            if block.kind == BASE:
+                alone = len(site.operator.ports) == 1 and port.moves
+                if not alone and self._stands(site, port, block.end):
                     yield Filling(block.end, block.end, self._times, base=holding)
                 yield from self._with_base(site, port, holding, lane)
-        elif any(fits(block.kind, kind) for kind in port.deltas):
-            yield from self._with_delta(site, port, holding, lane)
-        if port.base is Base.NONE and (number, block.end) not in site.seen_still:
+            else:
+                yield from self._with_delta(site, port, holding, lane)
+        if reader.stands_without_base and (reader.number, block.end) not in site.seen_still:
             # Nothing has to be read of a side that stands still, wherever it is.
-            site.seen_still.add((number, block.end))
+            site.seen_still.add((reader.number, block.end))
             if self._stands(site, port, block.end):
                 yield Filling(block.end, block.end, self._times)
 

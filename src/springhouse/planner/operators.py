@@ -13,6 +13,7 @@ what a refresh of a table in a warehouse does.
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from springhouse.planner.blocks import STRONG, Kind
 
@@ -102,7 +103,7 @@ class Operator:
     in_place: bool = False
     keeps_monotone: bool = False
 
-    @property
+    @cached_property
     def moves(self) -> bool:
         """Whether an invocation starts from deltas, and not from bases alone."""
         return any(port.moves for port in self.ports)

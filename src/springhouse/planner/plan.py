@@ -55,14 +55,14 @@ class Alternative:
 class Wish:
     """A channel that has to move, the pathways whose bounds ask for it, and how that is granted.
 
-    `block` is what its consumers get, after which they hold `reaches`. Both are None if no plan
-    was found. If no single block mends all that is broken, it mends some, and others are `left`.
-    `alternatives` are all ways that were considered, the cheapest first.
+    `blocks` are what its consumers get, one after the other; then they hold `reaches`. There are
+    none if no plan was found. What they do not mend is `left`. `alternatives` are all last steps
+    that were considered, the cheapest first.
     """
 
     channel: str
     asked: tuple[str, ...]
-    block: Block | None = None
+    blocks: tuple[Block, ...] = ()
     reaches: Provenance | None = None
     left: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
@@ -79,9 +79,9 @@ class Plan:
 
     @property
     def granted(self) -> tuple[Wish, ...]:
-        return tuple(wish for wish in self.wishes if wish.block is not None)
+        return tuple(wish for wish in self.wishes if wish.blocks)
 
     @property
     def missed(self) -> tuple[str, ...]:
         """The channels that can't be brought within their bounds."""
-        return tuple(wish.channel for wish in self.wishes if wish.block is None)
+        return tuple(wish.channel for wish in self.wishes if not wish.blocks)

@@ -8,7 +8,7 @@ which blocks may be forgotten.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from springhouse.planner.blocks import Block, Kind
+from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Bound, Times, limits_of, propagated
 from springhouse.planner.costs import Costs
 from springhouse.planner.plan import Plan, Situation, Wish
@@ -29,6 +29,7 @@ class Planner:
         switches: Switches | None = None,
     ) -> None:
         self.workflow = workflow
+        self._inputs = frozenset(workflow.inputs)
         self.outputs = outputs
         self.switches = switches or Switches()
         self.limits = limits_of(workflow, bounds)
@@ -75,8 +76,13 @@ class Planner:
 
     def task(self, situation: Situation, wishes: Sequence[Wish], switches: Switches) -> Task:
         """What is to be searched, over the part of the workflow that the wishes can touch."""
-        relevant = self.workflow.above(wish.channel for wish in wishes)
-        blocks = narrowed(self.workflow, switches, situation, relevant)
+        times = Times(situation.channels, situation.now)
+        wanted = dict.fromkeys(wish.channel for wish in wishes)
+        made = self._to_be_made(wanted, situation, times, switches)
+        read = (each for channel in made for each in self.workflow.reads[channel])
+        # In the order of the workflow, so that equal costs are always decided in the same way.
+        looked_at = sorted({*made, *read}, key=self.workflow.position.__getitem__)
+        blocks = narrowed(self.workflow, switches, situation, looked_at)
         return Task(
             self.workflow,
             self.outputs,
@@ -85,8 +91,34 @@ class Planner:
             self.tightest,
             switches,
             situation,
+            times,
             blocks,
+            made,
             wishes,
+        )
+
+    def _to_be_made(
+        self, wanted: Iterable[str], situation: Situation, times: Times, switches: Switches
+    ) -> Mapping[str, None]:
+        """The channels on which something may be planned: what is wanted, and what that needs."""
+        found: dict[str, None] = {}
+        waiting = list(wanted)
+        while waiting:
+            channel = waiting.pop()
+            if channel in found or channel in self._inputs:
+                continue
+            may_rest = switches.overkill and channel not in wanted
+            if may_rest and self._rests(channel, situation, times):
+                continue
+            found[channel] = None
+            waiting.extend(self.workflow.reads[channel])
+        return found
+
+    def _rests(self, channel: str, situation: Situation, times: Times) -> bool:
+        limits = self.tightest[channel]
+        return any(
+            block.kind == BASE and times.keeps(limits, block.end)
+            for block in situation.blocks.get(channel, ())
         )
 
     def useful(self, situation: Situation) -> dict[str, list[Block]]:

@@ -66,6 +66,13 @@ class Channel:
         after = self._position(version) + 1
         return self.timestamps[after] if after < len(self.timestamps) else NOW
 
+    def interval(self, version: int) -> tuple[Instant, Instant]:
+        """The interval of validity of `version`."""
+        position = self._position(version)
+        after = position + 1
+        until = self.timestamps[after] if after < len(self.timestamps) else NOW
+        return self.timestamps[position], until
+
     def at(self, moment: Instant) -> int | None:
         """The version that was the newest at `moment`; None before the first."""
         position = bisect_right(self.timestamps, moment) - 1
@@ -137,11 +144,19 @@ class Provenance:
 
     def precedes(self, other: "Provenance") -> bool:
         """`T1 < T2` of 004: the other is behind on no channel, and ahead on at least one."""
-        behind = any(
-            max(other.reflected.get(channel, (-1,))) < max(versions)
-            for channel, versions in self.reflected.items()
-        )
-        return not behind and bool(self.channels_ahead(other))
+        held, ahead = self.reflected, False
+        for channel, versions in other.reflected.items():
+            mine = held.get(channel)
+            if not mine or not versions:
+                ahead = ahead or not mine
+                continue
+            if versions == mine:
+                continue
+            newest, newest_of_mine = max(versions), max(mine)
+            if newest < newest_of_mine:
+                return False
+            ahead = ahead or newest > newest_of_mine or min(versions) > min(mine)
+        return ahead and all(other.reflected.get(channel) for channel in held if held[channel])
 
     def channels_ahead(self, other: "Provenance") -> list[str]:
         """The channels of which the other reflects something newer.

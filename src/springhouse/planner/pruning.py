@@ -6,7 +6,9 @@ Sections 6.2 and 6.3 of 004; each rule has its switch.
   part of it that comes from there. Nothing before the newest base at or before the frontier is of
   use any more.
 * Compulsory chains. Deltas that abut are one, unless a base lies between them or the frontier does.
-* Overkill. A block is not planned if one of its kind exists that is older and good enough.
+* Overkill. A block is not planned if one of its kind exists that is older and good enough. And a
+  channel of which a base is good enough for all who read it rests: nothing is planned on it, and
+  what lies above it need not be looked at, unless somebody else needs it.
 * Long term. A block is not planned if a fresher one of its kind is planned: what is refreshed at
   all is refreshed fully, so that it can rest for longer.
 
@@ -83,8 +85,9 @@ def frontiers(
         if channel in held:
             found[channel][held[channel]] = None
         for read in workflow.reads[channel]:
-            for each in found[channel]:
-                found[read][workflow.projected(channel, read, each)] = None
+            if read in relevant:
+                for each in found[channel]:
+                    found[read][workflow.projected(channel, read, each)] = None
     return {channel: tuple(each) for channel, each in found.items()}
 
 
@@ -105,7 +108,8 @@ def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Blo
     """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
     kept = [block for block in blocks if block.kind == BASE]
     deltas = [block for block in blocks if block.kind != BASE]
-    if len(deltas) < 2:
+    starts = {block.start for block in deltas}
+    if len(deltas) < 2 or not any(block.end in starts for block in deltas):
         return list(blocks)
     between = {_newest(block.end) for block in kept} | {_newest(each) for each in frontier}
     following: dict[tuple[Kind, Provenance], list[Block]] = {}

@@ -8,22 +8,21 @@ a set of invocations, kept as the bits of a number.
 
     cost(p ∪ q) = cost(p) + cost(q - p)      never less than either, so blocks come off in order
 
-A wish is granted by a block that its consumers accept, that brings them forward (monotonicity), and
-after which what they hold is within the bounds of the channel. Where bounds on several pathways are
-broken, there may be no single block that mends them all (an asynchronous union brings forward one
-side): then one that mends some of them, and breaks none, is next best.
+What grants a wish is said in `granting`. The search is over when for each wish something is known
+that is no dearer than the cheapest block on the queue.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
-from springhouse.planner.blocks import BASE, Block, Kind, applied, fits
+from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Limits, Times
 from springhouse.planner.costs import Costs, Estimate, Reading
 from springhouse.planner.generation import Generation, Holding, Invocation
+from springhouse.planner.granting import Granting
 from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.plan import Alternative, Plan, Situation, Step, Wish
 from springhouse.planner.provenance import Provenance
@@ -44,7 +43,9 @@ class Task:
     tightest: Mapping[str, Limits]
     switches: Switches
     situation: Situation
+    times: Times
     blocks: Mapping[str, Sequence[Block]]
+    to_be_made: Collection[str]
     wishes: Sequence[Wish]
 
 
@@ -68,6 +69,25 @@ class _Registered:
     blocks: tuple[Block, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Blocks that consumers could get: what that leaves broken, and the plan to get them."""
+
+    left: frozenset[str]
+    cost: float
+    mask: int
+    holdings: tuple[Holding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Ways for some of the wishes, together: the last one, and the choice before it."""
+
+    cost: float
+    mask: int
+    last: "tuple[str, _Way, _Choice] | None"
+
+
 class Search:
     """One run of the algorithm."""
 
@@ -77,8 +97,8 @@ class Search:
         self._switches, self._wishes = switches, task.wishes
         self._held = situation.held
         self._limits = task.propagated if switches.propagate else task.limits
-        self._times = Times(situation.channels, situation.now)
-        operators = workflow.operators_into(task.blocks)
+        self._times = task.times
+        operators = workflow.operators_into(task.to_be_made)
         own = self._own_bases(operators)
         self._generation = Generation(workflow, operators, own, self._limits, self._times)
         self._nodes: dict[Block, _Node] = {}
@@ -89,13 +109,15 @@ class Search:
         self._in_place: dict[str, int] = {}
         self._planned: dict[tuple[str, Kind], list[Provenance]] = {}
         self._tried: dict[str, list[tuple[str, Block, float]]] = {}
-        self._granting: dict[str, list[Holding]] = {}
-        self._partly: dict[str, list[Holding]] = {}
-        self._asked = {wish.channel: set(wish.asked) for wish in task.wishes}
+        self._mending: dict[str, list[Holding]] = {}
+        self._ways: dict[str, list[_Way]] = {}
+        self._granting = Granting(
+            task.outputs, task.limits, situation.held, task.times, task.wishes
+        )
         for wish in task.wishes:
-            self._partly[wish.channel] = []
+            self._mending[wish.channel] = []
+            self._ways[wish.channel] = []
             self._tried[wish.channel] = []
-            self._granting[wish.channel] = []
         self._enough = self._good_enough() if switches.overkill else {}
         self.explored = 0
 
@@ -125,7 +147,7 @@ class Search:
 
     def granted_by_existing(self, wish: Wish) -> Wish:
         """The wish, granted if a block does that which exists already."""
-        return self._granted(wish, next(iter(self._best_for(wish.channel)), None))
+        return self._granted(wish, next(iter(self._ways[wish.channel]), None))
 
     def _own_bases(self, operators: Iterable[Operator]) -> dict[str, Holding]:
         channels = {o.outputs[0].channel for o in operators if o.in_place}
@@ -141,7 +163,7 @@ class Search:
         """Where existing blocks end that are within all limits, by channel and kind."""
         found: dict[tuple[str, Kind], list[Provenance]] = {}
         for channel, blocks in self._task.blocks.items():
-            if channel in self._granting:
+            if channel in self._mending:
                 continue
             limits = self._task.tightest.get(channel, NO_LIMITS)
             pathways = len(self._task.workflow.pathways(channel))
@@ -168,10 +190,10 @@ class Search:
         node.done.append(holding)
         self.explored += 1
         channel = holding.block.channel
-        if channel in self._granting:
-            left = self.left_by(channel, holding.block)
-            if left is not None:
-                (self._partly if left else self._granting)[channel].append(holding)
+        if channel in self._mending and self._granting.may_help(channel, holding.block):
+            self._mending[channel].append(holding)
+            if self._switches.stop_early:
+                self._ways[channel] = self._ways_to_grant(channel)
         return True
 
     def _is_dominated(self, node: _Node, mask: int) -> bool:
@@ -185,7 +207,10 @@ class Search:
             return False
         if self._switches.plans_per_block is None and len(self._wishes) > 1:
             return False
-        return all(self._granting.values())
+        cheapest = self._queue[0][0]
+        return all(
+            ways and not ways[0].left and ways[0].cost <= cheapest for ways in self._ways.values()
+        )
 
     def _offer(self, invocation: Invocation) -> int:
         """Put what an invocation makes on the queue; its number plus one, or 0 if it is useless."""
@@ -230,7 +255,7 @@ class Search:
             readings = [Reading(*each) for each in invocation.readings]
             estimate = self._costs.estimate(operator, readings)
         blocks = tuple(
-            block if block.rows else replace(block, rows=rows)
+            Block(block.channel, block.kind, block.end, block.start, rows, block.versions)
             for block, rows in zip(invocation.makes, estimate.rows, strict=False)
         )
         self._registered.append(_Registered(invocation, estimate, blocks))
@@ -264,21 +289,6 @@ class Search:
             return False
         planned = self._planned.get((block.channel, block.kind), ())
         return any(is_older(block.end, end) for end in planned)
-
-    def left_by(self, channel: str, block: Block) -> tuple[str, ...] | None:
-        """The pathways that stay stale if consumers get a block; None if they may not get it."""
-        if not any(fits(block.kind, kind) for kind in self._task.outputs[channel]):
-            return None
-        held = self._held.get(channel)
-        reaches = applied(held, block)
-        if reaches is None or (held is not None and not held.precedes(reaches)):
-            return None
-        limits = self._task.limits.get(channel, NO_LIMITS)
-        left = self._times.violated(limits, reaches)
-        asked = self._asked[channel]
-        if not self._times.within_inconsistency(limits, reaches) or not set(left) <= asked:
-            return None
-        return left if len(left) < len(asked) or not left else None
 
     # --- plans as sets ---------------------------------------------------------------------------
 
@@ -321,63 +331,72 @@ class Search:
 
     # --- the choice ------------------------------------------------------------------------------
 
+    def _ways_to_grant(self, channel: str) -> list["_Way"]:
+        """All ways to grant a wish, those first that leave least broken, then the cheapest."""
+        mending = self._mending[channel]
+        ways = []
+        for left, row in self._granting.rows(channel, [each.block for each in mending]):
+            holdings = tuple(mending[number] for number in row)
+            together = self._together(holdings)
+            if together is not None:
+                ways.append(_Way(left, together[1], together[0], holdings))
+        ways.sort(key=lambda way: (len(way.left), way.cost))
+        return ways[:_MOST_CHOICES]
+
     def _chosen(self) -> Plan:
-        """For each wish a block, so that all together are cheap (`selectOutputBlocks`).
+        """For each wish a way, so that all together are cheap (`selectOutputBlocks`).
 
         What lies downstream chooses first: what it needs on the way may grant other wishes.
         """
         most = self._switches.plans_per_block or _MOST_CHOICES
         position = self._task.workflow.position
-        choices: list[tuple[float, int, dict[str, Holding]]] = [(0.0, 0, {})]
+        choices: list[_Choice] = [_Choice(0.0, 0, None)]
         for wish in sorted(self._wishes, key=lambda w: -position[w.channel]):
             grown = []
-            for cost, mask, picked in choices:
-                for holding in self._best_for(wish.channel):
-                    merged = self._merged(mask, cost, holding.mask, holding.cost)
+            ways = self._ways[wish.channel] or self._ways_to_grant(wish.channel)
+            for way in ways:
+                if len(way.left) > len(ways[0].left):
+                    break
+                for before in choices:
+                    merged = self._merged(before.mask, before.cost, way.mask, way.cost)
                     if merged is not None:
-                        grown.append((merged[1], merged[0], wish.channel, holding, picked))
+                        grown.append(_Choice(merged[1], merged[0], (wish.channel, way, before)))
             if grown:
-                grown.sort(key=lambda each: each[0])
-                if most == 1:
-                    cost, mask, channel, holding, picked = grown[0]
-                    picked[channel] = holding
-                    choices = [(cost, mask, picked)]
-                else:
-                    choices = [(c, m, {**p, ch: h}) for c, m, ch, h, p in grown[:most]]
-        cost, mask, picked = choices[0]
+                grown.sort(key=lambda each: each.cost)
+                choices = grown[:most]
+        best = choices[0]
+        picked: dict[str, _Way] = {}
+        choice = best
+        while choice.last is not None:
+            channel, way, choice = choice.last
+            picked[channel] = way
         return Plan(
-            self._steps(mask),
+            self._steps(best.mask),
             tuple(self._granted(wish, picked.get(wish.channel)) for wish in self._wishes),
-            cost,
+            best.cost,
             self.explored,
         )
 
-    def _best_for(self, channel: str) -> list[Holding]:
-        """What grants a wish; if nothing does, what mends most of what is broken."""
-        if self._granting[channel] or not self._partly[channel]:
-            return self._granting[channel]
-        left = {id(h): len(self.left_by(channel, h.block) or ()) for h in self._partly[channel]}
-        least = min(left.values())
-        return [each for each in self._partly[channel] if left[id(each)] == least]
-
-    def _granted(self, wish: Wish, holding: Holding | None) -> Wish:
-        held = self._held.get(wish.channel)
-        ways = [
+    def _granted(self, wish: Wish, way: "_Way | None") -> Wish:
+        alternatives = {
             Alternative(operator, reaches, cost)
             for operator, block, cost in self._tried[wish.channel]
-            if self.left_by(wish.channel, block) is not None
-            and (reaches := applied(held, block)) is not None
-        ]
-        alternatives = tuple(sorted(dict.fromkeys(ways), key=lambda way: way.cost))
-        if holding is None:
-            return replace(wish, alternatives=alternatives)
-        return replace(self.granting(wish, holding.block), alternatives=alternatives)
+            if self._granting.mends(wish.channel, block)
+            and (reaches := self._granting.reached(wish.channel, [block])) is not None
+        }
+        found = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
+        blocks = tuple(each.block for each in way.holdings) if way else ()
+        return self.granting(replace(wish, alternatives=found), blocks)
 
-    def granting(self, wish: Wish, block: Block) -> Wish:
-        """A wish, granted by a block as far as that does."""
-        reaches = applied(self._held.get(wish.channel), block)
-        left = self.left_by(wish.channel, block) or ()
-        return replace(wish, block=block, reaches=reaches, left=left)
+    def granting(self, wish: Wish, blocks: Sequence[Block]) -> Wish:
+        """A wish, granted by blocks as far as they do; as it was if they do not at all."""
+        rows = self._granting.rows(wish.channel, blocks)
+        every = tuple(range(len(blocks)))
+        left = next((left for left, row in rows if row == every), None)
+        if left is None:
+            return wish
+        reaches = self._granting.reached(wish.channel, blocks)
+        return replace(wish, blocks=tuple(blocks), reaches=reaches, left=tuple(sorted(left)))
 
     def _steps(self, mask: int) -> tuple[Step, ...]:
         """The invocations of a plan, each after those that make what it reads."""

@@ -35,6 +35,7 @@ _DEVIATION = 0.5 * sqrt(pi / 2)
 """The standard deviation of a normal distribution whose mean absolute deviation is one half."""
 
 _LEAST = 0.01
+_FORGET_EVERY = 8
 _CONVERTS = (Variant.CONVERT, Variant.CHAIN)
 
 
@@ -156,6 +157,7 @@ class WorkflowRun:
         self._pick = Dice(conditions.seed + 2_000_003)
         self._versions: dict[str, list[int]] = {}
         self._timestamps: dict[str, list[Instant]] = {}
+        self._channels: dict[str, Channel] = {}
         self._blocks: dict[str, dict[Block, Block]] = {}
         self._held: dict[str, Provenance] = {}
         self._arrivals: list[tuple[float, int]] = []
@@ -188,6 +190,7 @@ class WorkflowRun:
         for number, source in enumerate(self.model.sources):
             name = source.channel
             self._versions[name], self._timestamps[name] = [0], [Instant(-1.0)]
+            self._channels[name] = Channel((0,), (Instant(-1.0),))
             state[name] = Provenance({name: frozenset({0})})
             first = self._arrivals_dice.between(0.0, source.period_seconds)
             self._arrivals.append((first, number))
@@ -213,6 +216,7 @@ class WorkflowRun:
         rows = source.rows * self._arrivals_dice.between(0.75, 1.25)
         start = Provenance({name: frozenset({version - 1})})
         end = Provenance({name: frozenset({version})})
+        self._channels[name] = Channel(tuple(self._versions[name]), tuple(self._timestamps[name]))
         self._put(Block(name, source.kind, end, start, rows))
 
     def _put(self, block: Block) -> None:
@@ -235,13 +239,8 @@ class WorkflowRun:
 
     def situation(self) -> Situation:
         """What the planner is told."""
-        channels = {
-            name: Channel(tuple(versions), tuple(self._timestamps[name]))
-            for name, versions in self._versions.items()
-        }
-        # The planner's now is after all that has arrived.
-        blocks = {name: tuple(found.values()) for name, found in self._blocks.items()}
-        return Situation(self.now, channels, blocks, self._held)
+        blocks = {name: tuple(found) for name, found in self._blocks.items()}
+        return Situation(self.now, self._channels, blocks, self._held)
 
     # --- a repair --------------------------------------------------------------------------------
 
@@ -264,10 +263,11 @@ class WorkflowRun:
         cost = self._carry_out(plan)
         self._pass(self.now + 3600.0 * cost / self.conditions.machines)
         for wish in plan.granted:
-            assert wish.block is not None
-            self._publish(wish.channel, wish.block)
+            for block in wish.blocks:
+                self._publish(wish.channel, block)
         self._mended(broken)
-        self._forget()
+        if self._plans % _FORGET_EVERY == 0:
+            self._forget()
         return True
 
     def _planned(self, situation: Situation) -> Plan:
@@ -355,7 +355,7 @@ class WorkflowRun:
             limits = self.planner.limits.get(channel, NO_LIMITS)
             held = self._held[channel]
             for pathway in times.violated(limits, held):
-                stale = times.stale_at(pathway, held.reflected.get(pathway, ()))
+                stale = times.stale_at(pathway, held.reflected.get(pathway, frozenset()))
                 found[channel, pathway] = stale + limits.staleness[pathway]
         return found
 
