@@ -23,6 +23,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from springhouse.errors import LakeError
 from springhouse.lake.conditions import decidable
+from springhouse.lake.given import GIVEN, Given, together, unfolded
 from springhouse.lake.key_codes import codes_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
@@ -51,7 +52,6 @@ SMALL_STORE_ROWS = 200_000
 
 QUICK_ROWS = 600_000
 """A statement that reads up to so many rows is run by the session for small queries."""
-
 
 _WEIGHT = StructField(WEIGHT, LongType())
 _STORED = (Kind.BEFORE, Kind.AFTER, Kind.STORED)
@@ -120,6 +120,7 @@ class Work:
         session = self._session(statement, tables)
         local = all(table is not None for table in tables.values())
         frames: dict[str, Any] = {}
+        small: dict[str, Given] = {}
         for reading in statement.reads:
             table = tables[reading.name]
             if table is None:
@@ -128,16 +129,24 @@ class Work:
             # Only what the statement speaks of has to cross over to Spark.
             names = [name for name in table.schema.names if name in statement.text]
             used = table.select(names) if names else table
-            shape = self._shape(reading, used.schema.names)
-            frame = session.createDataFrame(used, shape) if shape else session.createDataFrame(used)
-            # What lies in one place need not be shuffled.
-            frames[reading.name] = frame.coalesce(1) if local else frame
+            rows = Given.of(used, self._shape(reading, used.schema.names))
+            if rows.is_small:
+                small[reading.name] = rows
+            else:
+                frame = session.createDataFrame(rows.rows, rows.shape)
+                # What lies in one place need not be shuffled.
+                frames[reading.name] = frame.coalesce(1) if local else frame
+        if small:
+            every = together(small)
+            frames[GIVEN] = session.createDataFrame(every.rows, every.shape)
         # Spark formats a text that has parameters: braces of its own must survive that.
         text = statement.over(lambda name: f"\1{name}\2")
         text = text.replace("{", "{{").replace("}", "}}")
-        for name in frames:
-            text = text.replace(f"\1{name}\2 AS ", f"{{{name}}} AS ")
-            text = text.replace(f"\1{name}\2", f"{{{name}}} AS {name}")
+        for reading in statement.reads:
+            name = reading.name
+            place = unfolded(name, whole=local) if name in small else f"{{{name}}}"
+            text = text.replace(f"\1{name}\2 AS ", f"{place} AS ")
+            text = text.replace(f"\1{name}\2", f"{place} AS {name}")
         return session.sql(text, **frames) if frames else session.sql(text)
 
     def _session(

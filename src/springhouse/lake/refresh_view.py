@@ -165,7 +165,9 @@ def _choose(
         # Nothing to build on; worth building if it would have been used.
         work.stores.update(empty_state(lake, view, found))
         saved = batch.seconds - cost_of(work, variant, past).seconds
-        return _How(stores, state=forced or is_worth_state(saved, notes))
+        state = forced or is_worth_state(saved, notes)
+        # Without state it is a plain batch, and tells what one takes.
+        return _How(stores, state=state, expected=0.0 if state else batch.estimate)
     work.stores.update(stores)
     cost = cost_of(work, variant, past)
     if forced or cost.seconds <= batch.seconds:

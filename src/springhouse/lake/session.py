@@ -76,8 +76,10 @@ _QUICK = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
+    # Nor is it asked first whether there are any.
     "spark.sql.optimizer.excludedRules": (
-        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation,"
+        "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate"
     ),
     "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -138,9 +140,9 @@ class Spark:
         with self._lock:
             if self._quick is None:
                 self._quick = session.newSession()
-                own = self._own_settings()
+                # What the user set for large queries (hundreds of partitions) is not meant here.
                 for key, value in _QUICK.items():
-                    self._quick.conf.set(key, own.get(key, value))
+                    self._quick.conf.set(key, value)
             return self._quick
 
     @contextmanager

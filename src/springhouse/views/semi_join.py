@@ -9,6 +9,9 @@ change, those behind as before it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
 
 from springhouse.views.algebra import (
     Expression,
@@ -17,6 +20,7 @@ from springhouse.views.algebra import (
     SemiJoin,
     any_of,
     column,
+    conjuncts,
     every_of,
     free_columns,
     replaced,
@@ -88,26 +92,35 @@ def _kept(
     """The rows that meet the condition, with each partner on one side of its change."""
     named = rows.named(writer.alias(node.left))
     close = (*near, *rows.near)
-    found = {
-        partner.found: _found(partner, node.left, side, close, writer)
-        for partner, side in zip(node.partners, sides, strict=True)
-    }
-    return meeting(named, replaced(node.condition, found), writer.alias(node.left))
+    found: dict[str, Expression] = {}
+    known = list(named.near)
+    for partner, side in zip(node.partners, sides, strict=True):
+        found[partner.found], others = _found(partner, node.left, side, close, writer)
+        if _has_to_be_found(partner, node.condition):
+            known += across(partner.conditions, partner.rows, node.left, others.near)
+    met = meeting(named, replaced(node.condition, found), writer.alias(node.left))
+    return replace(met, known=known_of(known))
+
+
+def _has_to_be_found(partner: Partner, condition: Expression) -> bool:
+    """Whether every row that meets the condition has this partner, by its own conditions."""
+    asked = [each.name for each in conjuncts(condition) if isinstance(each, exp.Column)]
+    return partner.found in asked and not partner.or_else
 
 
 def _found(
     partner: Partner, left: Node, side: Side, near: tuple[Near, ...], writer: Writer
-) -> Expression:
-    """The condition that a row finds a partner."""
+) -> tuple[Expression, Rows]:
+    """The condition that a row finds a partner, and the partners that it may find."""
     alias, used = writer.alias(partner.rows), _asked(partner)
     close = across(partner.conditions, left, partner.rows, near)
     rows = writer.snapshot(partner.rows, side, used, close)
     texts = [sql(exists(rows, partner.conditions, alias))]
     if partner.or_else:
         # Those who meet the other conditions need not be near.
-        rows = writer.snapshot(partner.rows, side, used)
-        texts += [sql(exists(rows, [other], alias)) for other in partner.or_else]
-    return raw(texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})")
+        all_rows = writer.snapshot(partner.rows, side, used)
+        texts += [sql(exists(all_rows, [other], alias)) for other in partner.or_else]
+    return raw(texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})"), rows
 
 
 def across(

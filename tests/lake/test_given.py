@@ -1,0 +1,39 @@
+"""Small relations travel to Spark as one row of lists."""
+
+import pyarrow as pa
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from springhouse.lake.given import TOGETHER_ROWS, Given, together, unfolded
+
+ORDERS = pa.table({"id": [7, 9], "state": ["open", None]})
+LINES = pa.table({"id": pa.array([], pa.int64())})
+
+
+def test_each_relation_is_a_list_of_its_rows() -> None:
+    every = together({"orders": Given.of(ORDERS, None), "lines": Given.of(LINES, None)})
+    assert every.rows.to_pylist() == [
+        {"orders": [{"id": 7, "state": "open"}, {"id": 9, "state": None}], "lines": []}
+    ]
+
+
+def test_the_rows_keep_their_types() -> None:
+    shape = StructType([StructField("id", LongType()), StructField("state", StringType())])
+    every = together({"orders": Given.of(ORDERS, shape)})
+    assert every.shape["orders"].dataType.elementType == shape
+
+
+def test_rows_in_several_chunks_are_one_list() -> None:
+    both = pa.concat_tables([ORDERS, ORDERS])
+    (row,) = together({"orders": Given.of(both, None)}).rows.to_pylist()
+    assert [each["id"] for each in row["orders"]] == [7, 9, 7, 9]
+
+
+def test_a_large_relation_travels_by_itself() -> None:
+    rows = pa.table({"id": pa.array(range(TOGETHER_ROWS + 1))})
+    assert not Given.of(rows, None).is_small
+    assert Given.of(rows.slice(1), None).is_small
+
+
+def test_a_relation_is_unfolded_where_it_is_named() -> None:
+    assert unfolded("orders", whole=False) == "(SELECT INLINE(`orders`) FROM {given})"
+    assert "COALESCE(1)" in unfolded("orders", whole=True)
