@@ -154,7 +154,7 @@ def measured(folder: Path, scale: float, queries: Sequence[int], rounds: int) ->
             _say(f"q{query:02}: first refresh {warehouse.ours(query)[0]:.1f} s")
         plan = [(0.001, False)] * 2
         plan += [(fraction, True) for _ in range(rounds) for fraction in SMALL]
-        plan += [(fraction, True) for fraction in LARGE]
+        plan += [(fraction, True) for _ in range(rounds) for fraction in LARGE]
         for place, (fraction, counts) in enumerate(plan):
             warehouse.change(fraction)
             what = "" if counts else " (to warm up)"
@@ -181,8 +181,8 @@ def told(figures: Sequence[Figure], scale: float, rounds: int) -> str:
         f"# TPC-H at scale factor {scale:g}: recomputing against refreshing",
         "",
         (
-            f"`bench/tpch.py`, {_machine()}. Seconds are medians of {rounds} rounds (one round for "
-            f"{' and '.join(f'{f:.0%}' for f in LARGE)}); `full` is the median over all of them."
+            f"`bench/tpch.py`, {_machine()}. Seconds are medians of {rounds} rounds; `full` is the "
+            "median over all of them."
         ),
         "",
         "| query | full | " + " | ".join(f"{f:.2%} changed" for f in fractions) + " |",
