@@ -11,7 +11,9 @@ also say which blocks of C others may read.
 
 Propagated upstream (section 6.2.3), they tell which blocks can still lead to something: from C to
 one that it reads, staleness is projected to the pathways that come from there, and inconsistency is
-copied. Then the channel's own bounds are added, and no staleness may exceed the inconsistency. The
+copied; then the channel's own bounds are added. What is inconsistent with a fresh pathway is of no
+use, so no staleness may exceed the inconsistency (the paper), reckoned from the freshest of the
+other pathways: where all may be an hour old, an hour is not too old for a consistent snapshot. The
 paper does not say what to do where several channels read one. A block is of use if it is to any of
 them: the loosest counts. It is good enough if it is for all of them: then the tightest counts.
 """
@@ -113,12 +115,18 @@ def propagated(
         ]
         copied = pick((each.inconsistency for each, _ in below), default=inf)
         inconsistency = min(own.inconsistency, copied)
-        staleness: dict[str, float] = {}
-        for key in workflow.pathways(channel):
-            projected = [each.staleness.get(keys[key], inf) for each, keys in below]
-            least = min(own.staleness.get(key, inf), pick(projected, default=inf), inconsistency)
-            if least < inf:
-                staleness[key] = least
+        staleness = {
+            key: min(
+                own.staleness.get(key, inf),
+                pick((each.staleness.get(keys[key], inf) for each, keys in below), default=inf),
+            )
+            for key in workflow.pathways(channel)
+        }
+        first, second = (*sorted(staleness.values())[:2], inf, inf)[:2]
+        for key, seconds in staleness.items():
+            freshest = second if seconds == first else first
+            staleness[key] = min(seconds, inconsistency + freshest)
+        staleness = {key: seconds for key, seconds in staleness.items() if seconds < inf}
         found[channel] = Limits(staleness, inconsistency)
     return found
 

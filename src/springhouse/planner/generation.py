@@ -10,7 +10,7 @@ Blocks that are read have to be within the bounds of their channel where they en
 they need not be, because what is brought up to date was behind.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from springhouse.planner.blocks import BASE, MONOTONE, STRONG, Block, Kind, fits
@@ -120,8 +120,13 @@ class Generation:
         own: Mapping[str, Holding],
         limits: Mapping[str, Limits],
         times: Times,
+        superseded: Collection[Block] = (),
     ) -> None:
-        """`own` are the newest bases of channels that are written in place."""
+        """`own` are the newest bases of channels that are written in place.
+
+        `superseded` are bases that need not be read where nothing has to be consistent with them.
+        """
+        self._superseded = superseded
         self._workflow = workflow
         self._limits = limits
         self._times = times
@@ -180,7 +185,10 @@ class Generation:
         if block.kind in reader.kinds:
             if block.kind == BASE:
                 alone = len(site.operator.ports) == 1 and port.moves
-                if not alone and self._stands(site, port, block.end):
+                superseded = holding.block in self._superseded and not (
+                    site.operator.synchronous or port.moves
+                )
+                if not alone and not superseded and self._stands(site, port, block.end):
                     yield Filling(block.end, block.end, self._times, base=holding)
                 yield from self._with_base(site, port, holding, lane)
             else:

@@ -12,7 +12,7 @@ from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Bound, Times, limits_of, propagated
 from springhouse.planner.costs import Costs
 from springhouse.planner.plan import Plan, Situation, Wish
-from springhouse.planner.pruning import Switches, narrowed
+from springhouse.planner.pruning import Switches, frontiers, narrowed, reached_by_all
 from springhouse.planner.search import Search, Task
 from springhouse.planner.workflow import Workflow
 from springhouse.units import Instant
@@ -83,6 +83,7 @@ class Planner:
         # In the order of the workflow, so that equal costs are always decided in the same way.
         looked_at = sorted({*made, *read}, key=self.workflow.position.__getitem__)
         blocks = narrowed(self.workflow, switches, situation, looked_at)
+        seen = frontiers(self.workflow, situation.held, looked_at) if switches.long_term else {}
         return Task(
             self.workflow,
             self.outputs,
@@ -93,6 +94,7 @@ class Planner:
             situation,
             times,
             blocks,
+            {channel: reached_by_all(each) for channel, each in seen.items()},
             made,
             wishes,
         )

@@ -10,7 +10,10 @@ Sections 6.2 and 6.3 of 004; each rule has its switch.
   channel of which a base is good enough for all who read it rests: nothing is planned on it, and
   what lies above it need not be looked at, unless somebody else needs it.
 * Long term. A block is not planned if a fresher one of its kind is planned: what is refreshed at
-  all is refreshed fully, so that it can rest for longer.
+  all is refreshed fully, so that it can rest for longer. The paper compares all pathways; here a
+  block is not outdated by one that also moves what it leaves alone. Whether to move that at all is
+  for costs to decide, or else an asynchronous refresh would never stand against one of all inputs.
+  Of bases that exist, the newest is read, unless consistency needs an older one.
 
 For the last two only blocks that speak of the same pathways are compared: a delta of one side of a
 union is not "older" than one of both.
@@ -57,18 +60,17 @@ BASIC = Switches(
 
 
 def narrowed(
-    workflow: Workflow, switches: Switches, situation: Situation, channels: Iterable[str]
+    workflow: Workflow, switches: Switches, situation: Situation, channels: Sequence[str]
 ) -> dict[str, list[Block]]:
     """The blocks of some channels, but for those that are old, and with chains."""
-    found = {each: list(situation.blocks.get(each, ())) for each in channels}
-    if not (switches.old_blocks or switches.compulsory_chains):
-        return found
-    seen = frontiers(workflow, situation.held, found)
-    for channel, blocks in found.items():
+    seen = frontiers(workflow, situation.held, channels)
+    found = {}
+    for channel, frontier in seen.items():
+        blocks = list(situation.blocks.get(channel, ()))
         if switches.old_blocks:
-            blocks = without_old(blocks, seen[channel])
+            blocks = without_old(blocks, frontier)
         if switches.compulsory_chains:
-            blocks = chained(blocks, seen[channel])
+            blocks = chained(blocks, frontier)
         found[channel] = blocks
     return found
 
@@ -77,11 +79,9 @@ def frontiers(
     workflow: Workflow, held: Mapping[str, Provenance], among: Iterable[str]
 ) -> dict[str, tuple[Provenance, ...]]:
     """What consumers hold of each channel, seen through what they read (section 6.2.1)."""
-    relevant = set(among)
-    found: dict[str, dict[Provenance, None]] = {each: {} for each in relevant}
-    for channel in reversed(workflow.order):
-        if channel not in relevant:
-            continue
+    found: dict[str, dict[Provenance, None]] = {each: {} for each in among}
+    relevant = found.keys()
+    for channel in sorted(found, key=workflow.position.__getitem__, reverse=True):
         if channel in held:
             found[channel][held[channel]] = None
         for read in workflow.reads[channel]:
@@ -144,6 +144,42 @@ def joined(chain: Sequence[Block]) -> Block:
         versions = (first.versions[0], last.versions[1])
     rows = sum(each.rows for each in chain)
     return Block(first.channel, first.kind, last.end, first.start, rows, versions)
+
+
+def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
+    """The bases of which a newer one exists on the same channel."""
+    found = set()
+    for on_channel in blocks.values():
+        bases = [block for block in on_channel if block.kind == BASE]
+        if len(bases) > 1:
+            ends = [base.end for base in bases]
+            found |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
+    return found
+
+
+def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
+    """How far all consumers are on each pathway: what is further was moved."""
+    found: dict[str, int] = {}
+    for each in frontier:
+        for pathway, versions in each.reflected.items():
+            newest = max(versions)
+            found[pathway] = min(newest, found.get(pathway, newest))
+    return found
+
+
+def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) -> bool:
+    """Whether `other` moves what `one` moves, and moves it further (section 6.3)."""
+    if one.reflected.keys() != other.reflected.keys():
+        return False
+    further = False
+    for pathway, versions in one.reflected.items():
+        mine, theirs = max(versions), max(other.reflected[pathway])
+        if mine == theirs:
+            continue
+        if theirs < mine or mine <= reached.get(pathway, -1):
+            return False
+        further = True
+    return further
 
 
 def is_older(one: Provenance, other: Provenance) -> bool:

@@ -26,7 +26,7 @@ from springhouse.planner.granting import Granting
 from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.plan import Alternative, Plan, Situation, Step, Wish
 from springhouse.planner.provenance import Provenance
-from springhouse.planner.pruning import Switches, is_older
+from springhouse.planner.pruning import Switches, is_older, is_outdated, superseded_bases
 from springhouse.planner.workflow import Workflow
 
 _MOST_CHOICES = 4096
@@ -45,6 +45,7 @@ class Task:
     situation: Situation
     times: Times
     blocks: Mapping[str, Sequence[Block]]
+    reached: Mapping[str, Mapping[str, int]]
     to_be_made: Collection[str]
     wishes: Sequence[Wish]
 
@@ -100,9 +101,13 @@ class Search:
         self._times = task.times
         operators = workflow.operators_into(task.to_be_made)
         own = self._own_bases(operators)
-        self._generation = Generation(workflow, operators, own, self._limits, self._times)
+        superseded = superseded_bases(task.blocks) if switches.long_term else ()
+        self._generation = Generation(
+            workflow, operators, own, self._limits, self._times, superseded
+        )
         self._nodes: dict[Block, _Node] = {}
-        self._queue: list[tuple[float, int, Holding]] = []
+        # By cost; of two that cost the same, the fresher one first.
+        self._queue: list[tuple[float, int, int, Holding]] = []
         self._ticks = count()
         self._numbers: dict[tuple[str, tuple[Block, ...]], int] = {}
         self._registered: list[_Registered] = []
@@ -125,7 +130,7 @@ class Search:
         """Search, and choose what to do."""
         self._fill_queue()
         while self._queue and not self._is_over():
-            _, _, holding = heappop(self._queue)
+            *_, holding = heappop(self._queue)
             if self._is_new(holding):
                 for invocation in self._generation.add(holding):
                     self._offer(invocation)
@@ -136,7 +141,7 @@ class Search:
         self._fill_queue()
         found: dict[tuple[str, tuple[Block, ...]], tuple[float, Step]] = {}
         while self._queue:
-            _, _, holding = heappop(self._queue)
+            *_, holding = heappop(self._queue)
             if not self._nodes[holding.block].exists or not self._is_new(holding):
                 continue
             for invocation in self._generation.add(holding):
@@ -178,7 +183,7 @@ class Search:
         for blocks in self._task.blocks.values():
             for block in blocks:
                 self._nodes[block] = _Node(block, exists=True)
-                heappush(self._queue, (0.0, next(self._ticks), Holding(block, 0, 0.0)))
+                heappush(self._queue, (0.0, 0, next(self._ticks), Holding(block, 0, 0.0)))
 
     def _is_new(self, holding: Holding) -> bool:
         """Whether what came off the queue is worth looking at; then it is remembered."""
@@ -238,7 +243,8 @@ class Search:
                 node.best = cost
             if not self._is_dominated(node, mask):
                 holding = Holding(node.block, mask, cost)
-                heappush(self._queue, (cost, next(self._ticks), holding))
+                fresh = sum(max(each) for each in block.end.reflected.values())
+                heappush(self._queue, (cost, -fresh, next(self._ticks), holding))
         return number + 1
 
     def _number(self, invocation: Invocation) -> int:
@@ -270,6 +276,8 @@ class Search:
         node = self._nodes.get(block)
         if node is not None:
             return not node.exists
+        if block.channel not in self._task.blocks:
+            return False  # A part of a split that no wish can use.
         if not self._times.keeps(self._limits.get(block.channel, NO_LIMITS), block.end):
             return False
         kind = (block.channel, block.kind)
@@ -288,7 +296,8 @@ class Search:
         if not self._switches.long_term:
             return False
         planned = self._planned.get((block.channel, block.kind), ())
-        return any(is_older(block.end, end) for end in planned)
+        reached = self._task.reached[block.channel]
+        return any(is_outdated(block.end, end, reached) for end in planned)
 
     # --- plans as sets ---------------------------------------------------------------------------
 

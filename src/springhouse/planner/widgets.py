@@ -175,7 +175,8 @@ def view(
                 ports = [delta_and_new_base_of(each) for each in inputs]
                 found.append(make(variant, ports, STRONG))
             case Variant.ASYNCHRONOUS:
-                for driver in drivers:
+                # Of a single input that is the incremental refresh once more.
+                for driver in drivers if len(inputs) > 1 else ():
                     ports = [delta_of(e) if e == driver else base_of(e) for e in inputs]
                     found.append(replace(_driven(name, driver, ports), in_place=True))
             case Variant.CONVERT | Variant.CHAIN:
