@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json, open_house
+from springhouse.cli.plot import Plot, draw, prove_plot
 from springhouse.cli.screen import count_text, note, print_json, show, table
-from springhouse.errors import SpringhouseError
+from springhouse.cli.simulate_workflow import workflow
 from springhouse.units import RowCount, Seconds, span_text
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ app = typer.Typer(
 @app.callback()
 def simulate() -> None:
     """Try decisions in a pretend world, with a pretend clock."""
+
+
+app.command()(workflow)
 
 
 @app.command()
@@ -88,19 +91,14 @@ def warehouse(
     ] = 200_000,
     seed: Annotated[int, typer.Option(help="The same seed, the same dice.")] = 1,
     as_json: Json = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw staleness over time, as .svg or .png.", show_default=False
-        ),
-    ] = None,
+    plot: Plot = None,
 ) -> None:
     """Simulate a warehouse: its tables' staleness and promises, compared with FIFO."""
     from springhouse.simulate.slowdowns import NEVER, Slowdowns
     from springhouse.simulate.warehouse import Conditions
     from springhouse.simulate.what_if import what_if
 
-    _prove_plot(plot)
+    prove_plot(plot)
     for name, number in (
         ("--arrivals-times", arrivals_times),
         ("--costs-times", costs_times),
@@ -275,47 +273,14 @@ def _run_json(run: "Run") -> Mapping[str, Any]:
     }
 
 
-def _prove_plot(file: Path | None) -> None:
-    """Say what is wrong with a plot before hours of pretend time have passed."""
-    if file is None:
-        return
-    if file.suffix not in (".svg", ".png"):
-        raise typer.BadParameter(f'"{file}" ends neither in .svg nor in .png', param_hint="--plot")
-    if not file.absolute().parent.is_dir():
-        raise SpringhouseError(f'there is no folder "{file.parent}" to draw "{file.name}" in')
-    if file.suffix == ".png":
-        _matplotlib()
-
-
-def _matplotlib() -> Any:
-    try:
-        return import_module("matplotlib.figure")
-    except ImportError:
-        raise SpringhouseError(
-            "a PNG needs matplotlib, which is not installed",
-            hint="Install it, or name a file that ends in .svg: that needs nothing.",
-        ) from None
-
-
 def _draw(file: Path, answer: "Answer") -> None:
-    from springhouse.simulate.chart import line_chart
-
     runs = {
         str(answer.policy): answer.run,
         "FIFO": answer.fifo,
         "without contention": answer.ideal,
     }
     curves = {name: [(at / 3600, y) for at, y in run.curve] for name, run in runs.items()}
-    title, across, up = "Staleness over time", "pretend time (h)", "weighted staleness (s)"
-    if file.suffix == ".svg":
-        file.write_text(line_chart(title, across, up, curves), encoding="utf-8")
-        return
-    figure = _matplotlib().Figure(figsize=(9, 5.5), layout="constrained")
-    axes = figure.add_subplot(title=title, xlabel=across, ylabel=up)
-    for name, curve in curves.items():
-        axes.plot([x for x, _ in curve], [y for _, y in curve], label=name)
-    axes.legend()
-    figure.savefig(file)
+    draw(file, "Staleness over time", "pretend time (h)", "weighted staleness (s)", curves)
 
 
 def _percent(share: float | None) -> str:

@@ -5,8 +5,9 @@ old blocks, with compulsory chains, within the propagated bounds) and makes the 
 takes one that costs nothing if there is any, else any of them. Both return plans of one step.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container
 
+from springhouse.planner.blocks import Block
 from springhouse.planner.costs import Costs
 from springhouse.planner.plan import Plan, Situation, Step
 from springhouse.planner.planner import Planner
@@ -39,17 +40,22 @@ def one_step(
     situation: Situation,
     costs: Costs,
     pick: Callable[[list[Candidate]], Step],
-    among: Iterable[str] | None = None,
+    made: Container[Block] = (),
 ) -> Plan:
     """A plan of the one step that is picked; of none if nothing can be made, or nothing is asked.
 
-    A block that exists already and grants a wish is handed out before anything is made.
+    A block that exists already and grants a wish is handed out before anything is made. Nothing is
+    made again that was `made` before, and is part of a chain by now, or was too old to be kept.
     """
-    wishes = planner.wishes(situation, among)
+    wishes = planner.wishes(situation)
     if not wishes:
         return Plan()
     search = Search(planner.task(situation, wishes, _DIRECTLY), costs)
-    candidates = search.directly()
+    candidates = [
+        (cost, step)
+        for cost, step in search.directly()
+        if any(block not in made for block in step.outputs)
+    ]
     granted = [search.granted_by_existing(wish) for wish in wishes]
     if any(wish.blocks for wish in granted) or not candidates:
         return Plan((), tuple(granted), 0.0, search.explored)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from springhouse.planner.blocks import BASE, INCREMENTS, STRONG, Kind
+from springhouse.planner.blocks import BASE, INCREMENTS, MONOTONE, STRONG, Kind
 from springhouse.planner.converters import WeakDelta, converters, increments
 from springhouse.planner.operators import (
     Operator,
@@ -160,7 +160,8 @@ def view(
     """A view of a warehouse, in the variants that its compiler offers.
 
     It is refreshed in place: each refresh makes the new state and the strong delta that leads to
-    it. `drivers` are the inputs that can drive an asynchronous refresh. `strict` says that inputs
+    it. `drivers` are the inputs that can drive an asynchronous refresh, with new rows only: one
+    that was deleted would have to be found as it was joined back then. `strict` says that inputs
     must always be consistent together; otherwise a batch refresh takes what the bounds allow.
     """
     make = partial(_operator, name, together=strict, in_place=True)
@@ -177,7 +178,7 @@ def view(
             case Variant.ASYNCHRONOUS:
                 # Of a single input that is the incremental refresh once more.
                 for driver in drivers if len(inputs) > 1 else ():
-                    ports = [delta_of(e) if e == driver else base_of(e) for e in inputs]
+                    ports = [delta_of(e, MONOTONE) if e == driver else base_of(e) for e in inputs]
                     found.append(replace(_driven(name, driver, ports), in_place=True))
             case Variant.CONVERT | Variant.CHAIN:
                 raise AssertionError(f"{variant} is no variant of a view")

@@ -159,6 +159,8 @@ class WorkflowRun:
         self._timestamps: dict[str, list[Instant]] = {}
         self._channels: dict[str, Channel] = {}
         self._blocks: dict[str, dict[Block, Block]] = {}
+        # What was ever made, for planners that would make it again.
+        self._made: set[Block] = set()
         self._held: dict[str, Provenance] = {}
         self._arrivals: list[tuple[float, int]] = []
         self._repairs: list[Repair] = []
@@ -169,16 +171,20 @@ class WorkflowRun:
         self._costs: list[tuple[float, float]] = []
         self._begin()
 
-    def run(self, progress: Callable[[float], None] | None = None) -> Outcome:
-        """All of it; `progress` is told the hours that have passed."""
+    def run(
+        self,
+        progress: Callable[[float], None] | None = None,
+        give_up: Callable[[], bool] | None = None,
+    ) -> Outcome:
+        """All of it; `progress` is told the hours that have passed, `give_up` ends it early."""
         end = self.conditions.hours * 3600.0
         told = 0.0
-        while self.now < end:
-            if not self._repair(end):
+        while self.now < end and not (give_up is not None and give_up()):
+            if not self._repair():
                 self._wait(end)
             if progress is not None and self.now - told >= end / 100:
                 told = self.now
-                progress(self.now / 3600.0)
+                progress(min(self.now, end) / 3600.0)
         return self._outcome()
 
     # --- the world -------------------------------------------------------------------------------
@@ -244,7 +250,7 @@ class WorkflowRun:
 
     # --- a repair --------------------------------------------------------------------------------
 
-    def _repair(self, end: float) -> bool:
+    def _repair(self) -> bool:
         """Plan, and carry the plan out; False if there is nothing to do."""
         situation = self.situation()
         broken = self._broken(situation)
@@ -275,9 +281,10 @@ class WorkflowRun:
             case Algorithm.DYNAMIC:
                 return self.planner.plan(situation, self.model)
             case Algorithm.GREEDY:
-                return one_step(self.planner, situation, self.model, greedy)
+                return one_step(self.planner, situation, self.model, greedy, self._made)
             case Algorithm.RANDOM:
-                return one_step(self.planner, situation, self.model, random(self._pick))
+                pick = random(self._pick)
+                return one_step(self.planner, situation, self.model, pick, self._made)
 
     def _carry_out(self, plan: Plan) -> float:
         """Make the blocks of a plan; the CPU hours that it really took."""
@@ -285,6 +292,8 @@ class WorkflowRun:
         total = 0.0
         for step in plan.steps:
             total += self._invoke(step, rows)
+            if self.algorithm is not Algorithm.DYNAMIC:
+                self._made.update(step.outputs)
         self._cost += total
         self._costs.append((self.now, total))
         return total

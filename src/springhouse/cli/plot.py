@@ -1,0 +1,60 @@
+"""How is a picture written to the file that a user named?
+
+As SVG by our own hand, which needs nothing; as PNG by matplotlib, if that is installed. What is
+wrong with the file is said before the work begins.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from springhouse.errors import SpringhouseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from springhouse.simulate.chart import Curve
+
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw it over time, as .svg or .png.", show_default=False),
+]
+
+
+def prove_plot(file: Path | None) -> None:
+    """Say what is wrong with a plot before hours of pretend time have passed."""
+    if file is None:
+        return
+    if file.suffix not in (".svg", ".png"):
+        raise typer.BadParameter(f'"{file}" ends neither in .svg nor in .png', param_hint="--plot")
+    if not file.absolute().parent.is_dir():
+        raise SpringhouseError(f'there is no folder "{file.parent}" to draw "{file.name}" in')
+    if file.suffix == ".png":
+        _matplotlib()
+
+
+def draw(file: Path, title: str, across: str, up: str, curves: "Mapping[str, Curve]") -> None:
+    """Write curves, each under its name."""
+    from springhouse.simulate.chart import line_chart
+
+    if file.suffix == ".svg":
+        file.write_text(line_chart(title, across, up, curves), encoding="utf-8")
+        return
+    figure = _matplotlib().Figure(figsize=(9, 5.5), layout="constrained")
+    axes = figure.add_subplot(title=title, xlabel=across, ylabel=up)
+    for name, curve in curves.items():
+        axes.plot([x for x, _ in curve], [y for _, y in curve], label=name)
+    axes.legend()
+    figure.savefig(file)
+
+
+def _matplotlib() -> Any:
+    try:
+        return import_module("matplotlib.figure")
+    except ImportError:
+        raise SpringhouseError(
+            "a PNG needs matplotlib, which is not installed",
+            hint="Install it, or name a file that ends in .svg: that needs nothing.",
+        ) from None
