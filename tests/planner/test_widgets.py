@@ -70,8 +70,8 @@ def test_a_view_of_three_inputs_is_one_widget():
     found = view("v", ["a", "b", "c"], variants, drivers=["a", "c"], strict=False).operators
     assert [signature(each) for each in found] == [
         "B; B; B -> B",
-        "B,Δ; B,Δ; B,Δ -> Δ",
-        "B',Δ; B',Δ; B',Δ -> Δ",
+        "B,Δ; B,Δ; B,Δ -> Δ !",
+        "B',Δ; B',Δ; B',Δ -> Δ !",
         "Δ; B; B -> Δ",
         "B; B; Δ -> Δ",
     ]

@@ -187,10 +187,15 @@ def _stored(told: Mapping[str, Any], now: Instant) -> list[str]:
     ]
     rows = f", {count_text(last['rows'], 'row')}" if "rows" in last else ""
     consistent = "consistent" if stored["consistent"] else "inconsistent"
-    return [
+    found = [
         f"version {stored['version']} of {moment_text(last['at'], now)}{rows}",
         f"{consistent}, reflects {', '.join(reflects) or 'nothing'}",
     ]
+    since, until = stored["valid_from"], stored["valid_until"]
+    if since is not None:
+        ends = "now" if until is None else moment_text(Instant(until), now)
+        found.append(f"T+ {moment_text(Instant(since), now)}, T- {ends}")
+    return found
 
 
 def _listed(names: Iterable[str]) -> list[str]:

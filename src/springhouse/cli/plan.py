@@ -1,6 +1,6 @@
 """`springhouse plan`: what would be refreshed now, in which order, and why?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
         print_json([asdict(each) for each in planned])
     elif planned:
         show(plan_table(planned))
+        for each in planned:
+            show(*plan_details(each))
     else:
         show("everything is up to date")
 
@@ -41,8 +43,23 @@ def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:
             f"{each.expected_seconds:.1f} s",
             f"{each.number:.3g} {each.why}",
             ", ".join(map(str, each.tracks)),
-            each.variant,
+            each.variant + (f", driven by {each.driver}" if each.driver else ""),
             Text(inputs or "its sources"),
             Text(each.reason),
         )
     return shown
+
+
+def plan_details(planned: "PlannedRefresh") -> Iterator[Text]:
+    """What the planner says of a view: what asks for it, where it leads, and instead of what."""
+    if not planned.reaches:
+        return
+    reaches = ", ".join(
+        f"{pathway}@{'+'.join(map(str, versions))}" for pathway, versions in planned.reaches.items()
+    )
+    yield Text.assemble((planned.table, "bold"), f" will reflect {reaches}")
+    yield Text(f"  asked for by {planned.promise}")
+    ways = [f"{way} {cost:.1f} s" for way, cost in planned.alternatives]
+    cost = "" if planned.planned_seconds is None else f" {planned.planned_seconds:.1f} s"
+    instead = f", instead of {', '.join(ways)}" if ways else ""
+    yield Text(f"  {planned.variant}{cost}{instead}", style="dim")

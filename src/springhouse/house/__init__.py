@@ -9,8 +9,7 @@ when rows have to be computed.
 """
 
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +33,7 @@ from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
 from springhouse.lake.inputs import Inputs, names_of
-from springhouse.lake.lake import QUARANTINE, Lake, key_of
+from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
 from springhouse.lake.landing import Done
 from springhouse.lake.queries import blamed_on, run_sql
 from springhouse.lake.session import LazySession, Spark
@@ -99,8 +98,10 @@ class House:
         *,
         configuration: Mapping[str, str] | None = None,
         listener: Listener = lambda event: None,
+        clock: Callable[[], Instant] = wall_clock,
     ) -> None:
         self._stop = threading.Event()
+        self._clock = clock
         self._listener = listener
         given = _proved(configuration or {})
         # A project's Python file may use Spark while it is loaded, so Spark comes before the
@@ -118,7 +119,7 @@ class House:
         settings |= given
         self.project: Project = replace(declared, configuration=settings)
         node = settings.get("springhouse.node.name", "local")
-        self.watch = Watch(self.project, self.lake, _now, node)
+        self.watch = Watch(self.project, self.lake, self._clock, node)
         self.failures: Mapping[str, Failure] = {}
         self.kept: Mapping[str, Kept] = {}
 
@@ -132,18 +133,18 @@ class House:
             on_start=lambda: self._listener(SparkNeeded()),
             folder=folder,
         )
-        return Lake(place, spark, folder)
+        return Lake(place, spark, folder, self._clock)
 
     def refresh(self) -> Refreshed:
         """Bring everything up to date once, with what the sources have now."""
-        once = Once(self.watch, _now, listener=self._listener, **self._settings())
+        once = Once(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = once.failures
         once.run(self._stop)
         return Refreshed(tuple(once.done), dict(once.failures))
 
     def run(self, seconds: float | None = None) -> Refreshed:
         """Keep everything fresh, for so long or until `stop` is called."""
-        live = Live(self.watch, _now, listener=self._listener, **self._settings())
+        live = Live(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = live.failures
         self.kept = live.kept
         live.run(self._stop, None if seconds is None else Seconds(seconds))
@@ -190,13 +191,13 @@ class House:
 
     def status(self) -> list[TableStatus]:
         """How every table and view stands."""
-        schedule = self._schedule(_now())
-        return report.status(self.watch, schedule, self.failures, self.kept, _now())
+        schedule = self._schedule(self._clock())
+        return report.status(self.watch, schedule, self.failures, self.kept, self._clock())
 
     def plan(self) -> list[PlannedRefresh]:
         """What would be refreshed now, in order."""
-        schedule = self._schedule(_now())
-        return report.plan(self.watch, schedule, _now())
+        schedule = self._schedule(self._clock())
+        return report.plan(self.watch, schedule, self._clock())
 
     def explain(self, name: str) -> dict[str, Any]:
         """How a table or view is made, and what it reflects."""
@@ -334,7 +335,3 @@ def _proved(configuration: Mapping[str, str]) -> Mapping[str, str]:
     if errors:
         raise ProjectErrors(errors)
     return configuration
-
-
-def _now() -> Instant:
-    return Instant(time.time())

@@ -14,7 +14,7 @@ from springhouse.lake.cdc import apply_changes
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.refresh_table import append, append_batch, batch_transaction
-from springhouse.lake.refresh_view import refresh_view
+from springhouse.lake.refresh_view import NotDriven, refresh_view
 from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
 from springhouse.project.declaration import AppendFlow, CdcFlow, Table
@@ -44,8 +44,12 @@ def perform(
     if name in watch.project.tables:
         done = _refresh_table(watch, watch.project.tables[name], reason, until)
     else:
-        versions = watch.choice(name, meet_siblings=meet_siblings, not_after=not_after).versions
-        done = _refresh_view(watch, name, reason, versions)
+        decided = watch.decided(name, watch.lake.now()) if meet_siblings else None
+        if decided is not None and not decided.first:
+            done = _refresh_view(watch, name, reason, decided.versions, decided.driver)
+        else:
+            choice = watch.choice(name, meet_siblings=meet_siblings, not_after=not_after)
+            done = _refresh_view(watch, name, reason, choice.versions)
     version = watch.lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
         compact(watch.lake, name, most_files)
@@ -81,10 +85,20 @@ def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[D
     return run_stream(watch.lake, watch.project, table, flow, committed, commit)
 
 
-def _refresh_view(watch: Watch, name: str, reason: str, versions: Mapping[str, int]) -> list[Done]:
+def _refresh_view(
+    watch: Watch,
+    name: str,
+    reason: str,
+    versions: Mapping[str, int],
+    driver: str | None = None,
+) -> list[Done]:
     view = watch.project.views[name]
     try:
-        done = refresh_view(watch.lake, watch.project, view, versions, reason)
+        try:
+            done = refresh_view(watch.lake, watch.project, view, versions, reason, driver)
+        except NotDriven:
+            # What was seen when it was decided is no longer so: taking all in is always right.
+            done = refresh_view(watch.lake, watch.project, view, versions, reason)
     except NotThereYet as waits:
         watch.chooser.reveal(name, [waits.key])
         raise

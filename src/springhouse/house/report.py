@@ -5,17 +5,18 @@ API show the same values. Nothing here starts Spark.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from springhouse.house.live import Kept
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
+from springhouse.house.ways import Decided
 from springhouse.lake.lake import QUARANTINE, input_key
 from springhouse.lake.log import Commit
 from springhouse.lake.plans import NoPlan, known_plan
 from springhouse.lake.stores import described
-from springhouse.planner.provenance import NOW
+from springhouse.planner.provenance import NOW, source_of
 from springhouse.project.declaration import SqlQuery, Table, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.refresh.retry import Failure
@@ -112,7 +113,8 @@ def _kept_in_log(watch: Watch, told: TableStatus, now: Instant) -> float | None:
         return None
     broken: list[tuple[float, float]] = []
     for channel in {key for c in refreshes if c.note for key in c.note.after.reflected}:
-        waited = iter(watch.lake.log(channel).snapshots())
+        allowed = told.promise_seconds + watch.allowed(told.name, channel)
+        waited = iter(watch.lake.log(source_of(channel)).snapshots())
         arrived = next(waited, None)
         for commit in [*refreshes, None]:
             until = now if commit is None else commit.at
@@ -121,7 +123,7 @@ def _kept_in_log(watch: Watch, told: TableStatus, now: Instant) -> float | None:
             while arrived is not None and (
                 commit is None or (reached is not None and arrived.made <= reached)
             ):
-                breaks = max(arrived.at, refreshes[0].at) + told.promise_seconds
+                breaks = max(arrived.at, refreshes[0].at) + allowed
                 broken.append((breaks, until))
                 arrived = next(waited, None)
     return share_outside(broken, refreshes[0].at, now)
@@ -188,8 +190,9 @@ def _freshness(watch: Watch, name: str) -> Instant | None:
     if watch.is_channel(name):
         return newest.note.freshness if newest.note else newest.at
     edges = []
-    for channel, versions in newest.provenance.reflected.items():
-        states = [s for s in watch.lake.log(channel).snapshots() if s.made <= max(versions)]
+    for pathway, versions in newest.provenance.reflected.items():
+        log = watch.lake.log(source_of(pathway))
+        states = [s for s in log.snapshots() if s.made <= max(versions)]
         if states:
             note = states[-1].note
             edges.append(note.freshness if note and note.freshness else states[-1].at)
@@ -201,7 +204,8 @@ class PlannedRefresh:
     """A refresh that is wanted, in the order in which they would start now.
 
     `number` is what decided the order, and `why` what it is; it starts in `starts_in_seconds` at
-    the earliest, on one of `tracks`.
+    the earliest, on one of `tracks`. Of a view the planner also tells what it will reflect, which
+    pathways asked for that, by what promise, and the other ways with what they would cost.
     """
 
     table: str
@@ -214,31 +218,77 @@ class PlannedRefresh:
     expected_seconds: float = 0.0
     starts_in_seconds: float = 0.0
     tracks: tuple[int, ...] = ()
+    driver: str | None = None
+    reaches: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
+    promise: str = ""
+    planned_seconds: float | None = None
+    alternatives: tuple[tuple[str, float], ...] = ()
 
 
 def plan(watch: Watch, schedule: Schedule, now: Instant) -> list[PlannedRefresh]:
     """The refreshes that are wanted now, in the order in which they would start."""
     planned = []
     for job, waiting in schedule.order(now):
-        is_view = job.table in watch.project.views
-        inputs = dict(watch.choice(job.table).versions) if is_view else {}
-        variant = _variant_wanted(watch, job.table) if is_view else "append"
         waited = max(now - job.since, 0.0)
-        planned.append(
-            PlannedRefresh(
-                job.table,
-                job.reason,
-                variant,
-                waited,
-                inputs,
-                waiting.number,
-                waiting.why,
-                waiting.expected_seconds,
-                max(waiting.released - now, 0.0),
-                waiting.homes,
-            )
+        each = PlannedRefresh(
+            job.table,
+            job.reason,
+            "append",
+            waited,
+            {},
+            waiting.number,
+            waiting.why,
+            waiting.expected_seconds,
+            max(waiting.released - now, 0.0),
+            waiting.homes,
         )
+        planned.append(_with_way(watch, each, now) if job.table in watch.project.views else each)
     return planned
+
+
+def _with_way(watch: Watch, planned: PlannedRefresh, now: Instant) -> PlannedRefresh:
+    """The refresh of a view, with the way that the planner has for it."""
+    name = planned.table
+    decided = watch.decided(name, now)
+    versions = decided.versions if decided is not None else watch.choice(name).versions
+    decided = decided or watch.ways.decide_all(name, now)
+    told = replace(planned, variant=_variant_wanted(watch, name), inputs=dict(versions))
+    if decided is None:
+        return told
+    chosen = watch.is_relaxed(name) or told.variant == "auto"
+    return replace(
+        told,
+        variant=decided.variant if chosen else told.variant,
+        driver=decided.driver,
+        reaches=decided.reaches.as_json(),
+        asked=decided.asked,
+        promise=_asking(watch, name, decided.asked),
+        planned_seconds=decided.cost,
+        alternatives=_others(decided),
+    )
+
+
+def _asking(watch: Watch, name: str, asked: Sequence[str]) -> str:
+    """Which promise wants a refresh, in the user's words."""
+    promise = watch.project.views[name].promise
+    through = sorted({pathway.rpartition(">")[2] for pathway in asked})
+    bounds = {each: promise.staleness_through(each) for each in through}
+    parts = [
+        f"staleness {span_text(bound)} of {each}" if bound else f"{each} as fresh as possible"
+        for each, bound in bounds.items()
+    ]
+    return ", ".join(parts)
+
+
+def _others(decided: Decided) -> tuple[tuple[str, float], ...]:
+    """The other ways to do the same, the cheapest first."""
+    found: dict[str, float] = {}
+    for each in decided.alternatives:
+        way = each.operator.partition(": ")[2]
+        found.setdefault(way, each.cost)
+    own = decided.variant + (f", driven by {decided.driver}" if decided.driver else "")
+    return tuple((way, cost) for way, cost in found.items() if way != own)
 
 
 def _variant_wanted(watch: Watch, name: str) -> str:

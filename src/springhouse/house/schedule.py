@@ -65,7 +65,14 @@ class Schedule:
         for job in jobs:
             self._heard_of.add(job.table)
             reach = self._reaches[job.table] = self._reach(job, now)
-            self._scheduler.arrived(job.table, now, freshness=reach, since=job.since)
+            since = self._due(job, now) if job.urgent else job.since
+            self._scheduler.arrived(job.table, now, freshness=reach, since=since)
+
+    def _due(self, job: Job, now: Instant) -> Instant:
+        """Since when its data would have to wait for a job to be due now."""
+        project = self._watch.project
+        declared = project.tables.get(job.table) or project.views[job.table]
+        return min(job.since, Instant(now - (declared.promise.staleness_seconds or 0.0)))
 
     def starts(self, free_tracks: Collection[int], now: Instant) -> list[Order]:
         """What to start now. It counts as under way until `finished` or `failed`."""
@@ -82,9 +89,10 @@ class Schedule:
     def _takes_parts(self, name: str) -> bool:
         """Whether it saves work to load only a part: not where everything is computed anew.
 
-        A refresh that failed is not cut either: perhaps the next data heals it.
+        A refresh that failed is not cut either: perhaps the next data heals it. Nor is one that the
+        planner cuts in its own way, by inputs.
         """
-        if name in self._troubled:
+        if name in self._troubled or self._watch.is_relaxed(name):
             return False
         newest = self._watch.lake.log(name).newest()
         by_change = newest is not None and newest.note is not None and newest.note.kind == "merge"
@@ -160,6 +168,7 @@ class Schedule:
         watch = self._watch
         if job.table in watch.project.tables:
             return watch.seen_until(job.table) or now
-        versions = watch.choice(job.table).versions
+        decided = watch.decided(job.table, now)
+        versions = decided.versions if decided else watch.choice(job.table).versions
         left, _ = provenance_of(watch.lake, versions).interval(watch.chooser.channels())
         return left if left > float("-inf") else now

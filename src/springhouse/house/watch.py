@@ -8,16 +8,17 @@ reflects with what it could, and turns every difference into a `Job`. It starts 
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from springhouse.errors import SpringhouseError
 from springhouse.house.choosing import Chooser
+from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.lake import Lake, input_key, provenance_of
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
 from springhouse.planner.moment import Choice
-from springhouse.planner.provenance import NOW, Provenance
+from springhouse.planner.provenance import NOW, Provenance, source_of
 from springhouse.project.declaration import (
     AppendFlow,
     Project,
@@ -72,6 +73,7 @@ class Watch:
         self.graph = Graph(project)
         self.lake = lake
         self.chooser = Chooser(project, self.graph, lake)
+        self.ways = Ways(project, self.graph, lake, self.chooser)
         self._clock = clock
         self._node = node
         self._feeds: dict[str, tuple[Feed, ...]] = {}
@@ -217,12 +219,20 @@ class Watch:
 
     def jobs(self, now: Instant) -> list[Job]:
         """Every refresh that is wanted now, in topological order."""
-        found = []
+        found: dict[str, Job] = {}
+        needed: dict[str, str] = {}
         for name in self.graph.order:
             job = self.job(name, now)
-            if job is not None:
-                found.append(job)
-        return found
+            decided = self.decided(name, now) if job is not None else None
+            if decided is not None and decided.first:
+                # It waits for others to be refreshed, perhaps sooner than their promises ask.
+                needed |= dict.fromkeys(decided.first, name)
+            elif job is not None:
+                found[name] = job
+        for name, reader in needed.items():
+            if name in found:
+                found[name] = replace(found[name], urgent=True, reason=f"{reader} needs it")
+        return list(found.values())
 
     def job(self, name: str, now: Instant, *, meet_siblings: bool = True) -> Job | None:
         """The refresh that a table or view wants now, if any."""
@@ -239,14 +249,36 @@ class Watch:
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
         if self.chooser.missing(view.name):
             return None
+        if meet_siblings and self._is_planned(view):
+            decided = self.ways.decide(view.name, now)
+            if decided is None:
+                return None
+            sources = sorted({source_of(pathway) for pathway in decided.asked})
+            return Job(view.name, decided.since, f"new data in {', '.join(sources)}")
         choice = self.chooser.choose(view.name, meet_siblings=meet_siblings)
         if choice is None:
             return None
-        target = provenance_of(self.lake, choice.versions)
+        target = provenance_of(self.lake, choice.versions, apart=view.promise.is_relaxed)
         reason = self._reason(view, target, now)
         if reason is None:
             return None
         return Job(view.name, self._since(view, target, now), reason)
+
+    def decided(self, name: str, now: Instant) -> Decided | None:
+        """How the planner would refresh a view that is allowed some inconsistency."""
+        view = self.project.views.get(name)
+        if view is None or not self._is_planned(view):
+            return None
+        return self.ways.decide(name, now)
+
+    def is_relaxed(self, name: str) -> bool:
+        """Whether a view is allowed some inconsistency."""
+        view = self.project.views.get(name)
+        return view is not None and view.promise.is_relaxed
+
+    def _is_planned(self, view: View) -> bool:
+        """Whether the planner decides: some inconsistency is allowed, and what is stored fits."""
+        return view.promise.is_relaxed and self._why_anew(view) is None
 
     def choice(
         self, view: str, *, meet_siblings: bool = True, not_after: Instant | None = None
@@ -261,16 +293,13 @@ class Watch:
 
     def _reason(self, view: View, target: Provenance, now: Instant) -> str | None:
         """Why the view wants a refresh to `target`; None if it does not."""
+        anew = self._why_anew(view)
+        if anew is not None:
+            return anew
         newest = self.lake.log(view.name).newest()
-        if newest is None:
-            return "first refresh"
-        if newest.note is None or newest.note.kind not in ("replace", "merge"):
-            return "its rows were changed by another writer"
-        if newest.note.definition != fingerprint(self.project, view):
-            return "its definition changed"
+        assert newest is not None
+        assert newest.note is not None
         reflected = newest.note.after
-        if self._made_anew(reflected):
-            return "an input was made anew"
         if reflected.precedes(target):
             return f"new data in {', '.join(reflected.channels_ahead(target))}"
         looked = max(newest.at, self._looked.get(view.name, newest.at))
@@ -278,11 +307,24 @@ class Watch:
             return "its inputs can't be watched"
         return None
 
+    def _why_anew(self, view: View) -> str | None:
+        """Why what is stored is no ground to build on; None if it is."""
+        newest = self.lake.log(view.name).newest()
+        if newest is None:
+            return "first refresh"
+        if newest.note is None or newest.note.kind not in ("replace", "merge"):
+            return "its rows were changed by another writer"
+        if newest.note.definition != fingerprint(self.project, view):
+            return "its definition changed"
+        if self._made_anew(newest.note.after):
+            return "an input was made anew"
+        return None
+
     def _made_anew(self, reflected: Provenance) -> bool:
         """Whether a table that is reflected was deleted and began again at version 0."""
-        for channel in reflected.reflected:
-            commits = self.lake.log(channel).commits()
-            if commits and commits[-1].version < (reflected.newest(channel) or 0):
+        for pathway in reflected.reflected:
+            commits = self.lake.log(source_of(pathway)).commits()
+            if commits and commits[-1].version < (reflected.newest(pathway) or 0):
                 return True
         return False
 
@@ -293,12 +335,12 @@ class Watch:
         return min(self.unreflected(reflected, target), default=now)
 
     def unreflected(self, reflected: Provenance, target: Provenance) -> list[Instant]:
-        """For each channel on which `target` is ahead, when the first of the data ahead arrived."""
+        """For each pathway on which `target` is ahead, when the first of the data ahead arrived."""
         channels = self.chooser.channels()
         arrivals = []
-        for channel in reflected.channels_ahead(target):
-            have = reflected.oldest(channel)
-            versions = channels[channel]
+        for pathway in reflected.channels_ahead(target):
+            have = reflected.oldest(pathway)
+            versions = channels[source_of(pathway)]
             if have is not None:
                 arrivals.append(versions.until(have))
             elif versions.timestamps:
@@ -313,13 +355,29 @@ class Watch:
             return waits
         newest = self.lake.log(name).newest()
         reflected = newest.provenance if newest else Provenance()
-        bases = {*reflected.reflected, *(t for t in sources if self.is_channel(t))}
-        heads = {}
-        for channel in bases:
-            head = self.lake.log(channel).newest()
+        told = {source_of(pathway) for pathway in reflected.reflected}
+        bases = {
+            *reflected.reflected,
+            *(t for t in sources if self.is_channel(t) and t not in told),
+        }
+        heads: dict[Seconds, dict[str, frozenset[int]]] = {}
+        for pathway in bases:
+            head = self.lake.log(source_of(pathway)).newest()
             if head is not None:
-                heads[channel] = frozenset({head.made})
-        return waits + self.unreflected(reflected, Provenance(heads))
+                allowed = self.allowed(name, pathway)
+                heads.setdefault(allowed, {})[pathway] = frozenset({head.made})
+        for allowed, each in heads.items():
+            # What may wait for longer than the rest waits from when that begins to count.
+            arrived = self.unreflected(reflected, Provenance(each))
+            waits += [Instant(a + allowed) for a in arrived if a + allowed <= now]
+        return waits
+
+    def allowed(self, name: str, pathway: str) -> Seconds:
+        """By how much longer than other data what comes through one input may wait."""
+        promise = self.project.views[name].promise
+        direct = pathway.rpartition(">")[2]
+        usual = promise.staleness_seconds or Seconds(0.0)
+        return Seconds(max(promise.staleness_through(direct) - usual, 0.0))
 
     def problem(self, table: str) -> str | None:
         """What keeps a table's sources from being asked, if anything does."""

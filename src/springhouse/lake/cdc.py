@@ -31,7 +31,7 @@ from springhouse.lake.commits import Change, commit, prove_unread
 from springhouse.lake.feeds import Feed
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing import Done, Landed, land, now, set_aside
+from springhouse.lake.landing import Done, Landed, land, set_aside
 from springhouse.lake.note import Note
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.refresh_table import (
@@ -72,7 +72,7 @@ def apply_changes(
     """Apply everything new that the flow's stream has; None if there is nothing."""
     flow = feed.flow
     assert isinstance(flow, CdcFlow)
-    began = now()
+    began = lake.now()
     ground = lake.find(table.name)
     ranges = unfinished(lake, table.name, feed.behind(ground, until))
     if not ranges:
@@ -101,16 +101,16 @@ def apply_changes(
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
         prove_unread(ground, batch.noted.offsets)
         if aside:
-            set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, now())
+            set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, lake.now())
         note = Note(
             kind="merge",
-            at=now(),
+            at=lake.now(),
             variant=f"scd {flow.scd_type}",
             reason=reason,
             rows=ground.rows + merged.inserted - merged.deleted,
             rows_added=merged.inserted,
             rows_removed=merged.deleted,
-            seconds=now() - began,
+            seconds=lake.now() - began,
             changes=merged.changes,
             state={TOMBSTONES: merged.tombstones} if merged.tombstones else {},
         )
@@ -123,7 +123,7 @@ def apply_changes(
             merged.inserted,
             merged.deleted,
             len(aside),
-            now() - began,
+            lake.now() - began,
             reason,
         )
 

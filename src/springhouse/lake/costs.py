@@ -73,7 +73,7 @@ class Cost:
 
 def cost_of(work: Work, variant: Variant, past: Mapping[str, float] | None = None) -> Cost:
     """What a variant would read; files that the keys of the change rule out are not counted."""
-    correction = (past or {}).get(variant.way.value, 1.0)
+    correction = correction_of(variant.way, past or {})
     if variant.refresh is None:
         rows = sum(version.rows for version in work.after.values())
         return Cost(variant.way, 1, rows, correction=correction)
@@ -88,7 +88,7 @@ def least_cost(work: Work, variant: Variant, past: Mapping[str, float]) -> Cost:
     changed = sum(work.changes[name].rows for name in variant.refresh.changed)
     asked = [each for step in variant.refresh.steps for each in usual_statements(step)]
     relations = sum(len(statement.reads) for statement in asked)
-    correction = past.get(variant.way.value, 1.0)
+    correction = correction_of(variant.way, past)
     return Cost(variant.way, len(asked), 0, changed, relations, correction)
 
 
@@ -113,6 +113,11 @@ def lessons(notes: Iterable[Note]) -> dict[str, float]:
             wrong.setdefault(note.variant, []).append(note.seconds / note.expected)
     found = {way: median([1.0, *each[-_LESSONS:]]) for way, each in wrong.items()}
     return {way: min(max(each, 1 / _MOST), _MOST) for way, each in found.items()}
+
+
+def correction_of(way: Way, past: Mapping[str, float]) -> float:
+    """By what to correct the estimate of a way; one that was never tried is like the others."""
+    return past.get(way.value, median(past.values()) if past else 1.0)
 
 
 def _rows_read(work: Work, statement: Statement) -> int:

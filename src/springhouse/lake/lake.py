@@ -5,8 +5,9 @@ view of the project by its name, a Delta table that others write by ``delta.`pat
 """
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from springhouse.lake.log import TableLog
 from springhouse.lake.session import Spark
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
-from springhouse.planner.provenance import Provenance, joined
+from springhouse.planner.provenance import Provenance, joined, source_of, through
 from springhouse.project.declaration import Reading, Reference
+from springhouse.units import Instant
 
 QUARANTINE = "_quarantine"
 
@@ -38,6 +40,11 @@ def key_of(reference: Reference) -> str:
     return input_key(reference.reading, reference.name)
 
 
+def wall_clock() -> Instant:
+    """Now, in milliseconds as the Delta log keeps time."""
+    return Instant(round(time.time(), 3))
+
+
 _MOST_KEPT = 64
 """How many versions of tables are remembered."""
 
@@ -49,6 +56,8 @@ class Lake:
     storage: Storage
     spark: Spark
     folder: Path
+    # What time it is, for everything that is written down: a House has one clock.
+    now: Callable[[], Instant] = wall_clock
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
     _kept: "OrderedDict[tuple[str, int], TableVersion]" = field(default_factory=OrderedDict)
@@ -108,10 +117,23 @@ class Lake:
         ]
 
 
-def provenance_of(lake: Lake, read: Mapping[str, int]) -> Provenance:
-    """What rows reflect that were computed from these versions of these tables."""
+def provenance_of(lake: Lake, read: Mapping[str, int], *, apart: bool = False) -> Provenance:
+    """What rows reflect that were computed from these versions of these tables.
+
+    All that comes from one base table is one, unless pathways are to be told `apart`: then what
+    came through a view is so marked (`planner.workflow` says when that is needed).
+    """
     parts = []
     for key, version in read.items():
         states = [s for s in lake.log(key).snapshots() if s.made <= version]
-        parts += [s.provenance for s in states[-1:]]
+        for state in states[-1:]:
+            parts += [
+                Provenance({_pathway(pathway, key, apart=apart): versions})
+                for pathway, versions in state.provenance.reflected.items()
+            ]
     return joined(parts)
+
+
+def _pathway(pathway: str, key: str, *, apart: bool) -> str:
+    source = source_of(pathway)
+    return through(source, key) if apart and source != key else source

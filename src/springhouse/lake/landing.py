@@ -10,7 +10,6 @@ transactions. If the process dies in between, the repeated work finds its transa
 repeats exactly the same ranges, and does not set the rows aside again.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -191,8 +190,3 @@ def _instant(value: object) -> Instant | None:
     if isinstance(value, datetime):
         return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     return None
-
-
-def now() -> Instant:
-    """The wall clock, in milliseconds as the Delta log keeps time."""
-    return Instant(round(time.time(), 3))

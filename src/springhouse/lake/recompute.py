@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
-from springhouse.lake.landing import Done, Landed, land, now, set_aside
+from springhouse.lake.landing import Done, Landed, land, set_aside
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
 from springhouse.lake.stores import Store, described, write_sorted
@@ -76,9 +76,9 @@ def recompute(
     delta = _delta(lake, ground, built.visible, landed)
     note = Note(
         kind="replace",
-        at=now(),
+        at=lake.now(),
         before=stored_provenance(lake, view.name),
-        after=provenance_of(lake, inputs.read),
+        after=provenance_of(lake, inputs.read, apart=view.promise.is_relaxed),
         variant="full",
         reason=reason,
         why=chosen.why,
@@ -104,12 +104,12 @@ def recompute(
         read=inputs.read,
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):
-        return replace(done, seconds=now() - began, committed=False)
+        return replace(done, seconds=lake.now() - began, committed=False)
     if landed.aside or lake.log(view.name + QUARANTINE).newest():
         _set_aside_anew(lake, view, landed)
     files = _files(lake, view.name, landed, delta, ground, built)
-    _put(lake, view.name, ground, built.visible, files, replace(note, seconds=now() - began))
-    return replace(done, seconds=now() - began)
+    _put(lake, view.name, ground, built.visible, files, replace(note, seconds=lake.now() - began))
+    return replace(done, seconds=lake.now() - began)
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def _put(
     if ground is None:
         create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
         return
-    ground = able_to_hold(ground, schema, Note(kind="schema", at=now(), reason="new types"))
+    ground = able_to_hold(ground, schema, Note(kind="schema", at=lake.now(), reason="new types"))
     change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
     commit(ground, change if files is None else replace(change, replace=schema))
 
@@ -272,10 +272,10 @@ def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
     """The quarantine of a view holds what its last refresh set aside, and nothing older."""
     quarantine = lake.find(view.name + QUARANTINE)
     if quarantine is not None and quarantine.files:
-        gone = Note(kind="replace", at=now(), channel=True, variant="emptied")
+        gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
         commit(quarantine, Change(gone, (), quarantine.files))
     if landed.aside:
-        set_aside(lake, view.name, view.name, landed.aside, {}, now())
+        set_aside(lake, view.name, view.name, landed.aside, {}, lake.now())
 
 
 def stored_provenance(lake: Lake, name: str) -> Provenance:

@@ -21,7 +21,7 @@ from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_
 from springhouse.lake.feeds import Feed, is_channel
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
-from springhouse.lake.landing import Aside, Done, Landed, land, land_arrow, now, set_aside
+from springhouse.lake.landing import Aside, Done, Landed, land, land_arrow, set_aside
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
@@ -64,7 +64,7 @@ def append(
     """Append the rows of everything new that the flow's streams have; None if there is nothing."""
     flow = feed.flow
     assert isinstance(flow, AppendFlow)
-    began = now()
+    began = lake.now()
     ground = lake.find(table.name)
     ranges = unfinished(lake, table.name, feed.behind(ground, until))
     if not ranges:
@@ -139,7 +139,7 @@ def append_batch(
 
     `reflected` is None for a batch after which more comes from the same versions.
     """
-    began = now()
+    began = lake.now()
     ground, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
     landed = land(
         lake,
@@ -267,25 +267,25 @@ def fitted(
         wanted = rows.schema
         if table.schema is not None:
             wanted = parsed_schema(session, table.schema, str(table.place))
-        ground = ensure(lake.place(table.name), wanted, _schema_note(channel, "created"))
+        ground = ensure(lake.place(table.name), wanted, _schema_note(lake, channel, "created"))
     extra = new_columns(rows, ground.schema)
     if extra.fields and table.schema is None:
-        ground = _grown(ground, channel, extra)
+        ground = _grown(lake, ground, channel, extra)
     elif table.schema is not None:
         promised = parsed_schema(session, table.schema, str(table.place))
         missing = [f for f in promised.fields if f.name not in ground.schema.fieldNames()]
         if missing:
-            ground = _grown(ground, channel, StructType(missing))
+            ground = _grown(lake, ground, channel, StructType(missing))
     return ground, aligned(rows, ground.schema, str(flow.place))
 
 
-def _grown(ground: TableVersion, channel: bool, extra: StructType) -> TableVersion:
+def _grown(lake: Lake, ground: TableVersion, channel: bool, extra: StructType) -> TableVersion:
     names = ", ".join(extra.fieldNames())
-    return add_columns(ground, extra.fields, _schema_note(channel, f"new columns: {names}"))
+    return add_columns(ground, extra.fields, _schema_note(lake, channel, f"new columns: {names}"))
 
 
-def _schema_note(channel: bool, reason: str) -> Note:
-    return Note(kind="schema", at=now(), channel=channel, reason=reason)
+def _schema_note(lake: Lake, channel: bool, reason: str) -> Note:
+    return Note(kind="schema", at=lake.now(), channel=channel, reason=reason)
 
 
 def finish(
@@ -302,7 +302,7 @@ def finish(
     """Set aside what goes aside, then commit the rows with the ends of their ranges."""
     prove_unread(ground, batch.noted.offsets)
     if aside:
-        set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, now())
+        set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, lake.now())
     note = described(
         lake,
         table,
@@ -311,12 +311,12 @@ def finish(
         landed,
         Note(
             kind="append",
-            at=now(),
+            at=lake.now(),
             variant="append",
             reason=reason,
             rows=ground.rows + landed.count,
             rows_added=landed.count,
-            seconds=now() - began,
+            seconds=lake.now() - began,
             changes=None if landed.add else (),
         ),
     )
@@ -327,7 +327,7 @@ def finish(
         note.rows,
         landed.count,
         rows_set_aside=len(aside),
-        seconds=now() - began,
+        seconds=lake.now() - began,
         reason=reason,
     )
 

@@ -27,7 +27,7 @@ from springhouse.lake.costs import STATE_ROWS, cost_of, is_worth_state, least_co
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
-from springhouse.lake.landing import Done, now
+from springhouse.lake.landing import Done
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
 from springhouse.lake.queries import blamed_on
@@ -68,7 +68,7 @@ def refresh_view(
     With a `driver`, asynchronously: the new rows of that input are joined with the others as of
     `versions`, and the rows that are there stay as they are.
     """
-    began = now()
+    began = lake.now()
     ground = lake.find(view.name)
     inputs = Inputs(lake, project, versions)
     with blamed_on(view.place):
@@ -134,16 +134,18 @@ def _choose(
         return _How(str(found))
     assert opened is not None
     forced = view.refresh is RefreshMode.INCREMENTAL
+    # Without state no input can drive a refresh alone.
+    wanted = forced or view.promise.is_relaxed
     after = {name: opened[key] for name, key in found.inputs.items()}
     newest = lake.log(view.name).newest()
     note = newest.note if newest is not None else None
     rows = sum(version.rows for version in after.values())
     if ground is None or newest is None:
-        return _How("its first refresh", state=forced or rows > STATE_ROWS)
+        return _How("its first refresh", state=wanted or rows > STATE_ROWS)
     if note is None:
         return _How("somebody else wrote it, and its hidden columns are lost", state=True)
     if note.definition != fingerprint(project, view):
-        return _How("its definition changed", state=forced or rows > STATE_ROWS)
+        return _How("its definition changed", state=wanted or rows > STATE_ROWS)
     if note.mixed:
         return _How(f"it reflects several versions of {', '.join(note.mixed)}", state=True)
     before = inputs_before(lake, found, note, after)
@@ -160,12 +162,13 @@ def _choose(
     batch = cost_of(work, Variant(Way.BATCH), past)
     least = least_cost(work, variant, past)
     if not forced and not isinstance(stores, str) and least.seconds > batch.seconds:
-        return _How(f"{batch}, against {least}", expected=batch.estimate)
+        relaxed = view.promise.is_relaxed
+        return _How(f"{batch}, against {least}", state=relaxed, expected=batch.estimate)
     if isinstance(stores, str):
         # Nothing to build on; worth building if it would have been used.
         work.stores.update(empty_state(lake, view, found))
         saved = batch.seconds - cost_of(work, variant, past).seconds
-        state = forced or is_worth_state(saved, notes)
+        state = wanted or is_worth_state(saved, notes)
         # Without state it is a plain batch, and tells what one takes.
         return _How(stores, state=state, expected=0.0 if state else batch.estimate)
     work.stores.update(stores)
@@ -173,7 +176,8 @@ def _choose(
     if forced or cost.seconds <= batch.seconds:
         why = f"{cost}, against {batch}"
         return _How(why, expected=cost.estimate, work=work, variant=variant)
-    return _How(f"{batch}, against {cost}", expected=batch.estimate)
+    state = view.promise.is_relaxed
+    return _How(f"{batch}, against {cost}", state=state, expected=batch.estimate)
 
 
 def _driven(
@@ -205,13 +209,18 @@ def _driven(
     work = Work(lake, changed, before, after, stores, found.shapes)
     name = frozenset({names[driver]})
     variant = Variant(Way.ASYNCHRONOUS, found.compiled.refresh(name), driver)
-    return _How(
-        str(cost_of(work, variant)) if changed else "nothing new", work=work, variant=variant
-    )
+    notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]
+    cost = cost_of(work, variant, lessons(notes))
+    why = str(cost) if changed else "nothing new"
+    return _How(why, expected=cost.estimate, work=work, variant=variant)
 
 
-def _not_driven(view: View, driver: str, problem: str) -> LakeError:
-    return LakeError(
+class NotDriven(LakeError):
+    """A view can't be refreshed from the new rows of one input alone, or not now."""
+
+
+def _not_driven(view: View, driver: str, problem: str) -> NotDriven:
+    return NotDriven(
         f'the view "{view.name}" can\'t be refreshed from "{driver}" alone: {problem}',
         where=str(view.place),
         hint="A refresh without a driver takes all inputs in.",
@@ -244,7 +253,7 @@ def _incremental(
     reflected = _reflected(lake, view, how.variant, newest.note, read)
     note = Note(
         kind="merge",
-        at=now(),
+        at=lake.now(),
         before=stored_provenance(lake, view.name),
         after=reflected.provenance,
         variant=how.variant.way.value,
@@ -272,14 +281,14 @@ def _incremental(
         read=read,
     )
     if done is None and newest.note.after == note.after and newest.note.read == note.read:
-        return replace(told, seconds=now() - began, committed=False)
-    note = replace(note, seconds=now() - began)
+        return replace(told, seconds=lake.now() - began, committed=False)
+    note = replace(note, seconds=lake.now() - began)
     transactions = {REFRESH: ground.version + 1}
     add = done.added if done is not None else ()
     gone = {file.path for file in done.removed} if done is not None else set()
     remove = [file for file in ground.files if file.path in gone]
     commit(ground, Change(note, add, remove, transactions))
-    return replace(told, seconds=now() - began)
+    return replace(told, seconds=lake.now() - began)
 
 
 @dataclass(frozen=True)
@@ -293,10 +302,13 @@ class _Reflected:
 def _reflected(
     lake: Lake, view: View, variant: Variant, last: Note, read: Mapping[str, int]
 ) -> _Reflected:
+    apart = view.promise.is_relaxed
+    end = provenance_of(lake, read, apart=apart)
     if variant.driver is None:
-        return _Reflected(provenance_of(lake, read))
-    start = provenance_of(lake, {**read, variant.driver: last.read[variant.driver]})
-    after = stored_provenance(lake, view.name).converted(start, provenance_of(lake, read))
+        return _Reflected(end)
+    moved = {**read, variant.driver: last.read[variant.driver]}
+    start = provenance_of(lake, moved, apart=apart)
+    after = stored_provenance(lake, view.name).converted(start, end)
     others = {key for key, version in read.items() if version != last.read.get(key)}
     return _Reflected(after, tuple(sorted({*last.mixed, *others} - {variant.driver})))
 

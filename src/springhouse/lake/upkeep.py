@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from springhouse.errors import CommitConflict
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing import now
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.storage import Storage
@@ -40,18 +39,18 @@ def compact(lake: Lake, table: str, most_files: int = 32) -> int:
     small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
     if len(small) <= most_files:
         return 0
-    began = now()
+    began = lake.now()
     chosen = _first_bytes(small, LARGE_ENOUGH)
     whole = pa.concat_tables(
         [_everything(ground.storage, file) for file in chosen], promote_options="permissive"
     )
     note = Note(
         kind="compaction",
-        at=now(),
+        at=lake.now(),
         variant="compaction",
         reason=f"{len(small)} small files",
         rows=ground.rows,
-        seconds=now() - began,
+        seconds=lake.now() - began,
     )
     with suppress(CommitConflict):
         commit(ground, Change(note, [write_arrow(ground.storage, whole)], chosen))

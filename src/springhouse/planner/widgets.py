@@ -161,20 +161,22 @@ def view(
 
     It is refreshed in place: each refresh makes the new state and the strong delta that leads to
     it. `drivers` are the inputs that can drive an asynchronous refresh, with new rows only: one
-    that was deleted would have to be found as it was joined back then. `strict` says that inputs
-    must always be consistent together; otherwise a batch refresh takes what the bounds allow.
+    that was deleted would have to be found as it was joined back then. An incremental refresh takes
+    all inputs to one moment. So does a batch if it is `strict`; else it takes what bounds allow.
     """
-    make = partial(_operator, name, together=strict, in_place=True)
+    make = partial(_operator, name, in_place=True)
     found: list[Operator] = []
     for variant in dict.fromkeys(variants):
         match variant:
             case Variant.BATCH:
-                found.append(make(variant, [base_of(each) for each in inputs], BASE))
+                ports = [base_of(each) for each in inputs]
+                found.append(make(variant, ports, BASE, together=strict))
             case Variant.INCREMENTAL:
-                found.append(make(variant, [base_and_delta_of(each) for each in inputs], STRONG))
+                ports = [base_and_delta_of(each) for each in inputs]
+                found.append(make(variant, ports, STRONG, together=True))
             case Variant.GROUP_RECOMPUTE:
                 ports = [delta_and_new_base_of(each) for each in inputs]
-                found.append(make(variant, ports, STRONG))
+                found.append(make(variant, ports, STRONG, together=True))
             case Variant.ASYNCHRONOUS:
                 # Of a single input that is the incremental refresh once more.
                 for driver in drivers if len(inputs) > 1 else ():

@@ -153,6 +153,15 @@ class Promise:
     inconsistency_seconds: Seconds = Seconds(0.0)
     priority: float = 1.0
 
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether a snapshot may reflect its inputs as of different moments."""
+        return self.inconsistency_seconds > 0
+
+    def staleness_through(self, name: str) -> Seconds:
+        """How long what arrived may wait that comes through a direct input; 0: not at all."""
+        return self.staleness_by_input.get(name, self.staleness_seconds or Seconds(0.0))
+
 
 @dataclass(frozen=True)
 class Table:

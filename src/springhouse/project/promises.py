@@ -57,11 +57,17 @@ def read_properties(
 ) -> tuple[Properties, list[DeclarationError]]:
     """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
     reader = _Reader(owner, holder, written)
+    by_input = reader.staleness_by_input(names)
+    inconsistency = reader.duration("springhouse.inconsistency")
+    if inconsistency is None:
+        # Who says that one input may be a day old and another a minute says that a snapshot may
+        # reflect them as of moments a day apart.
+        inconsistency = max(by_input.values(), default=Seconds(0.0))
     known = Properties(
         promise=Promise(
             staleness_seconds=reader.duration("springhouse.staleness"),
-            staleness_by_input=reader.staleness_by_input(names),
-            inconsistency_seconds=reader.duration("springhouse.inconsistency") or Seconds(0.0),
+            staleness_by_input=by_input,
+            inconsistency_seconds=inconsistency,
             priority=reader.priority(),
         ),
         refresh=reader.refresh(),

@@ -11,11 +11,15 @@ from springhouse.units import Instant, Seconds
 
 @dataclass(frozen=True)
 class Job:
-    """A refresh that is wanted: `since` is when the oldest data that it would reflect arrived."""
+    """A refresh that is wanted: `since` is when the oldest data that it would reflect arrived.
+
+    One that is `urgent` is needed by a promise of another table, however much time its own leaves.
+    """
 
     table: str
     since: Instant
     reason: str
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
