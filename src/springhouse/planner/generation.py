@@ -170,7 +170,8 @@ class Generation:
             lane.by_end.setdefault(block.end, []).append(holding)
             found += self._chains(holding, lane)
         for converter in self._workflow.converters.get(block.channel, ()):
-            found += self._conversions(converter, holding, lane)
+            if block.kind == BASE or fits(block.kind, converter.source):
+                found += self._conversions(converter, holding, lane)
         for reader in lane.readers:
             if block.kind in reader.kinds or reader.stands_without_base:
                 for filling in self._fillings(reader, holding, lane):

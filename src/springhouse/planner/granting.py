@@ -20,6 +20,8 @@ _MOST_IN_A_ROW = 4
 _MOST_TRIED = 24
 """Of how many blocks rows are tried: the cheapest."""
 
+_After = tuple[Provenance, frozenset[str]]
+
 Row = tuple[int, ...]
 """Blocks one after the other, as their numbers among those that were given."""
 
@@ -37,11 +39,22 @@ class Granting:
     ) -> None:
         self._outputs, self._limits, self._held, self._times = outputs, limits, held, times
         self._asked = {wish.channel: frozenset(wish.asked) for wish in wishes}
+        self._first: dict[Block, _After | None] = {}
 
     def mends(self, channel: str, block: Block) -> bool:
         """Whether consumers that got nothing else yet may get this block, and it is of use."""
-        held, asked = self._held.get(channel), self._asked[channel]
-        return self._after(channel, held, asked, block) is not None
+        return self._at_first(channel, block) is not None
+
+    def reaches(self, channel: str, block: Block) -> Provenance | None:
+        """What consumers would hold after this block and nothing else; None if they may not."""
+        after = self._at_first(channel, block)
+        return None if after is None else after[0]
+
+    def _at_first(self, channel: str, block: Block) -> "_After | None":
+        if block not in self._first:
+            held, asked = self._held.get(channel), self._asked[channel]
+            self._first[block] = self._after(channel, held, asked, block)
+        return self._first[block]
 
     def may_help(self, channel: str, block: Block) -> bool:
         """Whether a block mends something, or could after another one did."""
@@ -62,7 +75,10 @@ class Granting:
             for number, block in enumerate(blocks[:_MOST_TRIED] if row else blocks):
                 if number in row:
                     continue
-                after = self._after(channel, held, broken, block)
+                if row:
+                    after = self._after(channel, held, broken, block)
+                else:
+                    after = self._at_first(channel, block)
                 if after is None:
                     continue
                 state, left = after
@@ -79,7 +95,7 @@ class Granting:
 
     def _after(
         self, channel: str, held: Provenance | None, broken: frozenset[str], block: Block
-    ) -> tuple[Provenance, frozenset[str]] | None:
+    ) -> "_After | None":
         """What is held after a block, and what is broken still; None if it may not be taken."""
         if not any(fits(block.kind, kind) for kind in self._outputs[channel]):
             return None

@@ -82,8 +82,8 @@ class Planner:
         read = (each for channel in made for each in self.workflow.reads[channel])
         # In the order of the workflow, so that equal costs are always decided in the same way.
         looked_at = sorted({*made, *read}, key=self.workflow.position.__getitem__)
-        blocks = narrowed(self.workflow, switches, situation, looked_at)
-        seen = frontiers(self.workflow, situation.held, looked_at) if switches.long_term else {}
+        seen = frontiers(self.workflow, situation.held, looked_at)
+        blocks = narrowed(switches, situation, seen)
         return Task(
             self.workflow,
             self.outputs,
@@ -125,4 +125,5 @@ class Planner:
 
     def useful(self, situation: Situation) -> dict[str, list[Block]]:
         """The blocks that may be of use, now or later; deltas that abut are one (section 6.2)."""
-        return narrowed(self.workflow, self.switches, situation, self.workflow.order)
+        seen = frontiers(self.workflow, situation.held, self.workflow.order)
+        return narrowed(self.switches, situation, seen)

@@ -19,7 +19,6 @@ ones have to be told apart is said in `workflow`.
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from springhouse.units import Instant
 
@@ -99,12 +98,12 @@ class Provenance:
         """
         return Provenance({name: frozenset({version}) for name, version in versions.items()})
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash(frozenset(self.reflected.items()))
-
     def __hash__(self) -> int:
-        return self._hash
+        # Kept, because a search asks for it again and again; cached_property would take a lock.
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash(frozenset(self.reflected.items()))
+        return found
 
     def newest(self, channel: str) -> int | None:
         """`T[i]+`: the latest version of `channel` that is reflected."""

@@ -60,10 +60,9 @@ BASIC = Switches(
 
 
 def narrowed(
-    workflow: Workflow, switches: Switches, situation: Situation, channels: Sequence[str]
+    switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
 ) -> dict[str, list[Block]]:
-    """The blocks of some channels, but for those that are old, and with chains."""
-    seen = frontiers(workflow, situation.held, channels)
+    """The blocks of the channels with these frontiers, without old ones, and with chains."""
     found = {}
     for channel, frontier in seen.items():
         blocks = list(situation.blocks.get(channel, ()))

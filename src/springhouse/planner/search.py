@@ -116,6 +116,7 @@ class Search:
         self._tried: dict[str, list[tuple[str, Block, float]]] = {}
         self._mending: dict[str, list[Holding]] = {}
         self._ways: dict[str, list[_Way]] = {}
+        self._unsettled = [wish.channel for wish in task.wishes]
         self._granting = Granting(
             task.outputs, task.limits, situation.held, task.times, task.wishes
         )
@@ -213,9 +214,14 @@ class Search:
         if self._switches.plans_per_block is None and len(self._wishes) > 1:
             return False
         cheapest = self._queue[0][0]
-        return all(
-            ways and not ways[0].left and ways[0].cost <= cheapest for ways in self._ways.values()
-        )
+        while self._unsettled:
+            channel = self._unsettled[-1]
+            ways = self._ways[channel]
+            if not ways or ways[0].left or ways[0].cost > cheapest:
+                return False
+            # The queue only gets dearer, so what is settled stays so.
+            self._unsettled.pop()
+        return True
 
     def _offer(self, invocation: Invocation) -> int:
         """Put what an invocation makes on the queue; its number plus one, or 0 if it is useless."""
@@ -390,8 +396,7 @@ class Search:
         alternatives = {
             Alternative(operator, reaches, cost)
             for operator, block, cost in self._tried[wish.channel]
-            if self._granting.mends(wish.channel, block)
-            and (reaches := self._granting.reached(wish.channel, [block])) is not None
+            if (reaches := self._granting.reaches(wish.channel, block)) is not None
         }
         found = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
         blocks = tuple(each.block for each in way.holdings) if way else ()
@@ -399,8 +404,10 @@ class Search:
 
     def granting(self, wish: Wish, blocks: Sequence[Block]) -> Wish:
         """A wish, granted by blocks as far as they do; as it was if they do not at all."""
-        rows = self._granting.rows(wish.channel, blocks)
         every = tuple(range(len(blocks)))
+        if not every:
+            return wish
+        rows = self._granting.rows(wish.channel, blocks)
         left = next((left for left, row in rows if row == every), None)
         if left is None:
             return wish

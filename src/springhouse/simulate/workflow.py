@@ -377,6 +377,10 @@ class WorkflowRun:
                 self._repairs.append(Repair(self.now, pathway, lag))
 
     def _outcome(self) -> Outcome:
+        # What is broken still when the world ends counts with the lag that it has by then.
+        for (_, pathway), since in self._broken(self.situation()).items():
+            lag = (self.now - since) / 3600.0 * self.conditions.machines
+            self._repairs.append(Repair(self.now, pathway, lag))
         return Outcome(
             self.model.name,
             self.method,

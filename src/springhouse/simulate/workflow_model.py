@@ -48,6 +48,9 @@ class Yields:
     written: bool = True
 
 
+_AS_MANY = Yields()
+
+
 @dataclass(frozen=True)
 class Model:
     """A workflow in its world."""
@@ -70,33 +73,22 @@ class Model:
         """What an invocation costs, and what comes out: the planner's `Costs`."""
         if operator.variant is Variant.CONVERT:
             return self._conversion(operator, readings[0])
-        yields = self.yields.get(operator.name, Yields())
-        shares = yields.rows
-        rows = tuple(
-            min(
-                sum(self._out(shares, k, p, operator, r) for p, r in enumerate(readings)),
-                yields.most,
-            )
-            for k in range(len(operator.outputs))
-        )
-        read = sum(
-            (each.base_rows + each.delta_rows) * self.widths[port.channel]
-            for port, each in zip(operator.ports, readings, strict=True)
-        )
-        written = sum(
-            made * self.widths[output.channel]
-            for made, output in zip(rows, operator.outputs, strict=True)
-        )
-        worked = read * yields.skimmed + (written if yields.written else 0.0)
-        return Estimate(_cpu_hours(worked * yields.effort), rows)
-
-    @staticmethod
-    def _out(
-        shares: tuple[tuple[float, ...], ...], k: int, p: int, operator: Operator, reading: Reading
-    ) -> float:
-        of_block = shares[min(k, len(shares) - 1)]
-        share = of_block[min(p, len(of_block) - 1)]
-        return share * (reading.delta_rows if operator.moves else reading.base_rows)
+        yields = self.yields.get(operator.name, _AS_MANY)
+        read = 0.0
+        moves = operator.moves
+        made = [0.0] * len(operator.outputs)
+        for number, (port, each) in enumerate(zip(operator.ports, readings, strict=True)):
+            read += (each.base_rows + each.delta_rows) * self.widths[port.channel]
+            rows = each.delta_rows if moves else each.base_rows
+            for place in range(len(made)):
+                shares = yields.rows[min(place, len(yields.rows) - 1)]
+                made[place] += rows * shares[min(number, len(shares) - 1)]
+        worked = read * yields.skimmed
+        for place, output in enumerate(operator.outputs):
+            made[place] = min(made[place], yields.most)
+            if yields.written:
+                worked += made[place] * self.widths[output.channel]
+        return Estimate(_cpu_hours(worked * yields.effort), tuple(made))
 
     def _conversion(self, operator: Operator, reading: Reading) -> Estimate:
         """A converter reads the old base where it needs it, and what is converted."""
