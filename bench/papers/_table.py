@@ -176,9 +176,9 @@ def _measured(task: Task) -> Row:
 def _told(number: int, title: str, found: Table, findings: Sequence[Finding], hours: float) -> str:
     """The table beside the paper's, and the findings."""
     about = (
-        f"{hours:g} pretend hours, average of {len(found.seeds)} seeds. Lag (median) and cost are in "
-        f"CPU hours, planning is in seconds per run. Times are against {found.whos[0]}: ours and, in "
-        f"brackets, the paper's. [CSV](table{number}.csv)."
+        f"{hours:g} pretend hours, average of {len(found.seeds)} seeds. Lag (median) and cost are "
+        f"in CPU hours, planning in seconds per run. Times are against {found.whos[0]}: ours and, "
+        f"in brackets, the paper's. [CSV](table{number}.csv)."
     )
     lines = [
         f"## Table {number}: {title}",

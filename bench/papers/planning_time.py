@@ -2,8 +2,8 @@
 
 Chains, stars and diamonds on top of each other, of views that are consistent (one pathway) and of
 views that may be inconsistent (pathways apart, an asynchronous variant per input). Everything is up
-to date, then one base table gets new data, and every view downstream wants it. And: a thousand views
-in a hundred stars, of which one is touched. The logs hold a hundred versions of each table.
+to date, then one base table gets new data, and every view downstream wants it. And: a thousand
+views in a hundred stars, of which one is touched. The logs hold a hundred versions of each table.
 
 Run: `python bench/papers/planning_time.py`.
 """
