@@ -132,17 +132,9 @@ def main():
             for loose in (False, True):
                 built, gathered, planned, plan = measured(shape(count), loose)
                 kind = "may be inconsistent" if loose else "consistent"
-                rows.append(
-                    [
-                        shape.__name__,
-                        count,
-                        kind,
-                        f"{built:.4f}",
-                        f"{gathered:.4f}",
-                        f"{planned:.4f}",
-                    ]
-                    + [len(plan.steps), plan.explored]
-                )
+                seconds = [f"{each:.4f}" for each in (built, gathered, planned)]
+                numbers = [len(plan.steps), plan.explored]
+                rows.append([shape.__name__, count, kind, *seconds, *numbers])
                 print(*rows[-1], flush=True)
                 if gathered + planned > LIMIT_SECONDS:
                     slow.append(rows[-1])

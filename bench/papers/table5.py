@@ -39,7 +39,7 @@ DIFFERS = {
     ("FeedbackPrioritization", "Sync/Batch", "lag"): "As with Async/Batch.",
     ("FeedbackPrioritization", "Sync/Batch", "cost"): (
         "The paper's plans cost 400,000 CPU hours on average and 193 in the median: sizes of bases "
-        "that are off by 50 % each time they are converted wander off. Ours add no rows of their own."
+        "that are off by 50 % each time they are converted wander off. Ours add no rows."
     ),
 }
 
@@ -64,7 +64,7 @@ def findings(found: Table) -> list[Finding]:
                 )
                 told.append(
                     Finding(
-                        f"{workflow}: the {name} of {who} is {paper:,.3g} times that of Async/Incr.",
+                        f"{workflow}: the {name} of {who} is {paper:,.3g} times Async/Incr's.",
                         f"{ours:,.3g} times",
                         magnitude(ours, paper),
                         DIFFERS.get((workflow, who, name), ""),
@@ -93,7 +93,7 @@ def findings(found: Table) -> list[Finding]:
     )
     told.append(
         Finding(
-            "FeedbackPrioritization costs about the same synchronously: all is processed in the end.",
+            "FeedbackPrioritization costs about the same synchronously: in the end all is done.",
             f"{found.times('FeedbackPrioritization', 'Sync/Incr', 'cost'):.3g} times",
             0.8 <= found.times("FeedbackPrioritization", "Sync/Incr", "cost") <= 1.25,
         )
