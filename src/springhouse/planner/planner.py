@@ -12,7 +12,14 @@ from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Bound, Times, limits_of, propagated
 from springhouse.planner.costs import Costs
 from springhouse.planner.plan import Plan, Situation, Wish
-from springhouse.planner.pruning import Switches, frontiers, narrowed, reached_by_all
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.pruning import (
+    Switches,
+    frontiers,
+    narrowed,
+    reached_by_all,
+    without_delivered,
+)
 from springhouse.planner.search import Search, Task
 from springhouse.planner.workflow import Workflow
 from springhouse.units import Instant
@@ -32,6 +39,14 @@ class Planner:
         self._inputs = frozenset(workflow.inputs)
         self.outputs = outputs
         self.switches = switches or Switches()
+        # Outputs that take deltas and that nobody else reads.
+        self._ends = [
+            channel
+            for channel, kinds in outputs.items()
+            if not workflow.readers[channel]
+            and channel not in workflow.whole
+            and any(kind != BASE for kind in kinds)
+        ]
         self.limits = limits_of(workflow, bounds)
         self.propagated = propagated(workflow, self.limits)
         self.tightest = propagated(workflow, self.limits, tightest=True)
@@ -83,7 +98,7 @@ class Planner:
         # In the order of the workflow, so that equal costs are always decided in the same way.
         looked_at = sorted({*made, *read}, key=self.workflow.position.__getitem__)
         seen = frontiers(self.workflow, situation.held, looked_at)
-        blocks = narrowed(switches, situation, seen)
+        blocks = self._narrowed(switches, situation, seen)
         return Task(
             self.workflow,
             self.outputs,
@@ -126,4 +141,14 @@ class Planner:
     def useful(self, situation: Situation) -> dict[str, list[Block]]:
         """The blocks that may be of use, now or later; deltas that abut are one (section 6.2)."""
         seen = frontiers(self.workflow, situation.held, self.workflow.order)
-        return narrowed(self.switches, situation, seen)
+        return self._narrowed(self.switches, situation, seen)
+
+    def _narrowed(
+        self, switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
+    ) -> dict[str, list[Block]]:
+        found = narrowed(switches, situation, seen)
+        if switches.old_blocks:
+            for channel in self._ends:
+                if channel in found and channel in situation.held:
+                    found[channel] = without_delivered(found[channel], situation.held[channel])
+        return found

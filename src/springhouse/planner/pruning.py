@@ -4,7 +4,8 @@ Sections 6.2 and 6.3 of 004; each rule has its switch.
 
 * Old blocks. The frontier of an output is what its consumers hold; that of a channel above it, the
   part of it that comes from there. Nothing before the newest base at or before the frontier is of
-  use any more.
+  use any more. On an output that takes deltas and that nobody else reads, nothing at or before the
+  frontier is.
 * Compulsory chains. Deltas that abut are one, unless a base lies between them or the frontier does.
 * Overkill. A block is not planned if one of its kind exists that is older and good enough. And a
   channel of which a base is good enough for all who read it rests: nothing is planned on it, and
@@ -101,6 +102,11 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
     if not newest or not frontier:
         return list(blocks)
     return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
+
+
+def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
+    """The blocks that bring something to consumers who hold this."""
+    return [each for each in blocks if not _at_or_before(each.end, held)]
 
 
 def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
