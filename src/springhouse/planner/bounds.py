@@ -11,11 +11,14 @@ also say which blocks of C others may read.
 
 Propagated upstream (section 6.2.3), they tell which blocks can still lead to something: from C to
 one that it reads, staleness is projected to the pathways that come from there, and inconsistency is
-copied; then the channel's own bounds are added. What is inconsistent with a fresh pathway is of no
-use, so no staleness may exceed the inconsistency (the paper), reckoned from the freshest of the
-other pathways: where all may be an hour old, an hour is not too old for a consistent snapshot. The
-paper does not say what to do where several channels read one. A block is of use if it is to any of
-them: the loosest counts. It is good enough if it is for all of them: then the tightest counts.
+copied; then the channel's own bounds are added. What is too inconsistent with a fresh pathway is of
+no use, so no staleness may exceed the inconsistency (the paper): here, that of a channel which also
+reads something else, and reckoned from how stale that may be. A channel's own bound says nothing
+about how old its blocks may be, or no consistent view could ever be an hour old.
+
+The paper does not say what to do where several channels read one. A block is of use if it is to any
+of them: the loosest counts. It is good enough if it is for all of them: then the tightest counts,
+and a pathway that is read together with it is taken to be as of now.
 """
 
 from collections.abc import Iterable, Mapping
@@ -107,6 +110,7 @@ def propagated(
     """
     pick = min if tightest else max
     found: dict[str, Limits] = {}
+    oldest: dict[str, float] = {}
     for channel in reversed(workflow.order):
         own = limits.get(channel, NO_LIMITS)
         below = [
@@ -114,21 +118,33 @@ def propagated(
             for reader in workflow.readers[channel]
         ]
         copied = pick((each.inconsistency for each, _ in below), default=inf)
-        inconsistency = min(own.inconsistency, copied)
-        staleness = {
-            key: min(
-                own.staleness.get(key, inf),
-                pick((each.staleness.get(keys[key], inf) for each, keys in below), default=inf),
-            )
-            for key in workflow.pathways(channel)
-        }
-        first, second = (*sorted(staleness.values())[:2], inf, inf)[:2]
-        for key, seconds in staleness.items():
-            freshest = second if seconds == first else first
-            staleness[key] = min(seconds, inconsistency + freshest)
+        oldest[channel] = pick(
+            (
+                _oldest(workflow, reader, channel, found[reader], oldest[reader], tightest)
+                for reader in workflow.readers[channel]
+            ),
+            default=inf,
+        )
+        staleness = {}
+        for key in workflow.pathways(channel):
+            projected = (each.staleness.get(keys[key], inf) for each, keys in below)
+            seconds = min(own.staleness.get(key, inf), pick(projected, default=inf))
+            staleness[key] = min(seconds, oldest[channel])
         staleness = {key: seconds for key, seconds in staleness.items() if seconds < inf}
-        found[channel] = Limits(staleness, inconsistency)
+        found[channel] = Limits(staleness, min(own.inconsistency, copied))
     return found
+
+
+def _oldest(
+    workflow: Workflow, reader: str, channel: str, limits: Limits, oldest: float, tightest: bool
+) -> float:
+    """How stale a channel may be so that its reader is not too inconsistent."""
+    if len(workflow.reads[reader]) == 1:
+        return oldest
+    here = set(workflow.through_input(reader, channel))
+    others = [limits.staleness.get(k, inf) for k in workflow.pathways(reader) if k not in here]
+    freshest = 0.0 if tightest else min(others, default=inf)
+    return min(oldest, limits.inconsistency + freshest)
 
 
 class Times:

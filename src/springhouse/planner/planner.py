@@ -24,6 +24,9 @@ from springhouse.planner.search import Search, Task
 from springhouse.planner.workflow import Workflow
 from springhouse.units import Instant
 
+_MOST_BLOCKS_OF_A_WIDE_SEARCH = 1_000
+"""Without pruning there are so many blocks that one has to stop somewhere."""
+
 
 class Planner:
     """Plans for one workflow, with its bounds, and its outputs with the kinds they accept."""
@@ -82,7 +85,13 @@ class Planner:
         if not wishes:
             return Plan()
         plan = Search(self.task(situation, wishes, self.switches), costs).run()
-        wider = replace(self.switches, propagate=False, overkill=False, long_term=False)
+        wider = replace(
+            self.switches,
+            propagate=False,
+            overkill=False,
+            long_term=False,
+            most_blocks=_MOST_BLOCKS_OF_A_WIDE_SEARCH,
+        )
         if plan.missed and wider != self.switches:
             second = Search(self.task(situation, wishes, wider), costs).run()
             if len(second.missed) < len(plan.missed):

@@ -36,7 +36,8 @@ class Switches:
     `plans_per_block` is how many plans are kept for one block: Algorithm 1 keeps one. Plans share
     steps, and the cheapest plan of a block need not be part of the cheapest plan of two, so only
     with None, which keeps all that could matter, is the answer always the cheapest. With
-    `stop_early`, the search ends when all that is wanted can be had.
+    `stop_early`, the search ends when all that is wanted can be had; and it ends in any case after
+    `most_blocks`, with what it has.
     """
 
     old_blocks: bool = True
@@ -46,6 +47,7 @@ class Switches:
     long_term: bool = True
     plans_per_block: int | None = 1
     stop_early: bool = True
+    most_blocks: int | None = 100_000
 
 
 BASIC = Switches(
@@ -56,6 +58,7 @@ BASIC = Switches(
     long_term=False,
     plans_per_block=None,
     stop_early=False,
+    most_blocks=None,
 )
 """Section 6.1: nothing is pruned, and the plan is the cheapest that there is."""
 

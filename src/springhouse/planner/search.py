@@ -209,6 +209,9 @@ class Search:
         return any(done.mask & mask == done.mask for done in node.done)
 
     def _is_over(self) -> bool:
+        most = self._switches.most_blocks
+        if most is not None and self.explored >= most:
+            return True
         if not self._switches.stop_early:
             return False
         if self._switches.plans_per_block is None and len(self._wishes) > 1:
