@@ -177,15 +177,6 @@ class Times:
             found = self._intervals[provenance] = (left, right)
         return found
 
-    def consistent(self, provenance: Provenance) -> bool:
-        left, right = self.interval(provenance)
-        return left < right
-
-    def inconsistency(self, provenance: Provenance) -> float:
-        """By how much T+ is behind T-; 0 or less is consistent, but for equality."""
-        left, right = self.interval(provenance)
-        return left - right
-
     def stale_at(self, pathway: str, versions: frozenset[int]) -> float:
         """`T[i]-`: when the first came that these versions lack; infinite if none did."""
         found = self._stale.get((pathway, versions))

@@ -94,7 +94,6 @@ class Outcome:
     published: int
     worst_inconsistency_hours: float
     variants: Mapping[str, int] = field(default_factory=dict)
-    costs: tuple[tuple[float, float], ...] = ()
 
     @property
     def median_lag(self) -> float:
@@ -168,7 +167,6 @@ class WorkflowRun:
         self._planning = self._worst_planning = 0.0
         self._plans = self._steps = self._explored = self._missed = 0
         self._variants: dict[str, int] = {}
-        self._costs: list[tuple[float, float]] = []
         self._begin()
 
     def run(
@@ -295,7 +293,6 @@ class WorkflowRun:
             if self.algorithm is not Algorithm.DYNAMIC:
                 self._made.update(step.outputs)
         self._cost += total
-        self._costs.append((self.now, total))
         return total
 
     def _invoke(self, step: Step, rows: dict[Block, float]) -> float:
@@ -397,5 +394,4 @@ class WorkflowRun:
             self.checker.blocks,
             self.checker.worst_inconsistency / 3600.0,
             self._variants,
-            tuple(self._costs),
         )
