@@ -46,7 +46,7 @@ from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
-from springhouse.views.variants import Variant, Way, can_drive, synchronous
+from springhouse.views.variants import Variant, Way, can_drive, regrouped, synchronous
 
 if TYPE_CHECKING:
     pass
@@ -62,11 +62,13 @@ def refresh_view(
     versions: Mapping[str, int],
     reason: str,
     driver: str | None = None,
+    way: Way | None = None,
 ) -> Done:
     """Bring the view to its inputs as of `versions`.
 
     With a `driver`, asynchronously: the new rows of that input are joined with the others as of
-    `versions`, and the rows that are there stay as they are.
+    `versions`, and the rows that are there stay as they are. Otherwise by the cheapest way, or by
+    `way` if that can be.
     """
     began = lake.now()
     ground = lake.find(view.name)
@@ -79,7 +81,7 @@ def refresh_view(
         if driver is not None:
             how = _driven(lake, view, ground, found, opened, driver)
         else:
-            how = _choose(lake, project, view, ground, found, opened)
+            how = _choose(lake, project, view, ground, found, opened, way)
         if how.work is not None and ground is not None and opened is not None:
             try:
                 return _incremental(lake, project, view, ground, how, opened, reason, began)
@@ -128,17 +130,18 @@ def _choose(
     ground: TableVersion | None,
     found: Plan | NoPlan,
     opened: Mapping[str, TableVersion] | None,
+    way: Way | None,
 ) -> _How:
     """Whether to refresh incrementally, and if not, whether to build what that needs."""
     if isinstance(found, NoPlan):
         return _How(str(found))
     assert opened is not None
-    forced = view.refresh is RefreshMode.INCREMENTAL
-    # Without state no input can drive a refresh alone.
-    wanted = forced or view.promise.is_relaxed
     after = {name: opened[key] for name, key in found.inputs.items()}
     newest = lake.log(view.name).newest()
     note = newest.note if newest is not None else None
+    # Without state no input can drive a refresh alone.
+    forced = view.refresh is RefreshMode.INCREMENTAL or way not in (None, Way.BATCH)
+    wanted = forced or view.promise.is_relaxed
     rows = sum(version.rows for version in after.values())
     if ground is None or newest is None:
         return _How("its first refresh", state=wanted or rows > STATE_ROWS)
@@ -154,30 +157,66 @@ def _choose(
     stores = stored_state(lake, view, found, ground, note)
     work = Work(lake, changed_inputs(lake, found, before, after), before, after, {}, found.shapes)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
-    variant = synchronous(found.compiled, changed)
     if not changed and (stores == NO_STATE or not isinstance(stores, str)):
+        variant = synchronous(found.compiled, changed)
         return _How("nothing changed", work=work, variant=variant)
     notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]
-    past = lessons(notes)
-    batch = cost_of(work, Variant(Way.BATCH), past)
-    least = least_cost(work, variant, past)
-    if not forced and not isinstance(stores, str) and least.seconds > batch.seconds:
-        relaxed = view.promise.is_relaxed
-        return _How(f"{batch}, against {least}", state=relaxed, expected=batch.estimate)
     if isinstance(stores, str):
-        # Nothing to build on; worth building if it would have been used.
-        work.stores.update(empty_state(lake, view, found))
-        saved = batch.seconds - cost_of(work, variant, past).seconds
-        state = wanted or is_worth_state(saved, notes)
-        # Without state it is a plain batch, and tells what one takes.
-        return _How(stores, state=state, expected=0.0 if state else batch.estimate)
+        return _with_or_without_state(lake, view, found, work, notes, stores, wanted=wanted)
     work.stores.update(stores)
+    best = _by_cost(work, found, changed, lessons(notes), way, forced=forced)
+    return replace(best, state=view.promise.is_relaxed) if best.work is None else best
+
+
+def _with_or_without_state(
+    lake: Lake,
+    view: View,
+    found: Plan,
+    work: Work,
+    notes: list[Note],
+    missing: str,
+    *,
+    wanted: bool,
+) -> _How:
+    """Nothing to build on: state is worth building if it would have been used."""
+    past = lessons(notes)
+    changed = frozenset(name for name, each in work.changes.items() if each.rows)
+    batch = cost_of(work, Variant(Way.BATCH), past)
+    work.stores.update(empty_state(lake, view, found))
+    saved = batch.seconds - cost_of(work, synchronous(found.compiled, changed), past).seconds
+    state = wanted or is_worth_state(saved, notes)
+    # Without state it is a plain batch, and tells what one takes.
+    return _How(missing, state=state, expected=0.0 if state else batch.estimate)
+
+
+def _by_cost(
+    work: Work,
+    found: Plan,
+    changed: frozenset[str],
+    past: Mapping[str, float],
+    way: Way | None,
+    *,
+    forced: bool,
+) -> _How:
+    """The cheapest way, or the one that is asked for."""
+    batch = cost_of(work, Variant(Way.BATCH), past)
+    variant = synchronous(found.compiled, changed)
+    # What changed much is told from the numbers of rows alone: nothing has to be read for that.
+    least = least_cost(work, variant, past)
+    if way is Way.BATCH or (not forced and least.seconds > batch.seconds):
+        return _How(f"{batch}, against {least}", expected=batch.estimate)
     cost = cost_of(work, variant, past)
+    other = regrouped(found.compiled, changed) if way is not Way.INCREMENTAL else None
+    if other is not None:
+        asked = way is Way.GROUP_RECOMPUTE
+        if asked or least_cost(work, other, past).seconds < cost.seconds:
+            recomputed = cost_of(work, other, past)
+            if asked or recomputed.seconds < cost.seconds:
+                variant, cost = other, recomputed
     if forced or cost.seconds <= batch.seconds:
         why = f"{cost}, against {batch}"
         return _How(why, expected=cost.estimate, work=work, variant=variant)
-    state = view.promise.is_relaxed
-    return _How(f"{batch}, against {cost}", state=state, expected=batch.estimate)
+    return _How(f"{batch}, against {cost}", expected=batch.estimate)
 
 
 def _driven(

@@ -15,7 +15,7 @@ as it was joined back then.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from springhouse.views.algebra import (
@@ -64,7 +64,13 @@ class Variant:
 
 def variants_of(compiled: Compiled, changed: frozenset[str]) -> tuple[Variant, ...]:
     """All ways to refresh the view after a change of these inputs."""
-    return (Variant(Way.BATCH), synchronous(compiled, changed), *_asynchronous(compiled, changed))
+    other = regrouped(compiled, changed)
+    return (
+        Variant(Way.BATCH),
+        synchronous(compiled, changed),
+        *([other] if other is not None else []),
+        *_asynchronous(compiled, changed),
+    )
 
 
 def synchronous(compiled: Compiled, changed: frozenset[str]) -> Variant:
@@ -72,6 +78,22 @@ def synchronous(compiled: Compiled, changed: frozenset[str]) -> Variant:
     refresh = compiled.refresh(changed)
     anew = any(isinstance(step, Keyed) and step.merge is None for step in refresh.steps)
     return Variant(Way.GROUP_RECOMPUTE if anew else Way.INCREMENTAL, refresh)
+
+
+def regrouped(compiled: Compiled, changed: frozenset[str]) -> Variant | None:
+    """The refresh that computes all touched groups from their rows; None if that is no other one.
+
+    Where groups are small and a merge is in doubt about many of them (a maximum that was deleted),
+    it is the cheaper one.
+    """
+    refresh = compiled.refresh(changed)
+    if not any(isinstance(step, Keyed) and step.merge is not None for step in refresh.steps):
+        return None
+    steps = tuple(
+        replace(step, merge=None, merge_given=None) if isinstance(step, Keyed) else step
+        for step in refresh.steps
+    )
+    return Variant(Way.GROUP_RECOMPUTE, replace(refresh, steps=steps))
 
 
 def _asynchronous(compiled: Compiled, changed: frozenset[str]) -> Iterator[Variant]:

@@ -1,0 +1,61 @@
+"""In which ways a view can be refreshed."""
+
+import pytest
+
+from springhouse.views.compile import Compiled, compile_view
+from springhouse.views.variants import Way, can_drive, regrouped, synchronous, variants_of
+
+SCHEMAS = {
+    "orders": {"id": "bigint", "customer": "bigint", "amount": "bigint"},
+    "customers": {"id": "bigint", "country": "string"},
+}
+JOIN = "orders o JOIN customers c ON o.customer = c.id"
+
+
+def compiled(query: str) -> Compiled:
+    return compile_view(query, SCHEMAS)
+
+
+DRIVERS = {
+    f"SELECT o.id, c.country FROM {JOIN}": {"orders", "customers"},
+    f"SELECT c.country, sum(o.amount) AS total FROM {JOIN} GROUP BY c.country": {
+        "orders",
+        "customers",
+    },
+    # It keeps the keys of its right side, which would have to move along with that.
+    "SELECT o.id, c.country FROM orders o LEFT JOIN customers c ON o.customer = c.id": set(),
+    "SELECT id FROM orders WHERE customer NOT IN (SELECT id FROM customers)": {"orders"},
+    # What was seen before decides what is new.
+    f"SELECT DISTINCT c.country FROM {JOIN}": {"orders", "customers"},
+    f"SELECT c.country, percentile(o.amount, 0.5) AS p FROM {JOIN} GROUP BY c.country": set(),
+    "SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.customer = b.customer": set(),
+    "SELECT id, amount FROM orders": set(),
+}
+
+
+@pytest.mark.parametrize(("query", "drivers"), DRIVERS.items())
+def test_who_can_drive(query: str, drivers: set[str]) -> None:
+    view = compiled(query)
+    assert {name for name in view.inputs if can_drive(view, name)} == drivers
+
+
+def test_a_sum_can_be_merged_or_computed_anew() -> None:
+    view = compiled("SELECT customer, sum(amount) AS total FROM orders GROUP BY customer")
+    changed = frozenset({"orders"})
+    assert synchronous(view, changed).way is Way.INCREMENTAL
+    other = regrouped(view, changed)
+    assert other is not None
+    assert other.way is Way.GROUP_RECOMPUTE
+    ways = [variant.way for variant in variants_of(view, changed)]
+    assert ways == [Way.BATCH, Way.INCREMENTAL, Way.GROUP_RECOMPUTE]
+
+
+def test_a_percentile_is_always_computed_anew() -> None:
+    query = "SELECT customer, percentile(amount, 0.5) AS p FROM orders GROUP BY customer"
+    view = compiled(query)
+    assert synchronous(view, frozenset({"orders"})).way is Way.GROUP_RECOMPUTE
+    assert regrouped(view, frozenset({"orders"})) is None
+
+
+def test_a_join_has_no_groups() -> None:
+    assert regrouped(compiled(f"SELECT o.id FROM {JOIN}"), frozenset({"orders"})) is None
