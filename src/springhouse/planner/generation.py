@@ -131,6 +131,7 @@ class Generation:
         self._limits = limits
         self._times = times
         self._usable: dict[tuple[str, Provenance], bool] = {}
+        self._renamed: dict[tuple[str, Provenance], Provenance] = {}
         self._lanes: dict[str, _Lane] = {}
         for operator in operators:
             self._open(operator, own.get(operator.outputs[0].channel))
@@ -256,7 +257,19 @@ class Generation:
 
     def _combined(self, site: _Site, number: int, filling: Filling) -> Iterable[Invocation]:
         """The invocations of an operator in which this filling takes part."""
-        operator, slack = site.operator, site.slack
+        for chosen in self._combinations(site, number, filling):
+            if site.operator.moves and all(each.delta is None for each in chosen):
+                continue
+            made = self._made(site, chosen)
+            if made:
+                yield self._invocation(site, chosen, made)
+
+    @staticmethod
+    def _combinations(site: _Site, number: int, filling: Filling) -> Iterable[list[Filling]]:
+        """The filling with all of the other ports' that go together with it."""
+        if len(site.fillings) == 1:
+            return ([filling],)
+        synchronous, slack = site.operator.synchronous, site.slack
         partial: list[tuple[list[Filling], float, float, float, float]] = [
             ([filling], *filling.starts, *filling.ends)
         ]
@@ -270,17 +283,13 @@ class Generation:
                     if not left < right + slack:
                         continue
                     first, last = max(s_left, each.starts[0]), min(s_right, each.starts[1])
-                    if operator.synchronous and not first < last:
-                        continue
-                    grown.append(([*chosen, each], first, last, left, right))
+                    if not synchronous or first < last:
+                        grown.append(([*chosen, each], first, last, left, right))
             partial = grown[-MOST_COMBINATIONS:]
-        for chosen, *_ in partial:
+        found = [chosen for chosen, *_ in partial]
+        for chosen in found:
             chosen.insert(number, chosen.pop(0))
-            if operator.moves and all(each.delta is None for each in chosen):
-                continue
-            made = self._made(site, chosen)
-            if made:
-                yield self._invocation(site, chosen, made)
+        return found
 
     def _invocation(
         self, site: _Site, chosen: Sequence[Filling], made: tuple[Block, ...]
@@ -300,18 +309,13 @@ class Generation:
 
     def _made(self, site: _Site, chosen: Sequence[Filling]) -> tuple[Block, ...]:
         operator = site.operator
-        names = [port.channel for port in operator.ports]
         found = []
         for output in operator.outputs:
             channel = output.channel
-            end = self._workflow.composed(
-                channel, zip(names, (each.end for each in chosen), strict=True)
-            )
+            end = self._composed(operator, channel, [each.end for each in chosen])
             start = end
             if operator.moves:
-                start = self._workflow.composed(
-                    channel, zip(names, (each.start for each in chosen), strict=True)
-                )
+                start = self._composed(operator, channel, [each.start for each in chosen])
             if operator.in_place:
                 return self._in_place(site, start, end)
             if not operator.moves:
@@ -319,6 +323,20 @@ class Generation:
             elif start.precedes(end):
                 found.append(Block(channel, _delta_kind(operator, output, chosen), end, start))
         return tuple(found)
+
+    def _composed(
+        self, operator: Operator, channel: str, parts: Sequence[Provenance]
+    ) -> Provenance:
+        if len(parts) > 1:
+            names = [port.channel for port in operator.ports]
+            return self._workflow.composed(channel, zip(names, parts, strict=True))
+        # Of one input the same ends come again and again, in chains.
+        known = self._renamed.get((channel, parts[0]))
+        if known is None:
+            name = operator.ports[0].channel
+            known = self._workflow.composed(channel, ((name, parts[0]),))
+            self._renamed[channel, parts[0]] = known
+        return known
 
     def _in_place(self, site: _Site, start: Provenance, end: Provenance) -> tuple[Block, ...]:
         """The new state, and the delta from the one before."""

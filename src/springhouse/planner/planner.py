@@ -120,6 +120,7 @@ class Planner:
             blocks,
             {channel: reached_by_all(each) for channel, each in seen.items()},
             made,
+            self._ends if switches.old_blocks else (),
             wishes,
         )
 

@@ -47,6 +47,7 @@ class Task:
     blocks: Mapping[str, Sequence[Block]]
     reached: Mapping[str, Mapping[str, int]]
     to_be_made: Collection[str]
+    ends: Collection[str]
     wishes: Sequence[Wish]
 
 
@@ -289,6 +290,11 @@ class Search:
             return False  # A part of a split that no wish can use.
         if not self._times.keeps(self._limits.get(block.channel, NO_LIMITS), block.end):
             return False
+        if block.channel in self._task.ends and block.start is not None:
+            # A delta that nobody reads but consumers has to begin where they are.
+            held = self._held.get(block.channel)
+            if held is None or not held.convertible(block.start, block.end):
+                return False
         kind = (block.channel, block.kind)
         if any(is_older(end, block.end) for end in self._enough.get(kind, ())):
             return False
