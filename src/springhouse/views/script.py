@@ -1,0 +1,275 @@
+"""How is one statement written?
+
+A rule takes a node and writes `Rows`. A `Script` is the `Writer` that it asks for those of its
+children: it knows what changes, finds the rule for each of them, remembers what was asked before,
+and collects the WITH clause and the relations that the statement reads.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+
+from springhouse.views import (
+    filter,  # noqa: A004  the operator's name
+    join,
+    outer_join,
+    semi_join,
+    set_operation,
+    top_k,
+    union_all,
+    window,
+)
+from springhouse.views.algebra import (
+    Aggregate,
+    Constant,
+    Expression,
+    Filter,
+    Generate,
+    InnerJoin,
+    Node,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetKind,
+    SetOperation,
+    TopK,
+    UnionAll,
+    Window,
+    children,
+    column,
+    inputs,
+    replaced,
+)
+from springhouse.views.rows import (
+    WEIGHT,
+    Near,
+    Rows,
+    Side,
+    Touched,
+    indented,
+    marked,
+    quoted,
+    restricted,
+    sql,
+)
+from springhouse.views.statement import Kind, Reading, Statement
+
+
+class Script:
+    """One statement while it is being written: its WITH clause, and the relations that it reads."""
+
+    def __init__(self, hidden: Mapping[Aggregate, str], changed: frozenset[str]) -> None:
+        self._hidden = hidden
+        self._changed = changed
+        self._reads: dict[Reading, str] = {}
+        self._defined: dict[str, str] = {}
+        self._aliases: dict[Node, str] = {}
+        self._taken: set[str] = set()
+        # Rules ask for the same thing again and again.
+        self._changes: dict[Hashable, list[Rows]] = {}
+        self._snapshots: dict[Hashable, Rows] = {}
+
+    # What a statement is made of
+
+    @property
+    def reads(self) -> tuple[Reading, ...]:
+        return tuple(self._reads)
+
+    def statement(self, body: str) -> Statement:
+        return Statement(self.with_clause(body), self.reads)
+
+    def with_clause(self, body: str) -> str:
+        if not self._defined:
+            return body
+        parts = ",\n".join(
+            f"{name} AS (\n{indented(text)}\n)" for name, text in self._defined.items()
+        )
+        return f"WITH {parts}\n{body}"
+
+    def define(self, name: str, text: str) -> str:
+        for known, body in self._defined.items():
+            if body == text:
+                return known
+        given = unused(name, self._taken)
+        self._defined[given] = text
+        return given
+
+    def read(
+        self,
+        kind: Kind,
+        of: str,
+        word: str,
+        near: tuple[Near, ...] = (),
+        where: tuple[Expression, ...] = (),
+    ) -> str:
+        """The name of a relation in the statement."""
+        near = tuple(sorted(set(near), key=lambda n: (n.column, n.among)))
+        for known, name in self._reads.items():
+            if (known.kind, known.of, known.near, known.where) == (kind, of, near, where):
+                return name
+        name = unused(word, self._taken)
+        self._reads[Reading(name, kind, of, near, where)] = marked(name)
+        return marked(name)
+
+    def alias(self, node: Node) -> str:
+        if node not in self._aliases:
+            self._aliases[node] = unused(_word(node, self._hidden), self._taken)
+        return self._aliases[node]
+
+    # The writer that rules ask
+
+    def change(
+        self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
+    ) -> list[Rows]:
+        if not inputs(node) & self._changed:
+            return []
+        asked = (node, needed, where)
+        if asked not in self._changes:
+            self._changes[asked] = self._change(*asked)
+        return self._changes[asked]
+
+    def _change(
+        self, node: Node, needed: frozenset[str], where: tuple[Expression, ...]
+    ) -> list[Rows]:
+        match node:
+            case Scan():
+                word, only = f"{node.input}_change", _over_sources(node, where)
+                relation = self.read(Kind.CHANGE, node.input, word, where=only)
+                return [_scanned(node, relation, needed, column(WEIGHT))]
+            case Aggregate():
+                name = self._hidden[node]
+                relation = self.read(Kind.CHANGE, name, f"{name}_change")
+                columns = {each: column(each) for each in node.columns if each in needed}
+                return [Rows(relation, columns, (), column(WEIGHT), relation)]
+            case Constant():
+                return []
+            case _:
+                return _RULES[type(node)][0](node, needed, self)
+
+    def snapshot(
+        self,
+        node: Node,
+        side: Side,
+        needed: frozenset[str],
+        near: tuple[Near, ...] = (),
+        touched: Touched | None = None,
+        where: tuple[Expression, ...] = (),
+    ) -> Rows:
+        if touched is not None:
+            needed = needed.union(own for own, _ in touched.pairs)
+        if not inputs(node) & self._changed:
+            # What does not change has one state; asking for it by one name lets it be read once.
+            side = Side.AFTER
+        asked = (node, side, needed, near, touched, where)
+        if asked not in self._snapshots:
+            self._snapshots[asked] = self._snapshot(*asked)
+        return self._snapshots[asked]
+
+    def _snapshot(
+        self,
+        node: Node,
+        side: Side,
+        needed: frozenset[str],
+        near: tuple[Near, ...],
+        touched: Touched | None,
+        where: tuple[Expression, ...],
+    ) -> Rows:
+        match node:
+            case Scan():
+                kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
+                by = dict(zip(node.columns, node.sources, strict=True))
+                close = tuple(replace(n, column=by[n.column]) for n in near)
+                word, only = f"{node.input}_{side.value}", _over_sources(node, where)
+                relation = self.read(kind, node.input, word, close, only)
+                return restricted(_scanned(node, relation, needed, None), touched)
+            case Aggregate():
+                kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
+                name = self._hidden[node]
+                close = tuple(n for n in near if n.column in node.keys)
+                relation = self.read(kind, name, f"{name}_{side.value}", close)
+                columns = {each: column(each) for each in node.columns if each in needed}
+                return restricted(Rows(relation, columns, base=relation), touched)
+            case Constant():
+                return restricted(_constants(node, self.alias(node)), touched)
+            case _:
+                return _RULES[type(node)][1](node, side, needed, near, touched, self)
+
+
+# What the change of each operator is, and what its rows are on one side of the change.
+_RULES: Mapping[type, tuple[Callable[..., list[Rows]], Callable[..., Rows]]] = {
+    Filter: (filter.change_of_filter, filter.filtered),
+    Project: (filter.change_of_project, filter.projected),
+    Generate: (filter.change_of_generate, filter.generated),
+    InnerJoin: (join.change, join.snapshot),
+    OuterJoin: (outer_join.change, outer_join.snapshot),
+    SemiJoin: (semi_join.change, semi_join.snapshot),
+    UnionAll: (union_all.change, union_all.snapshot),
+    SetOperation: (set_operation.change, set_operation.snapshot),
+    Window: (window.change, window.snapshot),
+    TopK: (top_k.change, top_k.snapshot),
+}
+
+
+def _scanned(node: Scan, relation: str, needed: frozenset[str], weight: Expression | None) -> Rows:
+    columns = {
+        name: column(source)
+        for name, source in zip(node.columns, node.sources, strict=True)
+        if name in needed
+    }
+    return Rows(relation, columns, (), weight, relation)
+
+
+def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Conditions over the columns of the input itself."""
+    by = {n: column(source) for n, source in zip(node.columns, node.sources, strict=True)}
+    return tuple(replaced(each, by) for each in conditions)
+
+
+def _constants(node: Constant, alias: str) -> Rows:
+    if not node.columns:
+        return Rows(f"(SELECT 1 AS one) AS {alias}", {})
+    selects = [
+        "SELECT "
+        + ", ".join(f"{sql(v)} AS {quoted(n)}" for n, v in zip(node.columns, row, strict=True))
+        for row in node.rows
+    ]
+    body = "\nUNION ALL\n".join(selects)
+    return Rows(f"(\n{indented(body)}\n) AS {alias}", {name: column(name) for name in node.columns})
+
+
+def table_name(node: Aggregate) -> str:
+    """What a hidden table is called: after its rows and its keys."""
+    word = _word(node.child, {})
+    keys = "_".join(node.keys[:2]) if node.keys else "total"
+    what = f"{word}_by_{keys}" if node.keys else f"{word}_total"
+    return f"distinct_{word}" if not node.measures and len(node.keys) > 2 else what
+
+
+def _word(node: Node, hidden: Mapping[Aggregate, str]) -> str:
+    match node:
+        case Scan():
+            return node.input
+        case Aggregate():
+            return hidden.get(node) or table_name(node)
+        case Constant():
+            return "constants"
+        case UnionAll():
+            return "united"
+        case SetOperation():
+            both = node.kind in (SetKind.INTERSECT, SetKind.INTERSECT_ALL)
+            return "in_both" if both else "in_one_only"
+        case InnerJoin():
+            return "_".join(dict.fromkeys(_word(each, hidden) for each in node.children[:2]))
+        case _:
+            return _word(children(node)[0], hidden)
+
+
+def unused(name: str, taken: set[str]) -> str:
+    plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name.lower()) or "rows"
+    if plain[0].isdigit() or quoted(plain) != plain:
+        plain = f"{plain}_rows" if not plain[0].isdigit() else f"_{plain}"
+    found, number = plain, 2
+    while found in taken:
+        found, number = f"{plain}_{number}", number + 1
+    taken.add(found)
+    return found
