@@ -21,18 +21,34 @@ def test_a_small_change_is_cheaper_than_everything_and_a_large_one_is_not() -> N
 
 
 def test_what_was_wrong_is_corrected_by_its_median() -> None:
-    past = [took("incremental", 3.0, 1.0), took("incremental", 2.0, 1.0), took("full", 1.0, 4.0)]
-    assert lessons(past) == {"incremental": 2.0, "full": pytest.approx((1.0 + 0.25) / 2)}
+    past = lessons(
+        [took("incremental", 3.0, 1.0), took("incremental", 2.0, 1.0), took("full", 1.0, 4.0)]
+    )
+    assert past.correction(Way.INCREMENTAL, 1.0) == 2.0
+    assert past.correction(Way.BATCH, 4.0) == pytest.approx((1.0 + 0.25) / 2)
+
+
+def test_a_large_change_does_not_spoil_the_estimate_of_a_small_one() -> None:
+    small, large = took("incremental", 0.3, 0.3), took("incremental", 16.0, 2.0)
+    past = lessons([small, large, small, large, small, large])
+    assert past.correction(Way.INCREMENTAL, 0.4) == 1.0
+    assert past.correction(Way.INCREMENTAL, 1.5) == 8.0
+
+
+def test_what_was_never_tried_is_like_the_others() -> None:
+    past = lessons([took("full", 2.0, 1.0)] * 3)
+    assert past.correction(Way.INCREMENTAL, 1.0) == 2.0
+    assert lessons([]).correction(Way.INCREMENTAL, 1.0) == 1.0
 
 
 def test_one_slow_start_says_little() -> None:
-    assert lessons([took("incremental", 30.0, 1.0)]) == {"incremental": 4.0}
+    assert lessons([took("incremental", 30.0, 1.0)]).correction(Way.INCREMENTAL, 1.0) == 4.0
     recovered = [took("incremental", 30.0, 1.0), *[took("incremental", 1.0, 1.0)] * 2]
-    assert lessons(recovered) == {"incremental": 1.0}
+    assert lessons(recovered).correction(Way.INCREMENTAL, 1.0) == 1.0
 
 
 def test_refreshes_that_nobody_estimated_teach_nothing() -> None:
-    assert lessons([took("full", 5.0, 0.0)]) == {}
+    assert lessons([took("full", 5.0, 0.0)]).lessons == ()
 
 
 def test_a_cost_says_what_it_is_made_of() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from springhouse.house.choosing import Chooser
-from springhouse.lake.costs import Cost, correction_of, lessons
+from springhouse.lake.costs import Cost, corrected, lessons
 from springhouse.lake.feeds import is_channel
 from springhouse.lake.lake import Lake, input_key
 from springhouse.lake.log import Snapshot
@@ -275,17 +275,18 @@ class Ways:
         own = sum(each.base_rows for each in readings[inputs:])
         notes = self._notes(name)
         way = _WAYS.get(operator.variant, Way.INCREMENTAL)
-        correction = correction_of(way, lessons(notes))
         if way is Way.BATCH or name not in self._project.views:
-            cost = Cost(way, 1, int(bases), correction=correction)
+            cost = Cost(way, 1, int(bases))
         else:
             moved = [
                 p.channel for p, r in zip(operator.ports, readings, strict=False) if r.delta_rows
             ]
             queries, relations = self._asked(name, moved)
-            cost = Cost(way, queries, 0, int(deltas), relations, correction)
+            cost = Cost(way, queries, 0, int(deltas), relations)
         rows = own or max((float(note.rows) for note in notes[-1:]), default=bases)
-        return Estimate(cost.seconds, (rows, deltas if operator.moves else rows))
+        return Estimate(
+            corrected(cost, lessons(notes)).seconds, (rows, deltas if operator.moves else rows)
+        )
 
     def _asked(self, name: str, moved: Sequence[str]) -> tuple[int, int]:
         """How many queries a refresh asks after a change of some inputs, and over how much."""

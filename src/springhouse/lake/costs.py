@@ -3,14 +3,15 @@
 Seconds, from what would be read and what has changed:
 
     full          START + rows × ROW
-    other ways    queries × QUERY + rows read × LOOKED_AT + changed rows × relations × CHANGED
+    other ways    queries × QUERY + rows read × LOOKED_AT
+                  + (changed rows × relations + rows that those meet) × CHANGED
 
 The rates are those of two cores. Queries differ by more than machines do, so each view corrects
-them by what its own refreshes took against what was expected of them. A planner that knows more
-will do better, from the same variants.
+them by what its own refreshes took against what was expected of them: those that were expected to
+take about as long, because what is wrong for a small change need not be wrong for a large one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -21,7 +22,7 @@ from springhouse.lake.incremental import Work
 from springhouse.lake.note import Note
 from springhouse.lake.stores import ROWS_PER_FILE
 from springhouse.views.explain import usual_statements
-from springhouse.views.statement import Kind, Statement
+from springhouse.views.statement import Kind, Reading, Statement
 from springhouse.views.variants import Variant, Way
 
 STATE_ROWS = 150_000
@@ -36,7 +37,9 @@ _QUERY = 0.12
 _LOOKED_AT = 0.15e-6
 _CHANGED = 1.5e-6
 _LESSONS = 5
-_MOST = 4.0
+_ALIKE = 3.0
+"""By what factor estimates may differ that teach about each other."""
+_MOST, _MOST_IF_SURE = 4.0, 20.0
 """How far the past may correct an estimate: a first refresh in a cold process says little."""
 
 
@@ -49,6 +52,8 @@ class Cost:
     rows_read: int
     rows_changed: int = 0
     relations: int = 0
+    # Rows of other tables that touched groups meet, as far as that can be guessed.
+    rows_met: int = 0
     # What refreshes of this view took, against what was expected of them.
     correction: float = 1.0
 
@@ -57,7 +62,7 @@ class Cost:
         """Seconds, as far as they can be told without the past of the view."""
         if self.way is Way.BATCH:
             return _START + self.rows_read * _ROW
-        changed = self.rows_changed * self.relations * _CHANGED
+        changed = (self.rows_changed * self.relations + self.rows_met) * _CHANGED
         return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed
 
     @property
@@ -71,25 +76,75 @@ class Cost:
         return f"{self.way.value}: {queries}, {rows}, about {self.seconds:.1f} s"
 
 
-def cost_of(work: Work, variant: Variant, past: Mapping[str, float] | None = None) -> Cost:
+@dataclass(frozen=True)
+class Lesson:
+    """A refresh that took so many times what was expected of it."""
+
+    way: str
+    expected: float
+    wrong: float
+
+
+@dataclass(frozen=True)
+class Past:
+    """What the refreshes of a view have taught, the newest last."""
+
+    lessons: tuple[Lesson, ...] = ()
+
+    def correction(self, way: Way, estimate: float) -> float:
+        """By what to correct an estimate; a way that was never tried is like the others.
+
+        The median of what was wrong, together with the belief that nothing was.
+        """
+        own = [each for each in self.lessons if each.way == way.value] or list(self.lessons)
+        low, high = estimate / _ALIKE, estimate * _ALIKE
+        alike = [each for each in own if low <= each.expected <= high]
+        taught = [each.wrong for each in (alike or own)[-_LESSONS:]]
+        most = _MOST_IF_SURE if len(alike) > 1 else _MOST
+        return min(max(median([1.0, *taught]), 1 / most), most)
+
+
+def lessons(notes: Iterable[Note]) -> Past:
+    """What these refreshes teach."""
+    return Past(
+        tuple(
+            Lesson(note.variant, note.expected, note.seconds / note.expected)
+            for note in notes
+            if note.expected > 0.0
+        )
+    )
+
+
+def cost_of(work: Work, variant: Variant, past: Past) -> Cost:
     """What a variant would read; files that the keys of the change rule out are not counted."""
-    correction = correction_of(variant.way, past or {})
     if variant.refresh is None:
         rows = sum(version.rows for version in work.after.values())
-        return Cost(variant.way, 1, rows, correction=correction)
+        return corrected(Cost(variant.way, 1, rows), past)
     asked = [each for step in variant.refresh.steps for each in usual_statements(step)]
-    rows = sum(_rows_read(work, statement) for statement in asked)
-    return replace(least_cost(work, variant, past or {}), rows_read=rows)
+    least = _without_reading(work, variant)
+    rows, met = 0, 0
+    for statement in asked:
+        read, meets = _rows_read(work, statement, least.rows_changed)
+        rows, met = rows + read, met + meets
+    return corrected(replace(least, rows_read=rows, rows_met=met), past)
 
 
-def least_cost(work: Work, variant: Variant, past: Mapping[str, float]) -> Cost:
+def least_cost(work: Work, variant: Variant, past: Past) -> Cost:
     """What a variant takes at least: told from the numbers of changed rows, without reading any."""
+    return corrected(_without_reading(work, variant), past)
+
+
+def corrected(cost: Cost, past: Past) -> Cost:
+    """A cost, as the past of the view sees it."""
+    return replace(cost, correction=past.correction(cost.way, cost.estimate))
+
+
+def _without_reading(work: Work, variant: Variant) -> Cost:
     assert variant.refresh is not None
     changed = sum(work.changes[name].rows for name in variant.refresh.changed)
     asked = [each for step in variant.refresh.steps for each in usual_statements(step)]
     relations = sum(len(statement.reads) for statement in asked)
-    correction = correction_of(variant.way, past)
-    return Cost(variant.way, len(asked), 0, changed, relations, correction)
+    return Cost(variant.way, len(asked), 0, changed, relations)
 
 
 def is_worth_state(saved: float, notes: Iterable[Note]) -> bool:
@@ -102,37 +157,47 @@ def is_worth_state(saved: float, notes: Iterable[Note]) -> bool:
     return saved > _WORTH_STATE * _RELUCTANCE**given_up
 
 
-def lessons(notes: Iterable[Note]) -> dict[str, float]:
-    """By what to correct the estimates of each way, from the newest refreshes of a view.
-
-    The median of what was wrong, together with the belief that nothing was.
-    """
-    wrong: dict[str, list[float]] = {}
-    for note in notes:
-        if note.expected > 0.0:
-            wrong.setdefault(note.variant, []).append(note.seconds / note.expected)
-    found = {way: median([1.0, *each[-_LESSONS:]]) for way, each in wrong.items()}
-    return {way: min(max(each, 1 / _MOST), _MOST) for way, each in found.items()}
-
-
-def correction_of(way: Way, past: Mapping[str, float]) -> float:
-    """By what to correct the estimate of a way; one that was never tried is like the others."""
-    return past.get(way.value, median(past.values()) if past else 1.0)
-
-
-def _rows_read(work: Work, statement: Statement) -> int:
-    """The rows in the files that a statement would read."""
+def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int]:
+    """The rows in the files that a statement would read, and how many of them groups meet."""
     tables: dict[str, pa.Table | None] = {}
     for reading in statement.reads:
         known = reading.kind is Kind.CHANGE and reading.of in work.changes
         tables[reading.name] = work.changes[reading.of].arrow if known else None
-    rows = 0
+    rows, met = 0, 0
     for reading in statement.reads:
         if reading.kind not in (Kind.BEFORE, Kind.AFTER, Kind.STORED):
             continue
         near = work.near(reading, tables)
         found = sum(file.rows for file in work.files(reading, near))
+        share = _share_of_groups(work, statement, reading, changed)
+        if share is not None:
+            rows, met = rows + found, met + int(found * share)
+            continue
         # Keys that are not known before the statement runs: a guess is that they lie together.
         guessed = len(near) < len(reading.near) or reading.kind is Kind.STORED
         rows += min(found, 2 * ROWS_PER_FILE) if guessed else found
-    return rows
+    return rows, met
+
+
+def _share_of_groups(
+    work: Work, statement: Statement, reading: Reading, changed: int
+) -> float | None:
+    """Which part of a table belongs to groups of a hidden table that a change touches.
+
+    None if it is not looked up by those groups. They are scattered, as far as anybody knows.
+    """
+    hidden = {
+        each.name: work.stores[each.of].rows
+        for each in statement.reads
+        if each.kind is Kind.CHANGE and each.of in work.stores
+    }
+    if reading.kind is Kind.STORED:
+        return None
+    groups = [
+        hidden[relation]
+        for near in reading.near
+        if len(near.among) == 1
+        for relation, _ in near.among
+        if hidden.get(relation)
+    ]
+    return min((min(changed / count, 1.0) for count in groups), default=None)

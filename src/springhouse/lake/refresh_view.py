@@ -23,7 +23,14 @@ from springhouse.errors import LakeError, SchemaError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
-from springhouse.lake.costs import STATE_ROWS, cost_of, is_worth_state, least_cost, lessons
+from springhouse.lake.costs import (
+    STATE_ROWS,
+    Past,
+    cost_of,
+    is_worth_state,
+    least_cost,
+    lessons,
+)
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
@@ -193,7 +200,7 @@ def _by_cost(
     work: Work,
     found: Plan,
     changed: frozenset[str],
-    past: Mapping[str, float],
+    past: Past,
     way: Way | None,
     *,
     forced: bool,
