@@ -7,12 +7,16 @@ together (new orders, old orders) those are few, for scattered ones they are all
 other split. Files are small, so that little is rewritten for a little change.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
@@ -21,6 +25,10 @@ from springhouse.lake.pruning import chosen_files, ranges_of_keys
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, read_arrow
 from springhouse.lake.writing import bounds_of, write_arrow
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_WORKERS = ThreadPoolExecutor(os.cpu_count() or 2, "springhouse-files")
 
 ROWS_PER_FILE = 65_536
 _MOST_SCRAPS = 8
@@ -72,19 +80,35 @@ def replace_keys(store: Store, keys: Sequence[str], touched: pa.Table, rows: pa.
     if keys:
         candidates = chosen_files(store.files, ranges_of_keys(touched, keys))
     removed, kept, gone = [], [], []
-    for file in candidates:
-        table = store.read([file])
-        if not keys:
+    for file, table, hit in _at_once(lambda file: _hit(store, file, keys, touched), candidates):
+        if hit is None:
             removed.append(file)
             gone.append(table)
-            continue
-        own, wanted = codes_of([table, touched], [list(keys), touched.schema.names])
-        hit = is_among(own, wanted)
-        if hit.any():
+        elif hit.any():
             removed.append(file)
             gone.append(table.filter(pa.array(hit)))
             kept.append(table.filter(pa.array(~hit)))
     return _written(store, keys, removed, kept, gone, rows)
+
+
+def _hit(
+    store: Store, file: DataFile, keys: Sequence[str], touched: pa.Table
+) -> tuple[DataFile, pa.Table, np.ndarray[tuple[int], np.dtype[np.bool_]] | None]:
+    """The rows of a file, and which of them have a touched key; None if all have."""
+    table = store.read([file])
+    if not keys:
+        return file, table, None
+    # Most rows are ruled out by their first key alone, which is much faster.
+    first = touched.schema.names[0]
+    hit = np.ones(table.num_rows, dtype=np.bool_)
+    if not pa.types.is_nested(table.schema.field(keys[0]).type):
+        wanted = pc.unique(touched[first].cast(table.schema.field(keys[0]).type))
+        hit = pc.is_in(table[keys[0]], value_set=wanted).to_numpy(zero_copy_only=False)
+    likely = table.select(list(keys)).filter(pa.array(hit))
+    if likely.num_rows:
+        own, sought = codes_of([likely, touched], [list(keys), touched.schema.names])
+        hit[hit] = is_among(own, sought)
+    return file, table, hit
 
 
 def change_rows(store: Store, rows: pa.Table, weights: pa.Array) -> Rewritten | None:
@@ -161,10 +185,15 @@ def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[Add
     if orderly and table.num_rows > 1:
         table = table.sort_by([(key, "ascending") for key in orderly])
     pieces = range(0, table.num_rows, ROWS_PER_FILE)
-    return [
-        write_arrow(store.storage, table.slice(start, ROWS_PER_FILE), store.folder)
-        for start in pieces
-    ]
+    return _at_once(
+        lambda start: write_arrow(store.storage, table.slice(start, ROWS_PER_FILE), store.folder),
+        pieces,
+    )
+
+
+def _at_once(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    """What some work gives for each item: Arrow and Parquet leave Python's lock to others."""
+    return list(_WORKERS.map(work, items)) if len(items) > 1 else [work(each) for each in items]
 
 
 @lru_cache(maxsize=100_000)
