@@ -285,7 +285,8 @@ class Search:
     def _is_worth(self, block: Block) -> bool:
         node = self._nodes.get(block)
         if node is not None:
-            return not node.exists
+            settled = node.done and self._switches.plans_per_block == 1
+            return not (node.exists or settled)
         if block.channel not in self._task.blocks:
             return False  # A part of a split that no wish can use.
         if not self._times.keeps(self._limits.get(block.channel, NO_LIMITS), block.end):
