@@ -1,0 +1,184 @@
+"""How views are refreshed next, told from Delta logs alone: nothing here starts Spark."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from springhouse.house import House
+from springhouse.lake.commits import Change, commit, create
+from springhouse.lake.note import Note
+from springhouse.planner.provenance import Provenance
+from springhouse.project.fingerprint import fingerprint
+from springhouse.units import Instant
+
+DAY = 86_400.0
+SQL = """
+CREATE STREAMING TABLE pages AS SELECT * FROM STREAM sample();
+CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM sample();
+CREATE MATERIALIZED VIEW click_score TBLPROPERTIES ('springhouse.staleness' = '1 day')
+  AS SELECT site, count(user) AS score FROM clicks GROUP BY site;
+CREATE MATERIALIZED VIEW output
+  TBLPROPERTIES ({promises})
+  AS SELECT url, score FROM pages JOIN click_score ON pages.site = click_score.site;
+"""
+RELAXED = "'springhouse.staleness.click_score' = '1 week', 'springhouse.inconsistency' = '1 week'"
+COLUMNS = {
+    "pages": StructType([StructField("url", StringType()), StructField("site", StringType())]),
+    "clicks": StructType([StructField("user", LongType()), StructField("site", StringType())]),
+    "click_score": StructType(
+        [StructField("site", StringType()), StructField("score", LongType())]
+    ),
+    "output": StructType([StructField("url", StringType()), StructField("score", LongType())]),
+}
+
+
+class Warehouse:
+    """A House whose tables are made by hand: commits that say what they reflect, without rows."""
+
+    def __init__(self, folder: Path, promises: str) -> None:
+        (folder / "transformations").mkdir()
+        (folder / "transformations" / "all.sql").write_text(SQL.format(promises=promises))
+        (folder / "spark-pipeline.yml").write_text(
+            "name: ways\nstorage: storage\n"
+            "libraries:\n  - glob:\n      include: transformations/**\n"
+        )
+        self.now = Instant(0.0)
+        self.house = House(folder, clock=lambda: self.now)
+
+    def arrive(self, table: str, at: float) -> None:
+        """New rows in a base table."""
+        self._commit(table, Note("append", Instant(at), channel=True, rows=1000, rows_added=100))
+
+    def refreshed(
+        self, view: str, at: float, read: Mapping[str, int], reflects: Mapping[str, set[int]]
+    ) -> None:
+        declared = self.house.project.views[view]
+        mixed = tuple(key.rpartition(">")[2] for key, each in reflects.items() if len(each) > 1)
+        self._commit(
+            view,
+            Note(
+                "merge",
+                Instant(at),
+                after=Provenance({key: frozenset(each) for key, each in reflects.items()}),
+                rows=1000,
+                rows_added=100,
+                changes=("_changes/x.parquet",),
+                read=read,
+                mixed=mixed,
+                stateful=True,
+                definition=fingerprint(self.house.project, declared),
+            ),
+        )
+
+    def _commit(self, table: str, note: Note) -> None:
+        place = self.house.lake.place(table)
+        found = self.house.lake.find(table)
+        if found is None:
+            create(place, COLUMNS[table], Change(note))
+        else:
+            commit(found, Change(note))
+
+
+@pytest.fixture
+def relaxed(tmp_path: Path) -> Warehouse:
+    made = Warehouse(tmp_path, RELAXED)
+    made.arrive("pages", 100.0)
+    made.arrive("clicks", 100.0)
+    made.refreshed("click_score", 200.0, {"clicks": 0}, {"clicks": {0}})
+    read = {"pages": 0, "click_score": 0}
+    made.refreshed("output", 300.0, read, {"pages": {0}, "clicks>click_score": {0}})
+    return made
+
+
+def test_new_pages_drive_a_refresh_alone(relaxed: Warehouse) -> None:
+    relaxed.arrive("pages", 400.0)
+    relaxed.arrive("clicks", 400.0)
+    found = relaxed.house.watch.decided("output", Instant(500.0))
+    assert found is not None
+    assert (found.variant, found.driver) == ("asynchronous", "pages")
+    assert found.versions == {"pages": 1, "click_score": 0}
+    assert found.asked == ("pages",)
+    assert found.since == 400.0
+    assert found.first == ()
+    assert "output: batch" in {each.operator for each in found.alternatives}
+
+
+def test_new_clicks_alone_want_nothing_before_a_week_has_passed(relaxed: Warehouse) -> None:
+    relaxed.arrive("clicks", 400.0)
+    watch = relaxed.house.watch
+    assert watch.decided("output", Instant(500.0)) is None
+    assert watch.decided("output", Instant(400.0 + 6 * DAY)) is None
+    assert watch.decided("output", Instant(400.0 + 7 * DAY)) is not None
+
+
+def test_the_newest_scores_are_taken(relaxed: Warehouse) -> None:
+    relaxed.arrive("clicks", 400.0)
+    relaxed.refreshed("click_score", 450.0, {"clicks": 1}, {"clicks": {1}})
+    relaxed.arrive("pages", 500.0)
+    found = relaxed.house.watch.decided("output", Instant(600.0))
+    assert found is not None
+    assert found.versions["click_score"] == 1
+    assert found.driver == "pages" or found.variant == "incremental"
+
+
+def test_all_pages_are_joined_anew_before_they_are_a_week_apart(relaxed: Warehouse) -> None:
+    relaxed.arrive("clicks", 400.0)
+    relaxed.refreshed("click_score", 450.0, {"clicks": 1}, {"clicks": {1}})
+    relaxed.arrive("pages", 500.0)
+    read = {"pages": 1, "click_score": 1}
+    relaxed.refreshed("output", 600.0, read, {"pages": {1}, "clicks>click_score": {0, 1}})
+    relaxed.arrive("pages", 400.0 + 7 * DAY + 1.0)
+    found = relaxed.house.watch.decided("output", Instant(400.0 + 7 * DAY + 2.0))
+    assert found is not None
+    assert found.variant == "batch"
+    assert found.driver is None
+
+
+def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: Warehouse) -> None:
+    """`click_score` promises a day: an older one must not be joined with new pages."""
+    relaxed.arrive("clicks", 400.0)
+    late = 400.0 + 2 * DAY
+    relaxed.arrive("pages", late)
+    watch = relaxed.house.watch
+    found = watch.decided("output", Instant(late + 1.0))
+    assert found is not None
+    assert found.first == ("click_score",)
+    jobs = {job.table: job for job in watch.jobs(Instant(late + 1.0))}
+    assert jobs["click_score"].urgent
+    assert jobs["click_score"].reason == "output needs it"
+    assert "output" not in jobs
+
+
+def test_a_strict_view_has_no_say(tmp_path: Path) -> None:
+    strict = Warehouse(tmp_path, "'springhouse.priority' = '2'")
+    strict.arrive("pages", 100.0)
+    strict.arrive("clicks", 100.0)
+    strict.refreshed("click_score", 200.0, {"clicks": 0}, {"clicks": {0}})
+    strict.refreshed("output", 300.0, {"pages": 0, "click_score": 0}, {"pages": {0}, "clicks": {0}})
+    strict.arrive("pages", 400.0)
+    watch = strict.house.watch
+    assert watch.decided("output", Instant(500.0)) is None
+    found = watch.ways.decide_all("output", Instant(500.0))
+    assert found is not None
+    assert found.driver is None
+    assert found.reaches == Provenance({"pages": frozenset({1}), "clicks": frozenset({0})})
+
+
+def test_the_plan_tells_what_asked_and_what_else_there_was(relaxed: Warehouse) -> None:
+    relaxed.arrive("pages", 400.0)
+    relaxed.now = Instant(500.0)
+    (planned,) = [each for each in relaxed.house.plan() if each.table == "output"]
+    assert planned.variant in ("asynchronous", "incremental")
+    assert planned.inputs == {"pages": 1, "click_score": 0}
+    assert planned.reaches == {"clicks>click_score": [0], "pages": [1]}
+    assert planned.promise == "pages as fresh as possible"
+    assert dict(planned.alternatives)["batch"] > 0.0
+
+
+def test_promises_by_input_imply_how_far_apart(tmp_path: Path) -> None:
+    house = Warehouse(tmp_path, "'springhouse.staleness.click_score' = '1 day'").house
+    promise = house.project.views["output"].promise
+    assert promise.is_relaxed
+    assert promise.inconsistency_seconds == DAY
