@@ -191,8 +191,13 @@ class Spark:
             # in the project's folder, so that a relative path in a file of the project means the
             # same to Spark wherever the House was opened from.
             self._log.parent.mkdir(parents=True, exist_ok=True)
-            with self._log.open("a") as log:
-                gateway = launch_gateway(conf, {"stderr": log, "stdout": log, "cwd": self._folder})  # type: ignore[no-untyped-call]  # PySpark has no types here
+            # PySpark has one JVM per process, for good: a second one would only lie idle.
+            gateway = SparkContext._gateway  # noqa: SLF001  the only way
+            if gateway is None:
+                with self._log.open("a") as log:
+                    gateway = launch_gateway(  # type: ignore[no-untyped-call]  # PySpark has no types here
+                        conf, {"stderr": log, "stdout": log, "cwd": self._folder}
+                    )
             session = SparkSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
             raise LakeError(
