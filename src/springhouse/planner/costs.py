@@ -38,7 +38,10 @@ class Costs(Protocol):
     """Tells what an invocation is expected to cost."""
 
     def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
-        """There is a reading for each port, and for one in place a last one for its own base."""
+        """There is a reading for each port, and for one in place a last one for its own base.
+
+        More rows must never cost less.
+        """
         ...
 
 

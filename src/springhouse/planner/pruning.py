@@ -117,9 +117,12 @@ def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Blo
     kept = [block for block in blocks if block.kind == BASE]
     deltas = [block for block in blocks if block.kind != BASE]
     starts = {block.start for block in deltas}
-    if len(deltas) < 2 or not any(block.end in starts for block in deltas):
+    abutting = [block.end for block in deltas if block.end in starts]
+    if not abutting:
         return list(blocks)
     between = {_newest(block.end) for block in kept} | {_newest(each) for each in frontier}
+    if all(_newest(end) in between for end in abutting):
+        return list(blocks)
     following: dict[tuple[Kind, Provenance], list[Block]] = {}
     leading: dict[tuple[Kind, Provenance], int] = {}
     for block in deltas:

@@ -23,6 +23,7 @@ from springhouse.planner.bounds import NO_LIMITS, Limits, Times
 from springhouse.planner.costs import Costs, Estimate, Reading
 from springhouse.planner.generation import Generation, Holding, Invocation
 from springhouse.planner.granting import Granting
+from springhouse.planner.laziness import Laziness
 from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.plan import Alternative, Plan, Situation, Step, Wish
 from springhouse.planner.provenance import Provenance
@@ -130,7 +131,7 @@ class Search:
 
     def run(self) -> Plan:
         """Search, and choose what to do."""
-        self._fill_queue()
+        self._fill_queue(lazily=self._switches.stop_early)
         while self._queue and not self._is_over():
             *_, holding = heappop(self._queue)
             if self._is_new(holding):
@@ -181,11 +182,17 @@ class Search:
 
     # --- the queue -------------------------------------------------------------------------------
 
-    def _fill_queue(self) -> None:
-        for blocks in self._task.blocks.values():
+    def _fill_queue(self, *, lazily: bool = False) -> None:
+        task = self._task
+        lazy = None
+        if lazily and task.reached and task.workflow.converters:
+            operators = task.workflow.operators_into(task.to_be_made)
+            lazy = Laziness(task.workflow, operators, task.blocks, task.reached, self._costs)
+        for blocks in task.blocks.values():
             for block in blocks:
                 self._nodes[block] = _Node(block, exists=True)
-                heappush(self._queue, (0.0, 0, next(self._ticks), Holding(block, 0, 0.0)))
+                at = lazy.least(block) if lazy is not None else 0.0
+                heappush(self._queue, (at, 0, next(self._ticks), Holding(block, 0, 0.0)))
 
     def _is_new(self, holding: Holding) -> bool:
         """Whether what came off the queue is worth looking at; then it is remembered."""
