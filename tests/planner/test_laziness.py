@@ -1,0 +1,57 @@
+"""What a plan costs at least that uses an old base, or a delta that leads up from it."""
+
+from springhouse.planner.blocks import BASE, STRONG, Block
+from springhouse.planner.costs import Linear, Price
+from springhouse.planner.laziness import Laziness
+from springhouse.planner.operators import Variant
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.widgets import stateless, view, workflow
+
+AT = [Provenance.of(a=version) for version in range(4)]
+FLOW = workflow(["a"], [stateless("u", "a")])
+PRICES = Linear(
+    {
+        "u: batch": Price(5.0, 0.1),
+        "a: base from strong delta": Price(1.0, 0.5),
+        "a: strong delta from base": Price(2.0, 0.5),
+        "u: base from strong delta": Price(1.0, 0.2),
+        "u: strong delta from base": Price(2.0, 0.2),
+    }
+)
+BLOCKS = {
+    "a": [
+        Block("a", BASE, AT[0], rows=100.0),
+        Block("a", STRONG, AT[2], AT[0], 5.0),
+        Block("a", STRONG, AT[3], AT[2], 5.0),
+    ],
+    "u": [Block("u", BASE, AT[0], rows=40.0)],
+}
+
+
+def laziness(flow=FLOW, reached=2):
+    seen = {"a": {"a": reached}, "u": {"a": reached}}
+    return Laziness(flow, flow.operators, BLOCKS, seen, PRICES)
+
+
+def test_a_base_is_of_use_to_whoever_reads_it_at_the_lowest_cost():
+    assert laziness().least(BLOCKS["a"][0]) == 5.0 + 0.1 * 100
+    assert laziness().least(BLOCKS["u"][0]) == 1.0 + 0.2 * 40
+
+
+def test_a_delta_that_starts_before_all_consumers_needs_a_base_here_or_below():
+    assert laziness().least(BLOCKS["a"][1]) == 1.0 + 0.2 * 40
+
+
+def test_a_delta_that_starts_where_consumers_are_is_looked_at_at_once():
+    assert laziness().least(BLOCKS["a"][2]) == 0.0
+    assert laziness(reached=0).least(BLOCKS["a"][1]) == 0.0
+
+
+def test_nothing_is_known_without_consumers():
+    unseen = Laziness(FLOW, FLOW.operators, BLOCKS, {}, PRICES)
+    assert unseen.least(BLOCKS["a"][1]) == 0.0
+
+
+def test_tables_of_a_warehouse_are_never_late():
+    flow = workflow(["a"], [view("u", ["a"], [Variant.BATCH])])
+    assert {laziness(flow).least(block) for block in BLOCKS["a"]} == {0.0}
