@@ -63,6 +63,15 @@ def findings(found: Table) -> list[Finding]:
                 ),
             )
         )
+    short = [row for row in found.rows if row["hours"] < 11.99]
+    told.append(
+        Finding(
+            "All ran for twelve hours.",
+            ", ".join(f"{row.workflow} {row.who} {row['hours']:.1f} h" for row in short) or "yes",
+            not short,
+            "A run is given up after three minutes of planning.",
+        )
+    )
     told.append(
         Finding(
             "GREEDY's search space blows up; dynamic programming plans in a fraction of the time.",

@@ -83,7 +83,7 @@ def frontiers(
 ) -> dict[str, tuple[Provenance, ...]]:
     """What consumers hold of each channel, seen through what they read (section 6.2.1)."""
     found: dict[str, dict[Provenance, None]] = {each: {} for each in among}
-    relevant = found.keys()
+    relevant = found
     for channel in sorted(found, key=workflow.position.__getitem__, reverse=True):
         if channel in held:
             found[channel][held[channel]] = None
@@ -101,9 +101,9 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
         for block in blocks
         if block.kind == BASE and all(_at_or_before(block.end, each) for each in frontier)
     ]
-    newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
-    if not newest or not frontier:
+    if not reached or not frontier:
         return list(blocks)
+    newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
     return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
 
 

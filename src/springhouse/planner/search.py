@@ -416,8 +416,12 @@ class Search:
             if (reaches := self._granting.reaches(wish.channel, block)) is not None
         }
         found = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
-        blocks = tuple(each.block for each in way.holdings) if way else ()
-        return self.granting(replace(wish, alternatives=found), blocks)
+        if way is None:
+            return Wish(wish.channel, wish.asked, alternatives=found)
+        blocks = tuple(each.block for each in way.holdings)
+        reaches = self._granting.reached(wish.channel, blocks)
+        left = tuple(sorted(way.left))
+        return Wish(wish.channel, wish.asked, blocks, reaches, left, found)
 
     def granting(self, wish: Wish, blocks: Sequence[Block]) -> Wish:
         """A wish, granted by blocks as far as they do; as it was if they do not at all."""
