@@ -1,0 +1,199 @@
+"""What do nodes say to each other, what happens to a node, and what does it want done?
+
+Messages are values: a shell sends them over the wire, a simulator loses, delays and repeats them.
+Events go into `Node.step`, orders come out. `AppendEntries` is that of 003 section 4.2 with its
+two fields `force` and `has_quorum`. Three things are added to it.
+
+  `sent` and `echo`  Each side says when it sent, on its own clock, and what it last heard from the
+                     other. So both know how old their knowledge is, however long messages took.
+  `quorum_age`       How long ago, at the least, a majority was with this leader.
+  `required`         The state that the receiver must act on before it may process anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from springhouse.cluster.load import Load
+from springhouse.cluster.state import Changes, Disks, Memory, Stamp, State
+from springhouse.units import Instant, Seconds
+
+# --- Messages -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskForVote:
+    """`sender` would lead in `term`. A canvass asks what the answer would be, and binds nobody."""
+
+    term: int
+    stamp: Stamp
+    canvass: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The answer about the term that was asked for; `term` is that of the voter."""
+
+    term: int
+    asked: int
+    granted: bool
+    canvass: bool
+    disk: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendEntries:
+    """The leader is there; `changes` lead from `previous` to `stamp`, or `state` is all of it."""
+
+    term: int
+    sent: Instant
+    echo: Instant | None
+    previous: Stamp
+    stamp: Stamp
+    changes: Changes
+    state: State | None
+    committed: Stamp
+    required: Stamp
+    has_quorum: bool
+    quorum_age: Seconds
+
+    @property
+    def force(self) -> bool:
+        """Whether this is a sync of the whole state."""
+        return self.state is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The answer: what the follower keeps and acts on, and how it is.
+
+    `answers` is when the leader sent what this answers. `bound`: the follower gives no vote to
+    another for an election time-out.
+    """
+
+    term: int
+    disk: int
+    answers: Instant
+    sent: Instant
+    bound: bool
+    taken: bool
+    stamp: Stamp
+    acting: Stamp
+    released: tuple[str, ...]
+    offsets: tuple[tuple[str, int], ...]
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Introduce:
+    """A node whose disk is empty asks what there is."""
+
+    disk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """The answer to the node with the disk `to`: nothing yet, or who founded the cluster.
+
+    `founders` are told only by a node that knows of nothing later.
+    """
+
+    disk: int
+    to: int
+    blank: bool
+    founders: Disks | None
+
+
+Message = AskForVote | Vote | AppendEntries | Appended | Introduce | Introduced
+
+# --- Events -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed; due at the latest at `Node.wake_at`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message came."""
+
+    sender: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Nothing is under way any more in these units, which were to be let go."""
+
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """A unit was processed up to this offset, and that is in its table."""
+
+    unit: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How busy this node is."""
+
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsDeclared:
+    """All units that there are, each with its weight: 1 for one like the others."""
+
+    units: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class DrainAsked:
+    """A node is to have no units any more, or to have them again. Only a leader can see to it."""
+
+    node: str
+    drained: bool = True
+
+
+Event = Tick | Received | Released | Progressed | Measured | UnitsDeclared | DrainAsked
+
+# --- Orders -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """Write this to disk, and wait until it is there, before the orders after it are followed."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send this; it may be lost."""
+
+    to: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Begin with these units, each from the offset that is known to be done."""
+
+    units: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """Begin nothing more in these units; say `Released` when what is under way has ended.
+
+    `at_once`: the right to process has ended, so what is under way is given up and not committed.
+    """
+
+    units: tuple[str, ...]
+    at_once: bool
+
+
+Order = Persist | Send | Take | LetGo

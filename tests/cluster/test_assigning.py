@@ -1,0 +1,114 @@
+"""What the next version says about who owns what."""
+
+import pytest
+
+from springhouse.cluster.assigning import Assigner, Presence
+from springhouse.cluster.ring import Ring
+from springhouse.cluster.state import Holding, Stamp, State
+
+NODES = ("a", "b", "c")
+RING = Ring(NODES)
+UNITS = {f"unit {number}": 1.0 for number in range(9)}
+ALL_HERE = Presence(NODES, set(), unsure=False)
+
+
+class Story:
+    """A leader's decisions, one version after the other."""
+
+    def __init__(self, **holdings):
+        self.state = State(Stamp(1, 1), holdings=holdings)
+        self.assigner = Assigner(
+            RING, self.state, UNITS if not holdings else dict.fromkeys(holdings, 1.0)
+        )
+
+    def decide(self, presence=ALL_HERE):
+        stamp = Stamp(1, self.state.stamp.version + 1)
+        holdings, expelled = self.assigner.changes(self.state, stamp.version, presence)
+        made = {**self.state.holdings, **holdings}
+        made = {unit: holding for unit, holding in made.items() if holding is not None}
+        self.state = State(stamp, holdings=made, shares=self.state.shares)
+        return holdings, expelled
+
+
+def without(*gone):
+    return Presence([node for node in NODES if node not in gone], set(gone), unsure=False)
+
+
+@pytest.fixture
+def settled():
+    story = Story()
+    story.decide()
+    return story
+
+
+def test_units_without_an_owner_get_one_at_once(settled):
+    assert set(settled.state.holdings) == set(UNITS)
+    assert {holding.heir for holding in settled.state.holdings.values()} == {None}
+    assert settled.decide() == ({}, set())
+
+
+def test_as_long_as_somebody_may_still_come_nothing_is_moved():
+    assert Story().decide(Presence(["a", "b"], set(), unsure=True)) == ({}, set())
+
+
+def test_units_of_a_node_that_is_gone_change_hands_and_it_is_expelled(settled):
+    lost = {unit for unit, holding in settled.state.holdings.items() if holding.owner == "b"}
+    changed, expelled = settled.decide(without("b"))
+    assert set(changed) == lost
+    assert expelled == {"b"}
+    assert all(each.owner in ("a", "c") and each.heir is None for each in changed.values())
+
+
+def test_a_node_that_comes_back_is_an_heir_first_and_an_owner_when_the_other_let_go(settled):
+    settled.decide(without("b"))
+    named, expelled = settled.decide()
+    assert named
+    assert expelled == set()
+    assert {each.heir for each in named.values()} == {"b"}
+    assert settled.decide() == ({}, set())
+    unit, holding = next(iter(named.items()))
+    acting = settled.state.stamp
+    assert settled.assigner.released(holding.owner, [unit], acting, settled.state.holdings)
+    handed, _ = settled.decide()
+    assert {unit: each.owner for unit, each in handed.items()} == {unit: "b"}
+
+
+@pytest.mark.parametrize(
+    ("told", "who", "version"),
+    [("of an earlier handover", "a", 6), ("of somebody else", "b", 9)],
+)
+def test_a_release_that_does_not_count(told, who, version):
+    story = Story(one=Holding("a", "b", since=7))
+    assert not story.assigner.released(who, ["one"], Stamp(1, version), story.state.holdings), told
+
+
+def test_the_heir_goes_before_the_owner_let_go():
+    story = Story(one=Holding("a", "b", since=1))
+    changed, expelled = story.decide(without("b"))
+    assert expelled == set()
+    assert changed["one"].owner == "a"
+    assert changed["one"].heir in ("a", "c")
+    assert changed["one"].since == 1
+
+
+def test_the_owner_goes_before_it_let_go():
+    story = Story(one=Holding("a", "b", since=1, offset=5))
+    changed, expelled = story.decide(without("a"))
+    assert expelled == {"a"}
+    assert changed["one"] == Holding("b", None, 2, 5)
+
+
+def test_a_drained_node_gives_everything_away(settled):
+    had = {unit for unit, holding in settled.state.holdings.items() if holding.owner == "b"}
+    settled.state = State(settled.state.stamp, holdings=settled.state.holdings, shares={"b": 0.0})
+    changed, expelled = settled.decide()
+    assert set(changed) == had
+    assert expelled == set()
+    assert all(each.heir in ("a", "c") for each in changed.values())
+
+
+def test_units_come_and_go_with_the_project(settled):
+    settled.assigner.declare({"unit 0": 1.0, "news": 1.0})
+    changed, _ = settled.decide()
+    assert set(settled.state.holdings) == {"unit 0", "news"}
+    assert changed["unit 1"] is None

@@ -1,0 +1,63 @@
+"""What a follower does with a state that it is sent: term, stamp kept, message -> what is kept."""
+
+import pytest
+
+from springhouse.cluster.following import MISSING, OUTDATED, is_committed, of_owner, verdict
+from springhouse.cluster.messages import AppendEntries
+from springhouse.cluster.state import NO_CHANGES, ZERO, Changes, Holding, Stamp, State
+from springhouse.units import Instant, Seconds
+
+
+def message(term, stamp, previous=ZERO, *, force=False, changes=NO_CHANGES):
+    state = State(Stamp(*stamp)) if force else None
+    return AppendEntries(
+        term, Instant(0), None, Stamp(*previous), Stamp(*stamp), changes, state, ZERO, ZERO,
+        has_quorum=True, quorum_age=Seconds(0.0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "term", "own", "sent", "expected"),
+    [
+        ("it continues", 2, (2, 5), message(2, (2, 6), (2, 5)), (2, 6)),
+        ("a heartbeat", 2, (2, 5), message(2, (2, 5), (2, 5)), (2, 5)),
+        ("repeated", 2, (2, 6), message(2, (2, 6), (2, 5)), (2, 6)),
+        ("overtaken", 2, (2, 7), message(2, (2, 6), (2, 5)), (2, 7)),
+        ("a gap", 2, (2, 4), message(2, (2, 6), (2, 5)), MISSING),
+        ("another line", 3, (2, 5), message(3, (3, 5), (1, 4)), MISSING),
+        ("an old leader", 3, (2, 5), message(2, (2, 6), (2, 5)), OUTDATED),
+        ("forced", 2, (1, 2), message(2, (2, 6), force=True), (2, 6)),
+        ("forced over what nobody else has", 3, (2, 9), message(3, (3, 6), force=True), (3, 6)),
+        ("forced by an old leader", 3, (2, 5), message(2, (2, 9), force=True), OUTDATED),
+        ("forced, but late", 2, (2, 7), message(2, (2, 6), force=True), (2, 7)),
+        ("forced, of another term", 3, (2, 5), message(3, (2, 9), force=True), OUTDATED),
+    ],
+)  # fmt: skip
+def test_what_is_kept(told, term, own, sent, expected):
+    kept = verdict(term, State(Stamp(*own)), sent)
+    assert (kept.stamp if isinstance(kept, State) else kept) == expected, told
+
+
+def test_changes_are_applied():
+    own = State(Stamp(2, 5), holdings={"orders 0": Holding("a")})
+    changes = Changes({"orders 1": Holding("b")})
+    kept = verdict(2, own, message(2, (2, 6), (2, 5), changes=changes))
+    assert kept.holdings == {"orders 0": Holding("a"), "orders 1": Holding("b")}
+
+
+@pytest.mark.parametrize(
+    ("own", "committed", "expected"),
+    [
+        ((2, 5), (2, 5), True),
+        ((2, 5), (2, 7), True),
+        ((2, 8), (2, 7), False),
+        ((1, 5), (2, 7), False),
+    ],
+)
+def test_only_within_a_term_a_later_commit_tells_of_an_earlier_state(own, committed, expected):
+    assert is_committed(Stamp(*own), Stamp(*committed)) is expected
+
+
+def test_what_a_node_owns():
+    holdings = {"orders 0": Holding("a"), "orders 1": Holding("b"), "orders 2": Holding("a", "b")}
+    assert set(of_owner("a", holdings)) == {"orders 0", "orders 2"}
