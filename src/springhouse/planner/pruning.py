@@ -116,33 +116,29 @@ def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Blo
     """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
     kept = [block for block in blocks if block.kind == BASE]
     deltas = [block for block in blocks if block.kind != BASE]
-    starts = {block.start for block in deltas}
-    abutting = [block.end for block in deltas if block.end in starts]
-    if not abutting:
-        return list(blocks)
-    between = {_newest(block.end) for block in kept} | {_newest(each) for each in frontier}
-    if all(_newest(end) in between for end in abutting):
-        return list(blocks)
-    following: dict[tuple[Kind, Provenance], list[Block]] = {}
+    following: dict[tuple[Kind, Provenance | None], list[Block]] = {}
     leading: dict[tuple[Kind, Provenance], int] = {}
     for block in deltas:
-        assert block.start is not None
         following.setdefault((block.kind, block.start), []).append(block)
         leading[block.kind, block.end] = leading.get((block.kind, block.end), 0) + 1
-
-    def goes_on(kind: Kind, end: Provenance) -> Block | None:
-        after = following.get((kind, end), [])
-        alone = len(after) == 1 and leading.get((kind, end)) == 1
-        return after[0] if alone and _newest(end) not in between else None
-
+    between: set[frozenset[tuple[str, int]]] | None = None
+    links: dict[tuple[Kind, Provenance | None], Block] = {}
+    for place, count in leading.items():
+        after = following.get(place, ())
+        if count != 1 or len(after) != 1:
+            continue
+        if between is None:
+            between = {_newest(block.end) for block in kept} | {_newest(each) for each in frontier}
+        if _newest(place[1]) not in between:
+            links[place] = after[0]
+    if not links:
+        return list(blocks)
     for block in deltas:
-        assert block.start is not None
-        before_it = leading.get((block.kind, block.start)) == 1
-        if before_it and goes_on(block.kind, block.start) is block:
+        if (block.kind, block.start) in links:
             continue  # It is part of a chain that begins earlier.
         chain = [block]
-        while (after := goes_on(block.kind, chain[-1].end)) is not None:
-            chain.append(after)
+        while (link := links.get((block.kind, chain[-1].end))) is not None:
+            chain.append(link)
         kept.append(block if len(chain) == 1 else joined(chain))
     return kept
 
