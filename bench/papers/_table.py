@@ -148,7 +148,7 @@ def _measured(task: Task) -> Row:
         Conditions(task.hours, seed=task.seed),
         task.method,
         task.algorithm,
-        stopwatch=time.perf_counter,
+        stopwatch=time.process_time,
     )
     # GREEDY and RANDOM drown in blocks of their own making; what they did until then counts.
     end = time.perf_counter() + MOST_SECONDS
@@ -181,8 +181,8 @@ def _told(number: int, title: str, found: Table, findings: Sequence[Finding], ho
     """The table beside the paper's, and the findings."""
     about = (
         f"{hours:g} pretend hours, average of {len(found.seeds)} seeds. Lag (median) and cost are "
-        f"in CPU hours, planning in seconds per run. Times are against {found.whos[0]}: ours and, "
-        f"in brackets, the paper's. [CSV](table{number}.csv)."
+        "in CPU hours, planning in CPU seconds per run (the machine was shared). Times are "
+        f"against {found.whos[0]}: ours and, in brackets, the paper's. [CSV](table{number}.csv)."
     )
     lines = [
         f"## Table {number}: {title}",

@@ -31,7 +31,10 @@ class Laziness:
         reached: Mapping[str, Mapping[str, int]],
         costs: Costs,
     ) -> None:
-        """`reached` is how far all consumers are on each pathway of each channel."""
+        """`blocks` are in the order of the workflow.
+
+        `reached` is how far all consumers are on each pathway of each channel.
+        """
         self._reached = reached
         self._base: dict[str, float] = {}
         self._delta: dict[str, float] = {}
@@ -40,7 +43,7 @@ class Laziness:
             for number, port in enumerate(operator.ports):
                 if port.base is not Base.NONE:
                     reading.setdefault(port.channel, []).append((operator, number))
-        for channel in sorted(blocks, key=workflow.position.__getitem__, reverse=True):
+        for channel in reversed(list(blocks)):
             rows = [block.rows for block in blocks[channel] if block.kind == BASE]
             # Tables that keep all their versions have no converters, and are never behind.
             if channel not in workflow.converters:

@@ -14,6 +14,7 @@ from springhouse.planner.costs import Costs
 from springhouse.planner.plan import Plan, Situation, Wish
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.pruning import (
+    BASIC,
     Switches,
     frontiers,
     narrowed,
@@ -85,14 +86,14 @@ class Planner:
         if not wishes:
             return Plan()
         plan = Search(self.task(situation, wishes, self.switches), costs).run()
-        wider = replace(
-            self.switches,
-            propagate=False,
-            overkill=False,
-            long_term=False,
-            most_blocks=_MOST_BLOCKS_OF_A_WIDE_SEARCH,
-        )
-        if plan.missed and wider != self.switches:
+        if plan.missed and self.switches != BASIC:
+            wider = replace(
+                self.switches,
+                propagate=False,
+                overkill=False,
+                long_term=False,
+                most_blocks=_MOST_BLOCKS_OF_A_WIDE_SEARCH,
+            )
             second = Search(self.task(situation, wishes, wider), costs).run()
             if len(second.missed) < len(plan.missed):
                 return second

@@ -101,7 +101,7 @@ class Search:
         self._held = situation.held
         self._limits = task.propagated if switches.propagate else task.limits
         self._times = task.times
-        operators = workflow.operators_into(task.to_be_made)
+        self._operators = operators = workflow.operators_into(task.to_be_made)
         own = self._own_bases(operators)
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(
@@ -186,8 +186,7 @@ class Search:
         task = self._task
         lazy = None
         if lazily and task.reached and task.workflow.converters:
-            operators = task.workflow.operators_into(task.to_be_made)
-            lazy = Laziness(task.workflow, operators, task.blocks, task.reached, self._costs)
+            lazy = Laziness(task.workflow, self._operators, task.blocks, task.reached, self._costs)
         for blocks in task.blocks.values():
             for block in blocks:
                 self._nodes[block] = _Node(block, exists=True)
