@@ -57,7 +57,11 @@ class Planner:
 
     def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
         """The outputs that are not within their bounds now, and the pathways that are stale."""
-        times = Times(situation.channels, situation.now)
+        return self._wishes(situation, Times(situation.channels, situation.now), among)
+
+    def _wishes(
+        self, situation: Situation, times: Times, among: Iterable[str] | None
+    ) -> list[Wish]:
         found = []
         for channel in self.outputs if among is None else among:
             limits = self.limits.get(channel, NO_LIMITS)
@@ -82,10 +86,11 @@ class Planner:
         If pruning leaves a wish ungranted, those rules are dropped that only say what is unlikely
         to be of use.
         """
-        wishes = self.wishes(situation, among)
+        times = Times(situation.channels, situation.now)
+        wishes = self._wishes(situation, times, among)
         if not wishes:
             return Plan()
-        plan = Search(self.task(situation, wishes, self.switches), costs).run()
+        plan = Search(self.task(situation, wishes, self.switches, times), costs).run()
         if plan.missed and self.switches != BASIC:
             wider = replace(
                 self.switches,
@@ -99,9 +104,15 @@ class Planner:
                 return second
         return plan
 
-    def task(self, situation: Situation, wishes: Sequence[Wish], switches: Switches) -> Task:
+    def task(
+        self,
+        situation: Situation,
+        wishes: Sequence[Wish],
+        switches: Switches,
+        times: Times | None = None,
+    ) -> Task:
         """What is to be searched, over the part of the workflow that the wishes can touch."""
-        times = Times(situation.channels, situation.now)
+        times = times or Times(situation.channels, situation.now)
         wanted = dict.fromkeys(wish.channel for wish in wishes)
         made = self._to_be_made(wanted, situation, times, switches)
         read = (each for channel in made for each in self.workflow.reads[channel])
