@@ -223,7 +223,7 @@ def _write(file: Path, rows: Sequence[Row]) -> None:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(["workflow", "who", "seed", *_COLUMNS, *_MORE])
         for row in rows:
-            numbers = [f"{row[name]:.6g}" for name in (*_COLUMNS, *_MORE)]
+            numbers = [f"{row[name]:.9g}" for name in (*_COLUMNS, *_MORE)]
             writer.writerow([row.workflow, row.who, row.seed, *numbers])
 
 
