@@ -27,6 +27,7 @@ from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.plan import ANY_DELTA, Alternative, Plan, Situation, Step
 from springhouse.planner.planner import Planner
 from springhouse.planner.provenance import Provenance
+from springhouse.planner.pruning import Switches
 from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
 from springhouse.planner.widgets import Widget, view, workflow
 from springhouse.planner.workflow import Workflow
@@ -125,7 +126,9 @@ class Ways:
         strict = [name for name in made if not self._is_relaxed(name)]
         whole = workflow(inputs, widgets, strict=strict)
         bounds = [bound for name in made for bound in self._bounds(name, offered[name], eager)]
-        return Planner(whole, bounds, dict.fromkeys(sorted(made), ANY_DELTA))
+        # Who is asked what else there is has to look on after the first that will do.
+        switches = Switches(stop_early=eager is None)
+        return Planner(whole, bounds, dict.fromkeys(sorted(made), ANY_DELTA), switches)
 
     def _is_made(self, name: str) -> bool:
         """Whether a table is made from others of the project, and not an input channel."""
