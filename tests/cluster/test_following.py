@@ -3,7 +3,7 @@
 import pytest
 
 from springhouse.cluster.following import MISSING, OUTDATED, is_committed, of_owner, verdict
-from springhouse.cluster.messages import AppendEntries
+from springhouse.cluster.messages import AppendEntries, Sent
 from springhouse.cluster.state import NO_CHANGES, ZERO, Changes, Holding, Stamp, State
 from springhouse.units import Instant, Seconds
 
@@ -11,8 +11,8 @@ from springhouse.units import Instant, Seconds
 def message(term, stamp, previous=ZERO, *, force=False, changes=NO_CHANGES):
     state = State(Stamp(*stamp)) if force else None
     return AppendEntries(
-        term, Instant(0), None, Stamp(*previous), Stamp(*stamp), changes, state, ZERO, ZERO,
-        has_quorum=True, quorum_age=Seconds(0.0),
+        term, Sent(1, Instant(0)), None, Stamp(*previous), Stamp(*stamp), changes, state,
+        ZERO, ZERO, has_quorum=True, quorum_age=Seconds(0.0),
     )  # fmt: skip
 
 

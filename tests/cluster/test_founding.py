@@ -1,13 +1,13 @@
 """How a cluster begins: nobody votes before it knows that nothing is forgotten."""
 
-from springhouse.cluster.founding import FOUNDED, Founding, new_disk
+from springhouse.cluster.founding import FOUNDED, Founding, new_number
 from springhouse.cluster.messages import Introduced
 from springhouse.cluster.state import State
 from springhouse.units import Dice
 
 
-def answer(disk, to=1, blank=True, founders=None):
-    return Introduced(disk, to, blank, founders)
+def answer(disk, to=1, voters=None):
+    return Introduced(disk, to, voters)
 
 
 def test_all_disks_are_empty():
@@ -24,16 +24,14 @@ def test_an_answer_to_another_disk_does_not_count():
 def test_one_that_remembers_is_enough_to_wait_for_a_leader():
     founding = Founding("a", ["b", "c"])
     founding.answered("b", answer(2), 1)
-    assert founding.answered("c", answer(3, blank=False), 1) is None
+    assert founding.answered("c", answer(3, voters={"b": 2, "c": 3}), 1) is None
     assert founding.answered("c", answer(3), 1) is None, "b has to be asked again"
 
 
 def test_who_was_counted_on_may_begin_too():
-    founders = {"a": 1, "b": 2}
-    joined = Founding("a", ["b"]).answered("b", answer(2, blank=False, founders=founders), 1)
-    assert joined == State(FOUNDED, founders)
-    forgot = Founding("a", ["b"]).answered("b", answer(2, 8, blank=False, founders=founders), 8)
-    assert forgot is None
+    voters = {"a": 1, "b": 2}
+    assert Founding("a", ["b"]).answered("b", answer(2, 1, voters), 1) == State(FOUNDED, voters)
+    assert Founding("a", ["b"]).answered("b", answer(2, 8, voters), 8) is None, "it forgot"
 
 
 def test_a_node_met_with_two_disks_makes_all_answers_worthless():
@@ -50,4 +48,4 @@ def test_alone_there_is_nobody_to_ask():
 
 def test_disks_have_different_numbers():
     dice = Dice(1)
-    assert len({new_disk(dice) for _ in range(100)}) == 100
+    assert len({new_number(dice) for _ in range(100)}) == 100

@@ -87,7 +87,7 @@ def test_section_4_2_3_without_quorum_all_processing_stops_within_the_keep_alive
     assert any(cluster.working.values())
     cluster.run(1)
     assert not any(cluster.working.values())
-    assert not sent(cluster, since=cluster.now - 0.2)[-1].has_quorum
+    assert not sent(cluster, since=cluster.now - 0.4)[-1].has_quorum
 
 
 def test_section_4_2_3_with_quorum_again_the_same_leader_goes_on_at_once(cluster):

@@ -12,6 +12,7 @@ from rich.text import Text
 from springhouse.cli.options import Json, open_house
 from springhouse.cli.plot import Plot, draw, prove_plot
 from springhouse.cli.screen import count_text, note, print_json, show, table
+from springhouse.cli.simulate_cluster import cluster
 from springhouse.cli.simulate_workflow import workflow
 from springhouse.units import RowCount, Seconds, span_text
 
@@ -36,6 +37,7 @@ def simulate() -> None:
 
 
 app.command()(workflow)
+app.command()(cluster)
 
 
 @app.command()

@@ -1,7 +1,8 @@
 """Who may lead, and what makes a majority?
 
 Raft's election (003 cites it unchanged), for snapshots with stamps. A voter gives one vote per
-term, to a candidate whose stamp is not below its own:
+term, to a candidate whose stamp is not below its own; whom a vote counts for, the candidate knows
+(a node may be a voter before it heard of it):
 
     committed snapshot s, leader elected later  =>  the leader's stamp >= s's stamp
 

@@ -3,7 +3,8 @@
 A node with an empty disk is either new, like all others, or it forgot its votes: nobody can tell
 from the disk. So it takes no part until others tell it what there is. Every empty disk gets a
 number. If *all* configured nodes answer that their disks are empty too, they found the cluster,
-with these disks as its voters. If there is a cluster, its leader sends the state, removes the old
+with these disks as its voters; who hears of that from one of them, and finds its own disk among
+the voters, begins as well. If there is a cluster, its leader sends the state, removes the old
 disk from the voters and then adds the new one, as two versions (see `leading`).
 
 An answer counts only for the disk that asked. If a node is met with another disk than before, both
@@ -23,8 +24,8 @@ FOUNDED = Stamp(0, 1)
 _NUMBERS = 2**52
 
 
-def new_disk(dice: Dice) -> int:
-    """A number for an empty disk."""
+def new_number(dice: Dice) -> int:
+    """A number for an empty disk, or for a new life."""
     return 1 + int(dice.between(0, _NUMBERS))
 
 
@@ -47,11 +48,11 @@ class Founding:
         """The state to begin with, once it is certain."""
         if answer.to != disk:
             return None
-        if answer.founders is not None and answer.founders.get(self._name) == disk:
-            # The others counted on this very disk, and nothing was forgotten since.
-            return State(FOUNDED, answer.founders)
-        if not answer.blank:
+        if answer.voters is not None:
             self._empty.clear()
+            if answer.voters.get(self._name) == disk:
+                # The others count on this very disk, which never had anything to forget.
+                return State(FOUNDED, answer.voters)
             return None
         self._empty[peer] = answer.disk
         return self.complete(disk)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from springhouse.cluster.assigning import Assigner, Presence
 from springhouse.cluster.election import is_voter, quorum_since, without_memory
 from springhouse.cluster.load import LoadWatch
-from springhouse.cluster.messages import Appended, AppendEntries
+from springhouse.cluster.messages import Appended, AppendEntries, Sent
 from springhouse.cluster.ring import Ring
 from springhouse.cluster.state import NO_CHANGES, ZERO, Changes, Stamp, State
 from springhouse.cluster.timing import Timing
@@ -38,7 +38,7 @@ class Peer:
         self.heard = heard
         self.here = False
         self.answered = _NEVER
-        self.echo: Instant | None = None
+        self.echo: Sent | None = None
         self.disk = 0
 
 
@@ -53,9 +53,12 @@ class Office:
         ring: Ring,
         units: Mapping[str, float],
         timing: Timing,
+        life: int,
         now: Instant,
     ) -> None:
         self.name = name
+        self._life = life
+        self._began = now
         self.term = term
         self.state = state
         self.committed = ZERO
@@ -181,10 +184,12 @@ class Office:
     def answered(self, sender: str, answer: Appended, now: Instant) -> tuple[bool, bool, bool]:
         """Take in an answer: was a version committed, was a unit released, does it need a sync?"""
         peer = self.peers.get(sender)
-        if peer is None or answer.answers < peer.answered:
+        life, sent = answer.answers
+        # What answers an earlier life, or an earlier term, says nothing about this one.
+        if peer is None or life != self._life or sent < max(peer.answered, self._began):
             return False, False, False
-        news = answer.answers > peer.answered
-        peer.answered = answer.answers
+        news = sent > peer.answered
+        peer.answered = sent
         peer.heard = now
         peer.here = True
         peer.echo = answer.sent
@@ -193,7 +198,7 @@ class Office:
         committed = False
         if is_voter(self.state, sender, answer.disk):
             if answer.bound:
-                self._bound[sender] = answer.answers
+                self._bound[sender] = sent
             if answer.stamp == self.state.stamp and answer.taken:
                 self._kept_by.add(sender)
                 committed = self._count()
@@ -201,7 +206,7 @@ class Office:
             self._bound.pop(sender, None)
         self.watch.reported(sender, answer.load, now)
         released = self.assigner.reported(sender, answer, self.state.holdings)
-        behind = answer.stamp != self.state.stamp and answer.answers >= self._made_at
+        behind = answer.stamp != self.state.stamp and sent >= self._made_at
         return committed, released, news and behind
 
     def messages(self, to: Iterable[str], now: Instant) -> Iterable[tuple[str, AppendEntries]]:
@@ -221,8 +226,8 @@ class Office:
                 found = self._since(previous)
                 changes, state = (found, None) if found is not None else (NO_CHANGES, self.state)
             yield name, AppendEntries(
-                self.term, now, peer.echo, previous, stamp, changes, state, self.committed,
-                peer.required, has_quorum, age,
+                self.term, Sent(self._life, now), peer.echo, previous, stamp, changes, state,
+                self.committed, peer.required, has_quorum, age,
             )  # fmt: skip
 
     def _since(self, stamp: Stamp) -> Changes | None:

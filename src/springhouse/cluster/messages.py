@@ -12,10 +12,19 @@ two fields `force` and `has_quorum`. Three things are added to it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from springhouse.cluster.load import Load
 from springhouse.cluster.state import Changes, Disks, Memory, Stamp, State
 from springhouse.units import Instant, Seconds
+
+
+class Sent(NamedTuple):
+    """When something was sent, on a clock that starts anew with every life of its node."""
+
+    life: int
+    at: Instant
+
 
 # --- Messages -----------------------------------------------------------------------------------
 
@@ -45,8 +54,8 @@ class AppendEntries:
     """The leader is there; `changes` lead from `previous` to `stamp`, or `state` is all of it."""
 
     term: int
-    sent: Instant
-    echo: Instant | None
+    sent: Sent
+    echo: Sent | None
     previous: Stamp
     stamp: Stamp
     changes: Changes
@@ -72,8 +81,8 @@ class Appended:
 
     term: int
     disk: int
-    answers: Instant
-    sent: Instant
+    answers: Sent
+    sent: Sent
     bound: bool
     taken: bool
     stamp: Stamp
@@ -92,15 +101,11 @@ class Introduce:
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """The answer to the node with the disk `to`: nothing yet, or who founded the cluster.
-
-    `founders` are told only by a node that knows of nothing later.
-    """
+    """The answer to the node with the disk `to`: who votes, or None if this disk is empty too."""
 
     disk: int
     to: int
-    blank: bool
-    founders: Disks | None
+    voters: Disks | None
 
 
 Message = AskForVote | Vote | AppendEntries | Appended | Introduce | Introduced
@@ -123,7 +128,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Nothing is under way any more in these units, which were to be let go."""
+    """Nothing is under way any more in these units, which were to be let go; said once of each."""
 
     units: tuple[str, ...]
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from springhouse.cluster import election, following
-from springhouse.cluster.founding import FOUNDED, Founding, new_disk
+from springhouse.cluster.founding import Founding, new_number
 from springhouse.cluster.leading import Office
 from springhouse.cluster.load import IDLE
 from springhouse.cluster.messages import (
@@ -39,12 +39,13 @@ from springhouse.cluster.messages import (
     Received,
     Released,
     Send,
+    Sent,
     Tick,
     UnitsDeclared,
     Vote,
 )
 from springhouse.cluster.processing import Processing
-from springhouse.cluster.ring import Ring
+from springhouse.cluster.ring import ring_of
 from springhouse.cluster.state import EMPTY, Holding, Memory, Stamp, State
 from springhouse.cluster.timing import Timing
 from springhouse.units import Dice, Instant
@@ -75,7 +76,7 @@ class Node:
     ) -> None:
         self.name = name
         self.timing = timing
-        self.ring = Ring({name, *nodes})
+        self.ring = ring_of(frozenset((name, *nodes)))
         self.peers = tuple(sorted(self.ring.nodes - {name}))
         self.role = Role.FOLLOWER
         self.leader: str | None = None
@@ -83,9 +84,10 @@ class Node:
         self.lease_until = _NEVER
         self.processing = Processing(name)
         self._dice = dice
+        self._life = new_number(dice)
         self._kept = memory
         if memory is None:
-            memory = Memory(new_disk(dice), 0, None, EMPTY)
+            memory = Memory(new_number(dice), 0, None, EMPTY)
         self.disk, self.term, self.vote = memory.disk, memory.term, memory.vote
         self.accepted = memory.state
         self.load = IDLE
@@ -231,8 +233,7 @@ class Node:
 
     def _asked(self, sender: str, message: AskForVote, now: Instant) -> None:
         granted = (
-            self.is_voter
-            and message.term >= self.term
+            message.term >= self.term
             and not self._is_bound(now)
             and election.up_to_date(message.stamp, self.accepted.stamp)
         )
@@ -275,7 +276,7 @@ class Node:
         if units is None:
             units = dict.fromkeys(self.accepted.holdings, 1.0)
         self.office = Office(
-            self.name, self.term, self.accepted, self.ring, units, self.timing, now
+            self.name, self.term, self.accepted, self.ring, units, self.timing, self._life, now
         )
         self._made(self.office, now)
 
@@ -301,7 +302,7 @@ class Node:
 
     def _report_own(self, office: Office, now: Instant) -> bool:
         """What a follower would answer, said to oneself."""
-        answer = self._answered(now, now, bound=True, taken=True)
+        answer = self._answered(Sent(self._life, now), now, bound=True, taken=True)
         return office.assigner.reported(self.name, answer, office.state.holdings)
 
     def _tell_all(self, office: Office, now: Instant) -> None:
@@ -362,9 +363,8 @@ class Node:
     def _heard_of(self, sender: str, message: AppendEntries, now: Instant) -> bool:
         """The leader is there; whether this node is bound to it."""
         # Only who is heard by its leader stays with it: one that can't hear is no leader.
-        bound = message.echo is not None and election.is_bound(
-            message.echo, now, self.timing.election_seconds
-        )
+        echo = self._own_echo(message)
+        bound = election.is_bound(echo, now, self.timing.election_seconds)
         if bound:
             self._heard = now
         if bound or self.leader != sender:
@@ -388,14 +388,20 @@ class Node:
 
     def _renew(self, message: AppendEntries) -> None:
         """Process on, if there was a quorum not long ago: counted from the oldest it can be."""
-        if message.has_quorum and message.echo and self.acting.stamp >= message.required:
-            until = message.echo - message.quorum_age + self.timing.keep_alive_seconds
+        if message.has_quorum and self.acting.stamp >= message.required:
+            echo = self._own_echo(message)
+            until = echo - message.quorum_age + self.timing.keep_alive_seconds
             self.lease_until = max(self.lease_until, Instant(until))
 
-    def _answered(self, answers: Instant, now: Instant, *, bound: bool, taken: bool) -> Appended:
+    def _own_echo(self, message: AppendEntries) -> Instant:
+        """When this node sent what its leader last heard; never, if that was in another life."""
+        echo = message.echo
+        return echo.at if echo is not None and echo.life == self._life else _NEVER
+
+    def _answered(self, answers: Sent, now: Instant, *, bound: bool, taken: bool) -> Appended:
         hands = self.processing
         return Appended(
-            self.term, self.disk, answers, now, bound, taken, self.accepted.stamp,
+            self.term, self.disk, answers, Sent(self._life, now), bound, taken, self.accepted.stamp,
             self.acting.stamp, hands.released, hands.offsets, self.load,
         )  # fmt: skip
 
@@ -420,16 +426,15 @@ class Node:
     def _introduced_by(self, sender: str, message: Introduce) -> None:
         blank = not self.accepted.voters
         if blank and self._founding.contradicts(sender, message.disk):
-            self.disk = new_disk(self._dice)
-        founders = self.accepted.voters if self.accepted.stamp == FOUNDED else None
-        answer = Introduced(self.disk, message.disk, blank, founders)
+            self.disk = new_number(self._dice)
+        answer = Introduced(self.disk, message.disk, None if blank else self.accepted.voters)
         self._orders.append(Send(sender, answer))
 
     def _introduced_to(self, sender: str, message: Introduced, now: Instant) -> None:
         if self.accepted.voters:
             return
         if self._founding.contradicts(sender, message.disk):
-            self.disk = new_disk(self._dice)
+            self.disk = new_number(self._dice)
         else:
             self._found(self._founding.answered(sender, message, self.disk), now)
 

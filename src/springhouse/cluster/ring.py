@@ -7,6 +7,7 @@ before its points meets somebody else first. The hash is BLAKE2, the same on eve
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 
 POINTS = 64
@@ -45,3 +46,9 @@ class Ring:
                 yield node
                 if len(met) == len(self.nodes):
                     return
+
+
+@lru_cache(maxsize=4)
+def ring_of(nodes: frozenset[str]) -> Ring:
+    """The ring of these nodes, made once: they are configured, and seldom change."""
+    return Ring(nodes)

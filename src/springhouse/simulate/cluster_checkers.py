@@ -1,0 +1,143 @@
+"""Did the cluster keep its laws?
+
+Apart from the system: the checkers see what is written to disks, what nodes take and let go, and
+who calls itself a leader; they know the truth about clocks and links, which no node does.
+
+    one leader       at most one per term
+    nothing lost     what a majority of the voters' disks has is committed; then every later leader
+                     starts from it, and no other state ever has its version
+    acting           a node acts only on committed states
+    one owner        at one version, a unit is taken by at most one node
+    one at a time    at one moment, a unit is worked on by at most one node (a stronger law)
+    sound            no assertion of the system itself fails
+    quorum           a keep-alive time after a majority was last in touch, nothing is worked on
+"""
+
+from springhouse.cluster.messages import Take
+from springhouse.cluster.state import ZERO, Memory, Stamp, State
+
+
+class BrokenLaw(AssertionError):
+    """What must not happen happened: a bug of the state machine."""
+
+    def __init__(self, law: str, what: str) -> None:
+        super().__init__(f"{law}: {what}")
+        self.law = law
+        self.what = what
+        self.replay: str | None = None
+
+    @staticmethod
+    def replayed(broken: AssertionError, replay: str) -> "BrokenLaw":
+        """What is broken, and how to see it again; a node that fails by itself breaks a law too."""
+        made = BrokenLaw("sound", repr(broken))
+        if isinstance(broken, BrokenLaw):
+            made = BrokenLaw(broken.law, broken.what)
+        made.replay = replay
+        made.args = (f"{made.law}: {made.what}\nreplay: {replay}",)
+        return made
+
+
+class Checkers:
+    """Watch one run."""
+
+    def __init__(self) -> None:
+        self.committed: dict[int, State] = {}
+        self.newest: State | None = None
+        self.hands: dict[str, str] = {}
+        self._leaders: dict[int, tuple[str, int]] = {}
+        self._kept: dict[Stamp, set[str]] = {}
+        self._owners: dict[tuple[int, str], str] = {}
+
+    @property
+    def elections(self) -> int:
+        """How many terms had a leader."""
+        return len(self._leaders)
+
+    def leads(self, name: str, disk: int, term: int, first_version: int) -> None:
+        """A node calls itself the leader of a term, and made this version."""
+        leader = self._leaders.setdefault(term, (name, disk))
+        if leader != (name, disk):
+            raise BrokenLaw("one leader", f"{leader[0]} and {name} both lead in term {term}")
+        # Votes may come so late that another leads in a later term already; that does no harm.
+        newest = self.newest.stamp if self.newest is not None else ZERO
+        if newest.term < term and first_version <= newest.version:
+            raise BrokenLaw(
+                "nothing lost",
+                f"{name} leads in term {term} from version {first_version - 1}, "
+                f"but version {newest} is committed",
+            )
+
+    def written(self, name: str, memory: Memory) -> None:
+        """This is on a node's disk from now on."""
+        state = memory.state
+        if state.voters.get(name) != memory.disk:
+            return
+        kept = self._kept.setdefault(state.stamp, set())
+        kept.add(name)
+        if len(kept) == state.majority and state.stamp.term > 0:
+            self._commit(state)
+
+    def _commit(self, state: State) -> None:
+        stamp, newest = state.stamp, self.newest
+        before = self.committed.setdefault(stamp.version, state)
+        if before.stamp != stamp:
+            raise BrokenLaw(
+                "nothing lost", f"version {before.stamp} was committed, and now {stamp} is"
+            )
+        if newest is None:
+            self.newest = state
+            return
+        if (stamp.version > newest.stamp.version) != (stamp > newest.stamp):
+            raise BrokenLaw("nothing lost", f"{newest.stamp} was committed before {stamp}")
+        if stamp > newest.stamp:
+            for unit, holding in newest.holdings.items():
+                later = state.holdings.get(unit)
+                if later is not None and later.offset < holding.offset:
+                    raise BrokenLaw(
+                        "nothing lost", f"{unit} went back from offset {holding.offset}"
+                    )
+            self.newest = state
+
+    def acts_on(self, name: str, state: State) -> None:
+        """A node takes a state for committed."""
+        known = self.committed.get(state.stamp.version)
+        if known is None or known.stamp != state.stamp:
+            raise BrokenLaw("acting", f"{name} acts on {state.stamp}, which is not committed")
+        if known is not state and known != state:
+            raise BrokenLaw("acting", f"{name} has another state {state.stamp} than others")
+
+    def takes(self, name: str, order: Take, acting: State, asleep: frozenset[str]) -> None:
+        """A node begins to work on units; those who are asleep work on nothing."""
+        version = acting.stamp.version
+        for unit, _ in order.units:
+            holding = acting.holdings.get(unit)
+            if holding is None or holding.owner != name:
+                raise BrokenLaw("one owner", f"{name} takes {unit}, which is not its own")
+            owner = self._owners.setdefault((version, unit), name)
+            if owner != name:
+                raise BrokenLaw("one owner", f"{owner} and {name} own {unit} at {version}")
+            other = self.hands.get(unit)
+            if other is not None and other != name and other not in asleep:
+                raise BrokenLaw("one at a time", f"{name} takes {unit} while {other} works on it")
+            self.hands[unit] = name
+
+    def lets_go(self, name: str, unit: str) -> None:
+        """A node works on a unit no more."""
+        if self.hands.get(unit) == name:
+            del self.hands[unit]
+
+    def without_quorum(self, working: dict[str, set[str]], seconds: float) -> None:
+        """For longer than the keep-alive time no majority has been in touch."""
+        for name, units in working.items():
+            if units:
+                raise BrokenLaw(
+                    "quorum", f"{name} works on {min(units)} after {seconds:.2f} s without quorum"
+                )
+
+    def awoke(self, name: str, units: set[str]) -> None:
+        """A node that was asleep had its first moment, and still works on these."""
+        for unit in units:
+            other = self.hands.get(unit)
+            if other is not None and other != name:
+                raise BrokenLaw("one at a time", f"{name} works on {unit}, which {other} has")
+            self.hands[unit] = name

@@ -1,0 +1,93 @@
+"""The checkers of a cluster see what is wrong, and only that."""
+
+import pytest
+
+from springhouse.cluster.messages import Take
+from springhouse.cluster.state import Holding, Memory, Stamp, State
+from springhouse.simulate.cluster_checkers import BrokenLaw, Checkers
+
+VOTERS = {"a": 1, "b": 2, "c": 3}
+NOBODY = frozenset()
+
+
+def state(term, version, **holdings):
+    return State(Stamp(term, version), VOTERS, holdings)
+
+
+def commit(checkers, kept):
+    for name in ("a", "b"):
+        checkers.written(name, Memory(VOTERS[name], kept.stamp.term, None, kept))
+
+
+@pytest.fixture
+def checkers():
+    made = Checkers()
+    commit(made, state(1, 5, one=Holding("a", offset=4)))
+    return made
+
+
+def test_two_disks_of_three_commit_and_one_does_not(checkers):
+    checkers.written("a", Memory(1, 1, None, state(1, 6)))
+    assert checkers.newest.stamp == Stamp(1, 5)
+    checkers.written("b", Memory(99, 1, None, state(1, 6)))
+    assert checkers.newest.stamp == Stamp(1, 5), "another disk is another voter"
+    checkers.written("c", Memory(3, 1, None, state(1, 6)))
+    assert checkers.newest.stamp == Stamp(1, 6)
+
+
+def test_two_leaders_in_a_term(checkers):
+    checkers.leads("a", 1, 2, 6)
+    checkers.leads("a", 1, 2, 6)
+    checkers.leads("b", 2, 3, 6)
+    with pytest.raises(BrokenLaw, match="one leader: a and c both lead in term 2"):
+        checkers.leads("c", 3, 2, 6)
+
+
+def test_a_leader_that_lacks_what_is_committed(checkers):
+    with pytest.raises(BrokenLaw, match="from version 4, but version 5 of term 1 is committed"):
+        checkers.leads("b", 2, 2, 5)
+
+
+def test_a_version_that_changes(checkers):
+    with pytest.raises(BrokenLaw, match="nothing lost"):
+        commit(checkers, state(2, 5))
+
+
+def test_an_offset_that_goes_back(checkers):
+    with pytest.raises(BrokenLaw, match="one went back from offset 4"):
+        commit(checkers, state(1, 6, one=Holding("a", offset=3)))
+
+
+def test_acting_on_what_is_not_committed_or_not_the_same(checkers):
+    checkers.acts_on("c", state(1, 5, one=Holding("a", offset=4)))
+    with pytest.raises(BrokenLaw, match="which is not committed"):
+        checkers.acts_on("c", state(1, 6))
+    with pytest.raises(BrokenLaw, match="another state"):
+        checkers.acts_on("c", state(1, 5))
+
+
+def test_two_hands_on_one_unit(checkers):
+    take = Take((("one", 0),))
+    checkers.takes("a", take, state(1, 5, one=Holding("a")), NOBODY)
+    later = state(1, 6, one=Holding("b"))
+    with pytest.raises(BrokenLaw, match="one at a time: b takes one while a works on it"):
+        checkers.takes("b", take, later, NOBODY)
+    checkers.takes("b", take, later, frozenset({"a"}))
+    with pytest.raises(BrokenLaw, match="a works on one, which b has"):
+        checkers.awoke("a", {"one"})
+
+
+def test_two_owners_at_one_version(checkers):
+    take = Take((("one", 0),))
+    checkers.takes("a", take, state(1, 5, one=Holding("a")), NOBODY)
+    checkers.lets_go("a", "one")
+    with pytest.raises(BrokenLaw, match="a and b own one at 5"):
+        checkers.takes("b", take, state(1, 5, one=Holding("b")), NOBODY)
+    with pytest.raises(BrokenLaw, match="which is not its own"):
+        checkers.takes("c", take, state(1, 5, one=Holding("b")), NOBODY)
+
+
+def test_work_without_quorum(checkers):
+    checkers.without_quorum({"a": set()}, 4.0)
+    with pytest.raises(BrokenLaw, match=r"quorum: a works on one after 4.00 s"):
+        checkers.without_quorum({"a": {"one"}}, 4.0)
