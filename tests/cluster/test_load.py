@@ -9,14 +9,14 @@ BUSY, CALM = Load(cpu=0.95), Load(cpu=0.3)
 MIDDLING = Load(cpu=0.78)
 
 
-def shares_after(reports, shares=None, here=("a", "b")):
+def shares_after(reports, shares=None, here=("a", "b"), bounding=1.0):
     """`reports`: (until, load of a, load of b), each told every second."""
     watch, shares, now = LoadWatch(), dict(shares or {}), 0
     for until, one, other in reports:
         while now < until:
             watch.reported("a", one, Instant(now))
             watch.reported("b", other, Instant(now))
-            shares = watch.shares(here, shares, Instant(now)) or shares
+            shares = watch.shares(here, shares, lambda _: bounding, Instant(now)) or shares
             now += 1
     return shares
 
@@ -48,7 +48,11 @@ def test_a_node_that_is_gone_is_forgotten():
     watch.reported("a", BUSY, Instant(0))
     watch.forget("a")
     watch.reported("b", CALM, Instant(100))
-    assert watch.shares(["a", "b"], {}, Instant(200)) is None
+    assert watch.shares(["a", "b"], {}, lambda _: 1.0, Instant(200)) is None
+
+
+def test_who_has_less_than_its_share_allows_is_helped_as_well():
+    assert shares_after([(70, BUSY, CALM)], bounding=0.6) == pytest.approx({"a": 0.48})
 
 
 @pytest.mark.parametrize(

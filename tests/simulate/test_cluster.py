@@ -8,8 +8,9 @@ from springhouse.cluster import election, following
 from springhouse.cluster.messages import AskForVote, Persist, Received
 from springhouse.cluster.node import Node
 from springhouse.cluster.timing import Timing
-from springhouse.simulate.cluster import ClusterRun, Conditions
+from springhouse.simulate.cluster import ClusterRun
 from springhouse.simulate.cluster_checkers import BrokenLaw
+from springhouse.simulate.cluster_model import Conditions
 
 SIZES = (3, 5, 3, 4, 5, 3, 2, 5, 3, 7)
 """Small clusters are where two things that go wrong at once do harm."""

@@ -15,7 +15,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.simulate.cluster import Outcome
+    from springhouse.simulate.cluster_model import Outcome
 
 
 def cluster(
@@ -33,8 +33,9 @@ def cluster(
     as_json: Json = False,
 ) -> None:
     """Simulate a cluster: crashes, lost disks, bad networks, bad clocks; and check its laws."""
-    from springhouse.simulate.cluster import ClusterRun, Conditions
+    from springhouse.simulate.cluster import ClusterRun
     from springhouse.simulate.cluster_checkers import BrokenLaw
+    from springhouse.simulate.cluster_model import Conditions
 
     if story and seeds > 1:
         raise typer.BadParameter("the story is that of one seed", param_hint="--story")

@@ -13,7 +13,7 @@ A node is gone when its keep-alive time is certainly over, so that it has stoppe
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from springhouse.cluster.balance import Books, moves
+from springhouse.cluster.balance import EPSILON, Books, moves
 from springhouse.cluster.messages import Appended
 from springhouse.cluster.ring import Ring
 from springhouse.cluster.state import Holding, Stamp, State
@@ -73,6 +73,13 @@ class Assigner:
                 self._released[unit] = node
                 found = True
         return found
+
+    def bounding_share(self, node: str, whole: float) -> float:
+        """The share, of `whole` for all, of which what a node has is the most that is allowed."""
+        books = self._books
+        if books.total <= 0:
+            return whole
+        return whole * books.loads.get(node, 0.0) / books.total / (1 + EPSILON)
 
     def changes(
         self, state: State, version: int, presence: Presence

@@ -32,6 +32,8 @@ class Books:
         self.total = 0.0
         self._units: dict[str, dict[str, None]] = {}
         self._places: dict[str, int] = {}
+        self._ring: Ring | None = None
+        self._firsts: dict[str, str] = {}
 
     def units_of(self, node: str) -> Iterable[str]:
         """What a node has, in the order in which it came."""
@@ -57,6 +59,7 @@ class Books:
         """A unit is no more."""
         self.move(unit, None)
         del self.homeless[unit], self._places[unit]
+        self._firsts.pop(unit, None)
         self.total -= self.weights.pop(unit)
 
     def move(self, unit: str, node: str | None) -> None:
@@ -80,6 +83,15 @@ class Books:
     def place(self, unit: str) -> int:
         """Where a unit lies on the circle."""
         return self._places[unit]
+
+    def first(self, unit: str, ring: Ring) -> str:
+        """Whom a unit meets first; remembered, since a ring is used for long."""
+        if ring is not self._ring:
+            self._ring, self._firsts = ring, {}
+        found = self._firsts.get(unit)
+        if found is None:
+            found = self._firsts[unit] = ring.first(self._places[unit])
+        return found
 
 
 class _Bounds:
@@ -129,7 +141,7 @@ def _shed(books: Books, ring: Ring, bounds: _Bounds, moved: dict[str, str]) -> N
     above = [node for node, load in books.loads.items() if load > bounds.upper[node]]
     for node in sorted(above):
         units = sorted(
-            books.units_of(node), key=lambda unit: (ring.first(books.place(unit)) == node, unit)
+            books.units_of(node), key=lambda unit: (books.first(unit, ring) == node, unit)
         )
         for unit in units:
             if books.loads[node] <= bounds.upper[node]:
@@ -169,7 +181,7 @@ def _spare(giver: str, node: str, books: Books, ring: Ring, bounds: _Bounds) -> 
     found: str | None = None
     for unit in books.units_of(giver):
         if books.weights[unit] <= min(can_give, can_take):
-            if ring.first(books.place(unit)) == node:
+            if books.first(unit, ring) == node:
                 return unit
             found = found or unit
     return found

@@ -152,7 +152,10 @@ class Office:
                 shares[node] = 0.0
             elif shares.get(node) == 0.0:
                 del shares[node]
-        watched = self.watch.shares(presence.here, shares, now)
+        whole = sum(shares.get(node, 1.0) for node in presence.here)
+        watched = self.watch.shares(
+            presence.here, shares, lambda node: self.assigner.bounding_share(node, whole), now
+        )
         shares = shares if watched is None else watched
         return shares if shares != self.state.shares else None
 

@@ -8,7 +8,7 @@ until it is below 70 %, it must be so for a while, and after each change it is l
 effect could be seen.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,11 +95,16 @@ class LoadWatch:
         self._nodes.pop(node, None)
 
     def shares(
-        self, here: Iterable[str], shares: Mapping[str, float], now: Instant
+        self,
+        here: Iterable[str],
+        shares: Mapping[str, float],
+        bounding: Callable[[str], float],
+        now: Instant,
     ) -> dict[str, float] | None:
         """The shares as they should be from now on, or None if they are well as they are.
 
-        A drained node, whose share is 0, stays so.
+        `bounding` tells the share of which what a node has is the most that is allowed: a fifth
+        below that, a fifth of its units has to go. A drained node, whose share is 0, stays so.
         """
         habits = self._habits
         watched = [(name, self._nodes[name]) for name in here if name in self._nodes]
@@ -110,7 +115,7 @@ class LoadWatch:
             if share <= 0 or now < each.settled_at + habits.settles_seconds:
                 continue
             if _since(each.over_since, now) >= habits.stays_seconds and room:
-                share = max(share * habits.step, habits.least)
+                share = max(min(share, bounding(name)) * habits.step, habits.least)
             elif _since(each.idle_since, now) >= habits.recovers_seconds:
                 share = min(share / habits.step, 1.0)
             if share != made.get(name, 1.0):

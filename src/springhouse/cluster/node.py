@@ -152,7 +152,7 @@ class Node:
                 if self.office is not None:
                     self.office.assigner.declare(self._units)
             case DrainAsked(node, drained):
-                if node in self.ring.nodes:
+                if self.office is not None and node in self.ring.nodes:
                     self._drains[node] = drained
         self._reconcile(now)
         kept = self._kept
@@ -210,6 +210,7 @@ class Node:
             self._wait_for_leader(now)
         self.term, self.vote = term, None
         self.role, self.leader, self.office = Role.FOLLOWER, None, None
+        self._drains = {}
         self._answer = None
 
     def _stand(self, now: Instant, *, canvass: bool) -> None:

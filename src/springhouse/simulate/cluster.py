@@ -8,11 +8,10 @@ it follows from the seed.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from springhouse.cluster.messages import (
     AppendEntries,
@@ -30,91 +29,20 @@ from springhouse.cluster.messages import (
     Vote,
 )
 from springhouse.cluster.node import Node, Role
-from springhouse.cluster.state import EMPTY, Memory, State
-from springhouse.cluster.timing import Timing
+from springhouse.cluster.state import EMPTY
 from springhouse.simulate.cluster_checkers import BrokenLaw, Checkers
+from springhouse.simulate.cluster_model import Conditions, Host, MakesNode, Outcome
 from springhouse.simulate.cluster_weather import Trouble, Weather
-from springhouse.units import Dice, Instant, Seconds
-
-TIMING = Timing(heartbeat_seconds=Seconds(0.75))
-"""The paper's time-outs, with fewer heartbeats: they are most of what a run costs."""
+from springhouse.units import Dice, Instant
 
 _RECOVERS = 10
 _SHORTEST, _LONGEST = 6.0, 16.0
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """A cluster, and the seed of all that happens to it."""
-
-    nodes: int = 5
-    units: int = 10
-    seed: int = 1
-    timing: Timing = TIMING
-
-    @property
-    def replay(self) -> str:
-        """The one command that does the same again, and tells what happens."""
-        size = f"--nodes {self.nodes} --units {self.units}"
-        return f"springhouse simulate cluster {size} --seed {self.seed} --story"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a run that broke no law; times are in the pretend world."""
-
-    seed: int
-    seconds: float
-    events: int
-    troubles: int
-    elections: int
-    versions: int
-    leader_after_seconds: float
-    units_after_seconds: float
-
-
-class MakesNode(Protocol):
-    """How a node is made; tests make broken ones."""
-
-    def __call__(
-        self,
-        name: str,
-        nodes: Iterable[str],
-        timing: Timing,
-        dice: Dice,
-        now: Instant,
-        memory: Memory | None = None,
-    ) -> Node: ...
-
 
 Telling = Callable[[float, str], None]
 """Is told when what happened."""
 
 Happening = tuple[float, int, Callable[..., None], tuple[Any, ...]]
 """When, which of those at the same time, and what."""
-
-
-class Host:
-    """A machine: its clock, its disk, and the node on it, if it runs."""
-
-    __slots__ = (
-        "acting", "disk", "doomed", "leaving", "led", "life", "name", "node", "offset", "rate",
-        "torn", "until", "wakes_at", "working",
-    )  # fmt: skip
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.node: Node | None = None
-        self.disk: Memory | None = None
-        self.life = 0
-        self.rate, self.offset = 1.0, 0.0
-        self.until = 0.0
-        self.torn = self.doomed = False
-        self.wakes_at = inf
-        self.working: set[str] = set()
-        self.leaving: dict[str, int] = {}
-        self.led = 0
-        self.acting: State = EMPTY
 
 
 class ClusterRun:

@@ -1,0 +1,136 @@
+"""What does it cost to say who owns what, and do nodes keep their laws in many bad worlds?
+
+    ownership   1,000 nodes and 100,000 units: how many units move, and how long the decision and
+                the new version of the state take, when one node leaves, comes back, is overloaded,
+                is drained; and when a tenth of all nodes leaves at once
+    laws        so many seeds of `springhouse simulate cluster`, in clusters of 2 to 7 nodes
+
+Run: `python bench/cluster.py [--nodes 1000] [--units 100000] [--seeds 1000] [--json FILE]`; with
+`--seeds 100000` it takes about a quarter of an hour of one core. Goals: when a node leaves, its own
+units move and no others; a reassignment takes less than a heartbeat (300 ms).
+"""
+
+import argparse
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+
+from springhouse.cluster.assigning import Assigner, Presence
+from springhouse.cluster.ring import ring_of
+from springhouse.cluster.state import Changes, Stamp, State
+from springhouse.simulate.cluster import ClusterRun
+from springhouse.simulate.cluster_model import Conditions
+
+SIZES = (3, 5, 3, 4, 5, 3, 2, 5, 3, 7)
+HEARTBEAT_MILLISECONDS = 300
+
+
+def main() -> None:
+    """Measure, print, and say what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--units", type=int, default=100_000)
+    parser.add_argument("--seeds", type=int, default=1_000)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    print(
+        f"{arguments.nodes:,} nodes, {arguments.units:,} units, "
+        f"{platform.machine()}, Python {platform.python_version()}"
+    )
+    found = {"ownership": ownership(arguments.nodes, arguments.units)}
+    found["laws"] = laws(arguments.seeds)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+class Leader:
+    """The part of a leader that decides who owns what, and its state."""
+
+    def __init__(self, nodes: list[str], units: Mapping[str, float]) -> None:
+        self.nodes = nodes
+        self.state = State(Stamp(1, 1))
+        self.assigner = Assigner(ring_of(frozenset(nodes)), self.state, units)
+
+    def decide(self, gone: frozenset[str] = frozenset(), **shares: float) -> tuple[int, float]:
+        """How many units moved, and the milliseconds that it took."""
+        start = perf_counter()
+        here = [node for node in self.nodes if node not in gone]
+        if shares:
+            self.state = self.state.changed(self.state.stamp, Changes(shares=shares))
+        stamp = Stamp(1, self.state.stamp.version + 1)
+        holdings, _ = self.assigner.changes(self.state, stamp.version, Presence(here, gone, False))
+        self.state = self.state.changed(stamp, Changes(holdings))
+        return len(holdings), (perf_counter() - start) * 1000
+
+    def owned_by(self, nodes: frozenset[str]) -> int:
+        """How many units these are meant to have."""
+        return sum(each.next_owner in nodes for each in self.state.holdings.values())
+
+    def let_go(self) -> None:
+        """All that is to be handed on has been let go."""
+        for unit, holding in self.state.holdings.items():
+            if holding.heir is not None:
+                self.assigner.released(holding.owner, [unit], self.state.stamp, self.state.holdings)
+
+
+def ownership(count: int, units: int) -> dict[str, dict[str, float]]:
+    """Each occasion: how many units moved, how many had to, and how long it took."""
+    nodes = [f"node{number}" for number in range(count)]
+    start = perf_counter()
+    leader = Leader(nodes, {f"unit {number}": 1.0 for number in range(units)})
+    print(f"a new leader reads everything in       {(perf_counter() - start) * 1000:8.1f} ms")
+    found: dict[str, dict[str, float]] = {}
+
+    def occasion(told: str, had: int, moved: int, took: float) -> None:
+        found[told] = {"had": had, "moved": moved, "milliseconds": took}
+        print(f"{told:<38} {took:8.1f} ms  {moved:>7,} units moved of {had:,}")
+
+    occasion("the first assignment", units, *leader.decide())
+    loads = [0] * count
+    for holding in leader.state.holdings.values():
+        loads[int(holding.owner[4:])] += 1
+    print(f"units per node: {min(loads)} to {max(loads)}, {units / count:g} on average")
+    one, tenth = frozenset({nodes[7]}), frozenset(nodes[: count // 10])
+    for told, gone in (("one node leaves", one), ("it comes back", frozenset[str]())):
+        had = leader.owned_by(one)
+        moved, took = leader.decide(gone)
+        assert moved == had or not gone, "others than its own units moved"
+        assert took < HEARTBEAT_MILLISECONDS, f"{told}: {took:.0f} ms"
+        occasion(told, had, moved, took)
+        leader.let_go()
+        leader.decide(gone)
+    had = leader.owned_by(tenth)
+    occasion("a tenth of the nodes leaves", had, *leader.decide(tenth))
+    occasion("they come back", leader.owned_by(tenth), *leader.decide())
+    leader.let_go()
+    occasion("and the others have let go", units, *leader.decide())
+    hot, had = nodes[9], leader.owned_by(frozenset({nodes[9]}))
+    share = 0.8 * leader.assigner.bounding_share(hot, count)
+    occasion("one stays overloaded", had, *leader.decide(**{hot: share}))
+    had = leader.owned_by(frozenset({hot}))
+    occasion("one is drained", had, *leader.decide(**{hot: 0.0}))
+    return found
+
+
+def laws(seeds: int) -> dict[str, float]:
+    """Runs until a law is broken, which stops everything."""
+    start, told, events, worst = perf_counter(), perf_counter(), 0, 0.0
+    for seed in range(seeds):
+        outcome = ClusterRun(Conditions(SIZES[seed % len(SIZES)], seed=seed)).run()
+        events += outcome.events
+        worst = max(worst, outcome.leader_after_seconds)
+        if perf_counter() - told > 30:
+            told = perf_counter()
+            print(f"  {seed + 1:,} seeds", flush=True)
+    took = perf_counter() - start
+    print(
+        f"{seeds:,} seeds, no law broken: {events:,} events, {took:.0f} s, "
+        f"{took / seeds * 1000:.1f} ms each; a leader at most {worst:.1f} s after the last trouble"
+    )
+    return {"seeds": seeds, "events": events, "seconds": took, "worst_leader_seconds": worst}
+
+
+if __name__ == "__main__":
+    main()

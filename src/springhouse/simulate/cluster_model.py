@@ -1,0 +1,85 @@
+"""What is a pretend cluster made of?
+
+The conditions of a run and what came of it, and the machines: a clock that drifts and starts anew
+with each life, a disk that survives a crash or does not, and the node on it, if it runs.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from springhouse.cluster.node import Node
+from springhouse.cluster.state import EMPTY, Memory, State
+from springhouse.cluster.timing import Timing
+from springhouse.units import Dice, Instant, Seconds
+
+TIMING = Timing(heartbeat_seconds=Seconds(0.75))
+"""The paper's time-outs, with fewer heartbeats: they are most of what a run costs."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A cluster, and the seed of all that happens to it."""
+
+    nodes: int = 5
+    units: int = 10
+    seed: int = 1
+    timing: Timing = TIMING
+
+    @property
+    def replay(self) -> str:
+        """The one command that does the same again, and tells what happens."""
+        size = f"--nodes {self.nodes} --units {self.units}"
+        return f"springhouse simulate cluster {size} --seed {self.seed} --story"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run that broke no law; times are in the pretend world."""
+
+    seed: int
+    seconds: float
+    events: int
+    troubles: int
+    elections: int
+    versions: int
+    leader_after_seconds: float
+    units_after_seconds: float
+
+
+class MakesNode(Protocol):
+    """How a node is made; tests make broken ones."""
+
+    def __call__(
+        self,
+        name: str,
+        nodes: Iterable[str],
+        timing: Timing,
+        dice: Dice,
+        now: Instant,
+        memory: Memory | None = None,
+    ) -> Node: ...
+
+
+class Host:
+    """A machine: its clock, its disk, and the node on it, if it runs."""
+
+    __slots__ = (
+        "acting", "disk", "doomed", "leaving", "led", "life", "name", "node", "offset", "rate",
+        "torn", "until", "wakes_at", "working",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node: Node | None = None
+        self.disk: Memory | None = None
+        self.life = 0
+        self.rate, self.offset = 1.0, 0.0
+        self.until = 0.0
+        self.torn = self.doomed = False
+        self.wakes_at = inf
+        self.working: set[str] = set()
+        self.leaving: dict[str, int] = {}
+        self.led = 0
+        self.acting: State = EMPTY
