@@ -67,6 +67,13 @@ def test_a_smaller_share_gives_units_away():
     assert len(moved) == before - books.loads["a"]
 
 
+def test_a_small_share_is_good_for_one_unit():
+    books, ring = books_of(2), Ring(NODES)
+    moves(books, ring, {"a": 1.0})
+    moves(books, ring, {"a": 0.5, "b": 0.2, "c": 0.2, "d": 0.2, "e": 0.2})
+    assert books.loads["a"] == 1
+
+
 def test_a_unit_too_heavy_for_anybody_does_not_wander():
     books, ring = books_of(10, 0.1), Ring(NODES)
     books.put("heavy", 50.0)
@@ -92,7 +99,7 @@ def test_a_unit_that_weighs_more_now_counts_so():
     assert books.total == sum(loads(books, NODES)) == 14
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     count=st.integers(1, 60),
     steps=st.lists(st.sets(st.sampled_from(NODES), min_size=1), min_size=1, max_size=5),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from springhouse.cluster.election import (
     is_bound,
+    is_heard,
     is_voter,
     may_vote_for,
     quorum_since,
@@ -40,6 +41,12 @@ def test_one_vote_per_term():
 def test_who_acknowledged_a_leader_stays_for_an_election_time_out():
     assert is_bound(Instant(10.0), Instant(12.9), 3.0)
     assert not is_bound(Instant(10.0), Instant(13.0), 3.0)
+
+
+def test_a_leader_hears_who_was_heard_within_an_election_time_out():
+    assert is_heard(Instant(10.0), Instant(12.9), 3.0)
+    assert not is_heard(Instant(10.0), Instant(13.0), 3.0)
+    assert not is_heard(Instant(float("-inf")), Instant(13.0), 3.0)
 
 
 def test_a_voter_is_a_name_and_a_disk():

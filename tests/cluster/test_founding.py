@@ -1,49 +1,62 @@
 """How a cluster begins: nobody votes before it knows that nothing is forgotten."""
 
+import pytest
+
 from springhouse.cluster.founding import FOUNDED, Founding, new_number
-from springhouse.cluster.messages import Introduced
+from springhouse.cluster.messages import Introduced, Sent
 from springhouse.cluster.state import State
-from springhouse.units import Dice
+from springhouse.cluster.timing import Timing
+from springhouse.units import Dice, Instant
+
+ASKED = Sent(1, Instant(100.0))
 
 
-def answer(disk, to=1, voters=None):
-    return Introduced(disk, to, voters)
+@pytest.fixture
+def founding():
+    made = Founding("a", ["b", "c"], Timing())
+    made.asks(ASKED)
+    return made
 
 
-def test_all_disks_are_empty():
-    founding = Founding("a", ["b", "c"])
-    assert founding.answered("b", answer(2), 1) is None
-    assert founding.answered("c", answer(3), 1) == State(FOUNDED, {"a": 1, "b": 2, "c": 3})
+def answer(founding, peer, disk, voters=None, asked=ASKED, now=100.1, own=1):
+    return founding.answered(peer, Introduced(asked, disk, voters), own, Instant(now))
 
 
-def test_an_answer_to_another_disk_does_not_count():
-    founding = Founding("a", ["b"])
-    assert founding.answered("b", answer(2, to=9), 1) is None
+def test_all_disks_are_empty(founding):
+    assert answer(founding, "b", 2) is None
+    assert answer(founding, "c", 3) == State(FOUNDED, {"a": 1, "b": 2, "c": 3})
 
 
-def test_one_that_remembers_is_enough_to_wait_for_a_leader():
-    founding = Founding("a", ["b", "c"])
-    founding.answered("b", answer(2), 1)
-    assert founding.answered("c", answer(3, voters={"b": 2, "c": 3}), 1) is None
-    assert founding.answered("c", answer(3), 1) is None, "b has to be asked again"
+@pytest.mark.parametrize(
+    ("told", "others"),
+    [
+        ("of an earlier question", {"asked": Sent(1, Instant(90.0))}),
+        ("of an earlier life", {"asked": Sent(5, Instant(100.0))}),
+        ("that is late", {"now": 101.6}),
+        ("of one that remembers", {"voters": {"b": 2, "c": 3}}),
+    ],
+)
+def test_an_answer_that_does_not_count(founding, told, others):
+    answer(founding, "b", 2)
+    assert answer(founding, "c", 3, **others) is None, told
 
 
-def test_who_was_counted_on_may_begin_too():
-    voters = {"a": 1, "b": 2}
-    assert Founding("a", ["b"]).answered("b", answer(2, 1, voters), 1) == State(FOUNDED, voters)
-    assert Founding("a", ["b"]).answered("b", answer(2, 8, voters), 8) is None, "it forgot"
+def test_answers_count_only_together(founding):
+    answer(founding, "b", 2)
+    again = Sent(1, Instant(104.0))
+    founding.asks(again)
+    assert answer(founding, "c", 3, asked=again, now=104.1) is None, "b has to say it again"
+    assert answer(founding, "b", 2, asked=again, now=104.1) is not None
 
 
-def test_a_node_met_with_two_disks_makes_all_answers_worthless():
-    founding = Founding("a", ["b", "c"])
-    founding.answered("b", answer(2), 1)
-    assert not founding.contradicts("b", 2)
-    assert founding.contradicts("b", 5)
-    assert founding.answered("c", answer(3), 1) is None
+def test_who_was_counted_on_may_begin_too(founding):
+    voters = {"a": 1, "b": 2, "c": 3}
+    assert answer(founding, "b", 2, voters) == State(FOUNDED, voters)
+    assert answer(founding, "b", 2, voters, own=8) is None, "it forgot"
 
 
 def test_alone_there_is_nobody_to_ask():
-    assert Founding("a", []).complete(1) == State(FOUNDED, {"a": 1})
+    assert Founding("a", [], Timing()).complete(1) == State(FOUNDED, {"a": 1})
 
 
 def test_disks_have_different_numbers():

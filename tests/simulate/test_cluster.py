@@ -7,6 +7,7 @@ import pytest
 from springhouse.cluster import election, following
 from springhouse.cluster.messages import AskForVote, Persist, Received
 from springhouse.cluster.node import Node
+from springhouse.cluster.processing import Processing
 from springhouse.cluster.timing import Timing
 from springhouse.simulate.cluster import ClusterRun
 from springhouse.simulate.cluster_checkers import BrokenLaw
@@ -91,17 +92,14 @@ class ImpatientTiming(Timing):
     patience_seconds = settling_seconds = 0.5
 
 
-def laws_broken(make=Node, nodes=3, seeds=range(1000), enough=1):
-    """The laws at which a broken machine is caught."""
-    caught = []
+def laws_broken(make=Node, nodes=3, seeds=range(1000)):
+    """The law at which a broken machine is caught first, if at any."""
     for seed in seeds:
         try:
             ClusterRun(Conditions(nodes, seed=seed), make).run()
         except BrokenLaw as broken:
-            caught.append(broken.law)
-            if len(caught) == enough:
-                break
-    return caught
+            return [broken.law]
+    return []
 
 
 def test_votes_that_are_not_written_down_are_caught():
@@ -121,9 +119,7 @@ def test_force_without_a_look_at_term_and_stamp_is_caught(monkeypatch):
         return message.state if message.force else checked(term, accepted, message)
 
     monkeypatch.setattr(following, "verdict", to_the_letter)
-    caught = laws_broken(enough=3)
-    assert len(caught) == 3
-    assert set(caught) <= {"nothing lost", "one at a time", "one leader", "acting"}
+    assert laws_broken() in (["nothing lost"], ["one at a time"])
 
 
 def test_answers_before_the_disk_are_caught():
@@ -144,6 +140,25 @@ def test_processing_without_a_quorum_is_caught():
 
 def test_units_taken_from_a_node_that_may_still_work_are_caught():
     assert laws_broken(Impatient) == ["one at a time"]
+
+
+def test_a_handover_that_does_not_wait_is_caught(monkeypatch):
+    def all_that_have_an_heir(hands):
+        return tuple(unit for unit, each in hands.acting.holdings.items() if each.heir)
+
+    monkeypatch.setattr(Processing, "released", property(all_that_have_an_heir))
+    assert laws_broken() == ["one at a time"]
+
+
+def test_acting_on_what_is_not_committed_is_caught(monkeypatch):
+    monkeypatch.setattr(following, "is_committed", lambda own, committed: own.term > 0)
+    assert laws_broken() == ["acting"]
+
+
+def test_voters_that_are_not_bound_are_caught(monkeypatch):
+    """Without them nobody knows when a former leader's word is over."""
+    monkeypatch.setattr(election, "is_bound", lambda heard, now, seconds: False)
+    assert laws_broken(nodes=5) == ["one at a time"]
 
 
 def test_two_votes_in_a_term_are_caught(monkeypatch):

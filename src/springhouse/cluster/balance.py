@@ -149,7 +149,8 @@ def _shed(books: Books, ring: Ring, bounds: _Bounds, moved: dict[str, str]) -> N
             home = _first_with_room(unit, books, ring, bounds, limits, node)
             # A unit too heavy for anybody would otherwise wander.
             after = books.loads.get(home, 0.0) + books.weights[unit]
-            if after / bounds.fair[home] < books.loads[node] / bounds.fair[node]:
+            relief = after / bounds.fair[home] < books.loads[node] / bounds.fair[node]
+            if relief or after <= bounds.upper[home] + 2 * _HAIR:
                 _settle(unit, home, books, moved)
 
 

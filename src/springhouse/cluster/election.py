@@ -37,6 +37,14 @@ def is_bound(heard: Instant, now: Instant, election_seconds: Seconds) -> bool:
     return now < heard + election_seconds
 
 
+def is_heard(echo: Instant, now: Instant, election_seconds: Seconds) -> bool:
+    """Whether a leader that last heard what was sent at `echo` can hear this node.
+
+    One that can't is no leader, and binds nobody.
+    """
+    return now < echo + election_seconds
+
+
 def is_voter(state: State, name: str, disk: int) -> bool:
     """Whether a node is one of those that decide, with the memory that it has."""
     return state.voters.get(name) == disk

@@ -96,15 +96,15 @@ class Appended:
 class Introduce:
     """A node whose disk is empty asks what there is."""
 
-    disk: int
+    sent: Sent
 
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """The answer to the node with the disk `to`: who votes, or None if this disk is empty too."""
+    """The answer: who votes, or None if this disk is empty too."""
 
+    answers: Sent
     disk: int
-    to: int
     voters: Disks | None
 
 

@@ -93,7 +93,7 @@ class Node:
         self.load = IDLE
         self._units: dict[str, float] | None = None
         self._drains: dict[str, bool] = {}
-        self._founding = Founding(name, self.peers)
+        self._founding = Founding(name, self.peers, timing)
         self._canvass = False
         self._votes: set[str] = set()
         # Who starts may have acknowledged a leader a moment ago: it is bound, as if it had.
@@ -192,8 +192,10 @@ class Node:
             else:
                 self._wait_for_leader(now)
                 if not self.accepted.voters:
+                    sent = Sent(self._life, now)
+                    self._founding.asks(sent)
                     self._found(self._founding.complete(self.disk), now)
-                    self._send_all(Introduce(self.disk))
+                    self._send_all(Introduce(sent))
 
     # --- Elections ------------------------------------------------------------------------------
 
@@ -363,9 +365,8 @@ class Node:
 
     def _heard_of(self, sender: str, message: AppendEntries, now: Instant) -> bool:
         """The leader is there; whether this node is bound to it."""
-        # Only who is heard by its leader stays with it: one that can't hear is no leader.
         echo = self._own_echo(message)
-        bound = election.is_bound(echo, now, self.timing.election_seconds)
+        bound = election.is_heard(echo, now, self.timing.election_seconds)
         if bound:
             self._heard = now
         if bound or self.leader != sender:
@@ -425,19 +426,12 @@ class Node:
     # --- Beginnings -----------------------------------------------------------------------------
 
     def _introduced_by(self, sender: str, message: Introduce) -> None:
-        blank = not self.accepted.voters
-        if blank and self._founding.contradicts(sender, message.disk):
-            self.disk = new_number(self._dice)
-        answer = Introduced(self.disk, message.disk, None if blank else self.accepted.voters)
-        self._orders.append(Send(sender, answer))
+        voters = self.accepted.voters or None
+        self._orders.append(Send(sender, Introduced(message.sent, self.disk, voters)))
 
     def _introduced_to(self, sender: str, message: Introduced, now: Instant) -> None:
-        if self.accepted.voters:
-            return
-        if self._founding.contradicts(sender, message.disk):
-            self.disk = new_number(self._dice)
-        else:
-            self._found(self._founding.answered(sender, message, self.disk), now)
+        if not self.accepted.voters:
+            self._found(self._founding.answered(sender, message, self.disk, now), now)
 
     def _found(self, state: State | None, now: Instant) -> None:
         if state is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from springhouse.cluster.messages import (
     AppendEntries,
+    DrainAsked,
     Event,
     LetGo,
     Order,
@@ -63,6 +64,8 @@ class ClusterRun:
         self._units = {f"unit {number}": 1.0 for number in range(1, conditions.units + 1)}
         self.weather = Weather(self._dice, names, self._timing.election_seconds)
         self.hosts = {name: Host(name) for name in names}
+        # Where little happens, who was cut off for a while still has the newest version.
+        self._work_pace = self._dice.pick((1.0, 1.0, 20.0))
         self._heap: list[Happening] = []
         self._ticks = count()
         self._silent_since: float | None = None
@@ -272,7 +275,7 @@ class ClusterRun:
         """A unit gets a little further."""
         if host.node is None or life != host.life:
             return
-        wait = self._timing.election_seconds
+        wait = self._timing.election_seconds * self._work_pace
         self._plan(self.now + wait * self._dice.between(0.3, 1.2), self._work, host, life)
         if host.working and self.now >= host.until:
             unit = self._dice.pick(sorted(host.working))
@@ -355,9 +358,17 @@ class ClusterRun:
                 self._lose_disk(one)
             case Trouble.PAUSE:
                 self._sleep(self._dice.pick((one, central)))
+            case Trouble.DRAIN:
+                self._drain(central)
             case _:
                 weather.change_links(trouble, {central.name, one.name})
         self._touch()
+
+    def _drain(self, leader: Host) -> None:
+        """Always the same node, so that others are left."""
+        if len(self.hosts) > 1:
+            drained = self._dice.between(0.0, 1.0) < 0.5
+            self._deliver(leader, DrainAsked(next(iter(self.hosts)), drained))
 
     def _lose_disk(self, host: Host) -> None:
         if self._can_lose(host):

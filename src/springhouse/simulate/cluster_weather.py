@@ -22,8 +22,10 @@ class Trouble(Enum):
     CRASH_MANY = "crash of several"
     LOSE_DISK = "crash and an empty disk"
     PAUSE = "pause"
+    DRAIN = "a node is drained, or wanted again"
     SPLIT = "partition"
     CUT_OFF = "partition of the leader"
+    LINK = "the link between two nodes fails"
     ONE_WAY = "one-way partition"
     HEAL = "all links heal"
     NETWORK = "other network"
@@ -37,8 +39,10 @@ _TROUBLES = (
     Trouble.CRASH_MANY,
     *(Trouble.LOSE_DISK,) * 2,
     *(Trouble.PAUSE,) * 2,
+    *(Trouble.DRAIN,) * 3,
     *(Trouble.SPLIT,) * 2,
     *(Trouble.CUT_OFF,) * 2,
+    *(Trouble.LINK,) * 3,
     *(Trouble.ONE_WAY,) * 2,
     *(Trouble.HEAL,) * 2,
     *(Trouble.NETWORK,) * 2,
@@ -104,6 +108,8 @@ class Weather:
                 self.split(self.some(1, len(self._names) // 2))
             case Trouble.CUT_OFF:
                 self.split(central)
+            case Trouble.LINK:
+                self._cut |= {(one, other) for one in central for other in central if one != other}
             case Trouble.ONE_WAY:
                 self.cut_one_way()
             case Trouble.HEAL:
