@@ -130,6 +130,25 @@ def table(
         sys.exit(1)
 
 
+def ratios(found: Table, best: str, differs: Mapping[tuple[str, str, str], str]) -> list[Finding]:
+    """Lag and cost of everybody against the best, as the paper has them."""
+    told = []
+    for workflow in WORKFLOWS:
+        for who in found.whos[1:]:
+            for name in ("lag", "cost"):
+                ours = found.times(workflow, who, name)
+                paper = found.paper_times(workflow, who, name)
+                told.append(
+                    Finding(
+                        f"{workflow}: the {name} of {who} is {paper:,.3g} times {best}'s.",
+                        f"{ours:,.3g} times",
+                        magnitude(ours, paper),
+                        differs.get((workflow, who, name), ""),
+                    )
+                )
+    return told
+
+
 def magnitude(ours: float, paper: float) -> bool:
     """Whether two ratios are within one order of magnitude of each other."""
     return 0.1 <= ours / paper <= 10.0

@@ -6,7 +6,7 @@ with both restrictions. Also: how long does all planning of ten weeks take?
 Run: `python bench/papers/table5.py [--hours 1680] [--seeds 3]`.
 """
 
-from _table import WORKFLOWS, Finding, Paper, Table, Task, magnitude, table
+from _table import WORKFLOWS, Finding, Paper, Table, Task, ratios, table
 
 from springhouse.simulate.workflow import Algorithm, Method
 
@@ -62,22 +62,7 @@ def tasks(seeds, hours):
 
 
 def findings(found: Table) -> list[Finding]:
-    told = []
-    for workflow in WORKFLOWS:
-        for who in found.whos[1:]:
-            for name in ("lag", "cost"):
-                ours, paper = (
-                    found.times(workflow, who, name),
-                    found.paper_times(workflow, who, name),
-                )
-                told.append(
-                    Finding(
-                        f"{workflow}: the {name} of {who} is {paper:,.3g} times Async/Incr's.",
-                        f"{ours:,.3g} times",
-                        magnitude(ours, paper),
-                        DIFFERS.get((workflow, who, name), ""),
-                    )
-                )
+    told = ratios(found, "Async/Incr", DIFFERS)
     lags = {w: [found.of(w, who, "lag") for who in found.whos] for w in WORKFLOWS}
     told.append(
         Finding(

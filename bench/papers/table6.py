@@ -3,7 +3,7 @@
 Run: `python bench/papers/table6.py [--hours 12] [--seeds 3]`.
 """
 
-from _table import WORKFLOWS, Finding, Paper, Table, Task, magnitude, table
+from _table import WORKFLOWS, Finding, Paper, Table, Task, ratios, table
 
 from springhouse.simulate.workflow import Algorithm, Method
 
@@ -43,24 +43,9 @@ def tasks(seeds, hours):
 
 
 def findings(found: Table) -> list[Finding]:
-    told = []
-    for workflow in WORKFLOWS:
-        for who in found.whos[1:]:
-            for name in ("lag", "cost"):
-                ours, paper = (
-                    found.times(workflow, who, name),
-                    found.paper_times(workflow, who, name),
-                )
-                told.append(
-                    Finding(
-                        f"{workflow}: the {name} of {who} is {paper:,.3g} times DYN. PROG.'s.",
-                        f"{ours:,.3g} times",
-                        magnitude(ours, paper),
-                        DIFFERS.get((workflow, who, name), ""),
-                    )
-                )
+    told = ratios(found, "DYN. PROG.", DIFFERS)
     for name in ("lag", "cost"):
-        told.append(  # noqa: PERF401  as the other findings are
+        told.append(
             Finding(
                 f"Dynamic programming is best, then GREEDY, then RANDOM: {name}.",
                 "; ".join(
