@@ -20,8 +20,8 @@ from springhouse.planner.provenance import NOW, source_of
 from springhouse.project.declaration import SqlQuery, Table, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.refresh.retry import Failure
-from springhouse.refresh.scheduler import Waiting
 from springhouse.refresh.staleness import lag, share_outside, staleness, trailing_edge
+from springhouse.refresh.waiting import Waiting
 from springhouse.units import Instant, Seconds, span_text
 from springhouse.views.compile import Compiled
 from springhouse.views.explain import explained

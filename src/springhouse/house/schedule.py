@@ -16,8 +16,9 @@ from springhouse.house.watch import Watch
 from springhouse.lake.lake import provenance_of
 from springhouse.refresh.job import Job, Start
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.scheduler import Known, Scheduler, Waiting
+from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
+from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Instant, RowCount, Seconds
 
 _REMEMBERED = 20

@@ -21,13 +21,12 @@ then a newcomer joins the lane of those with similar periods.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from math import inf
 
 from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race
 from springhouse.refresh.chopping import chopped, most_at_once
 from springhouse.refresh.coming import Coming
-from springhouse.refresh.cost import Cost, LearnedCost, TypicalRefresh
+from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.inherit import pass_on
 from springhouse.refresh.job import Start
@@ -38,44 +37,13 @@ from springhouse.refresh.queues import Queue, Timers
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.refresh.table import Table
 from springhouse.refresh.tracks import Layout, Load
+from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
 
 _DRIFT = 0.25
 _PATIENCE = 32
 _MANY = 1000
 _LOOKED_AT = 8
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A job that waits: what it would do, and the number that decides when.
-
-    `released` is when it may start, at the latest because of a promise; `homes` are the tracks
-    that it is meant for.
-    """
-
-    table: str
-    since: Instant
-    released: Instant
-    freshness_delta: Seconds
-    expected_seconds: Seconds
-    number: float
-    why: str
-    homes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the scheduler knows of a table."""
-
-    freshness: Instant | None
-    priority: float
-    period_seconds: Seconds
-    cost: Cost
-    expected_seconds: Seconds
-    error_seconds: Seconds
-    homes: tuple[int, ...]
-    track: int | None
 
 
 class Scheduler:

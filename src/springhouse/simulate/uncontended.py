@@ -8,8 +8,8 @@ already waits for that, since no two refreshes of one table may run at a time.
 from collections.abc import Collection
 
 from springhouse.refresh.job import Start
-from springhouse.refresh.scheduler import Waiting
 from springhouse.refresh.table import Table
+from springhouse.refresh.waiting import Waiting
 from springhouse.units import Instant, Seconds
 
 

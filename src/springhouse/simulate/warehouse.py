@@ -21,8 +21,9 @@ from typing import Protocol
 from springhouse.refresh.cost import Cost
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.scheduler import Scheduler, Waiting
+from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
+from springhouse.refresh.waiting import Waiting
 from springhouse.simulate.measures import Measures, Outcome
 from springhouse.simulate.slowdowns import NEVER, Slowdowns
 from springhouse.simulate.uncontended import Uncontended
