@@ -45,6 +45,7 @@ from springhouse.lake.tables import (
     DataFile,
     TableVersion,
     file_columns,
+    frame_of,
     quoted,
     read_parquet,
 )
@@ -177,7 +178,7 @@ def _again(lake: Lake, table: str, arrived: Landed, schema: StructType) -> "Data
     """The events that were kept, to be read again without going back to the source."""
     session = lake.spark.session()
     if arrived.rows is not None:
-        return session.createDataFrame(arrived.rows if arrived.count else [], schema)
+        return frame_of(session, arrived.rows, schema)
     return read_parquet(session, lake.place(table), paths_of(arrived.add), schema)
 
 
@@ -335,7 +336,7 @@ def _write_small(
     delta = changes.difference(before, rows.select(columns))
     if delta is None:
         session = old.sparkSession
-        fresh = session.createDataFrame(rows.select(columns), ground.schema)
+        fresh = frame_of(session, rows.select(columns), ground.schema)
         kept = old.select(*(sf.col(quoted(name)) for name in columns))
         delta = changes.spark_difference(kept, fresh).toArrow()
     inserted, removed = changes.weights(delta)
@@ -360,7 +361,7 @@ def _in_bucket_files(
         return []
     if count == 1:
         return [write_arrow(ground.storage, rows, buckets.folder(1, 0))]
-    marked = session.createDataFrame(rows, schema).withColumn(
+    marked = frame_of(session, rows, schema).withColumn(
         buckets.COLUMN, buckets.bucket_column(flow.keys, count)
     )
     table = marked.toArrow()

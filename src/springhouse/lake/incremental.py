@@ -29,7 +29,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
 from springhouse.lake.pruning import Ranges, chosen_files
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
-from springhouse.lake.tables import DataFile, TableVersion, quoted, read_parquet
+from springhouse.lake.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
 from springhouse.views.rows import WEIGHT
 from springhouse.views.statement import (
     STALE,
@@ -133,12 +133,12 @@ class Work:
             if rows.is_small:
                 small[reading.name] = rows
             else:
-                frame = session.createDataFrame(rows.rows, rows.shape)
+                frame = frame_of(session, rows.rows, rows.shape)
                 # What lies in one place need not be shuffled.
                 frames[reading.name] = frame.coalesce(1) if local else frame
         if small:
             every = together(small)
-            frames[GIVEN] = session.createDataFrame(every.rows, every.shape)
+            frames[GIVEN] = frame_of(session, every.rows, every.shape)
         # Spark formats a text that has parameters: braces of its own must survive that.
         text = statement.over(lambda name: f"\1{name}\2")
         text = text.replace("{", "{{").replace("}", "}}")

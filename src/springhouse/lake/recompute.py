@@ -27,7 +27,7 @@ from springhouse.lake.landing import Done, Landed, land, set_aside
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
 from springhouse.lake.stores import Store, described, write_sorted
-from springhouse.lake.tables import TableVersion, quoted, read_arrow
+from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, View
@@ -210,7 +210,7 @@ def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _Delta:
     found = changes.difference(ground.to_arrow(), new)
     if found is None:
         session = lake.spark.session()
-        old, fresh = ground.read(session), session.createDataFrame(new, ground.schema)
+        old, fresh = ground.read(session), frame_of(session, new, ground.schema)
         found = changes.spark_difference(old, fresh).toArrow()
     inserted, deleted = changes.weights(found)
     if not found.num_rows:

@@ -25,7 +25,7 @@ from springhouse.lake.landing import Aside, Done, Landed, land, land_arrow, set_
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
-from springhouse.lake.tables import TableVersion
+from springhouse.lake.tables import TableVersion, frame_of
 from springhouse.lake.writing import SMALL_BYTES
 from springhouse.planner.provenance import Provenance, joined
 from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
@@ -230,7 +230,7 @@ class Intake:
     def good(self) -> "dict[Reference, DataFrame]":
         """The good rows, by where the query names them."""
         held = {
-            reference: self._session.createDataFrame(rows if rows.num_rows else [], schema)
+            reference: frame_of(self._session, rows, schema)
             for reference, (rows, schema) in self.held.items()
         }
         return self._lazy | held

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
@@ -157,6 +157,18 @@ def read_parquet(
         return spark.createDataFrame([], schema)
     # Spark takes a path for a glob: what is special there has to be escaped.
     return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in paths))
+
+
+def frame_of(
+    spark: "SparkSession", rows: pa.Table, schema: StructType | None = None
+) -> "DataFrame":
+    """Rows of this process as a DataFrame: all of them.
+
+    PySpark hands a table over batch by batch and takes an empty one, as a filter leaves them
+    behind, for the end. So it is given one that has none; nobody else calls `createDataFrame`.
+    """
+    schema = schema if schema is not None else from_arrow_schema(rows.schema)
+    return spark.createDataFrame(rows.combine_chunks() if rows.num_rows else [], schema)
 
 
 def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -> pa.Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from springhouse.lake.quality import judged, with_verdicts
+from springhouse.lake.tables import frame_of
 from springhouse.project.declaration import OnViolation, View
 
 if TYPE_CHECKING:
@@ -20,5 +21,5 @@ def prove_kept(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int
     asked = [e for e in view.expectations if e.on_violation is not OnViolation.DROP_ROW]
     if not asked or come is None or not come.num_rows:
         return {}
-    rows = lake.spark.session().createDataFrame(come)
+    rows = frame_of(lake.spark.session(), come)
     return judged(with_verdicts(rows, asked).toArrow(), asked, view.name).violations
