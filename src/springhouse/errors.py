@@ -51,6 +51,10 @@ class SourceError(SpringhouseError):
     """A source can't give the records that it was asked for."""
 
 
+class SinkError(SpringhouseError):
+    """A sink can't take the changes that it was given."""
+
+
 class ExpectationFailed(SpringhouseError):
     """A row broke an expectation that is declared ON VIOLATION FAIL UPDATE."""
 
