@@ -149,12 +149,49 @@ def scalar_subquery(writer: Writer, depth: int, correlated: bool = False) -> Rel
         return writer.select([*items, scalar], origin.sql, origin.size, rest)
     peers = [term for term in origin.terms if comparable(term, scalar)]
     if peers and writer.chance(0.7):
-        sign = writer.dice.choice(("=", "<", ">", "<>", ">="))
-        condition = f"{writer.dice.choice(peers).sql} {sign} {scalar.sql}"
+        condition = f"{writer.dice.choice(peers).sql} {_sign(writer)} {scalar.sql}"
     else:
         condition = writer.condition([scalar], simple=True)
     rest = f" WHERE {condition}"
     return writer.select(writer.outputs(origin.terms), origin.sql, origin.size, rest)
+
+
+def few_ask(writer: Writer, depth: int) -> Relation:
+    """A correlated subquery that only the few rows ask which a condition leaves of a table."""
+    table = writer.dice.choice(writer.tables)
+    few, rows = writer.named(table), writer.source(depth - 1)
+    term = writer.dice.choice([each for each in few.terms if each.type in ("int", "string")])
+    narrow = f"{term.sql} = {writer.value(term.type)}"
+    if writer.chance(0.3):
+        narrow = f"{term.sql} IN ({writer.value(term.type)}, {writer.value(term.type)})"
+    if writer.chance(0.6):
+        equal = writer.equality(rows.terms, few.terms)
+        sql, terms = f"{rows.sql} JOIN {few.sql} ON {equal}", (*rows.terms, *few.terms)
+        conditions = [narrow]
+    else:
+        pairs = [(o, i) for o in rows.terms for i in few.terms if comparable(o, i)]
+        pairs = pairs or [(rows.terms[0], rows.terms[0])]
+        one, other = writer.pair(pairs)
+        sql, terms = rows.sql, rows.terms
+        conditions = [f"{one.sql} IN (SELECT {other.sql} FROM {few.sql} WHERE {narrow})"]
+    scalar = _scalar(writer, terms, depth - 1, correlated=True)
+    if scalar.type in ("bigint", "decimal") and writer.chance(0.5):
+        scalar = replace(scalar, sql=f"2 * {scalar.sql}")
+    size = rows.size
+    if writer.chance(0.4):
+        rest = f" WHERE {' AND '.join(conditions)}"
+        return writer.select([*writer.outputs(terms, 1, 3), scalar], sql, size, rest)
+    peers = [each for each in terms if comparable(each, scalar)]
+    if peers:
+        conditions.append(f"{writer.dice.choice(peers).sql} {_sign(writer)} {scalar.sql}")
+    else:
+        conditions.append(writer.condition([scalar], simple=True))
+    rest = f" WHERE {' AND '.join(conditions)}"
+    return writer.select(writer.outputs(terms), sql, size, rest)
+
+
+def _sign(writer: Writer) -> str:
+    return writer.dice.choice(("=", "<", ">", "<>", ">="))
 
 
 def _scalar(writer: Writer, outer: Sequence[Term], depth: int, correlated: bool) -> Term:
@@ -193,4 +230,5 @@ JOINS: Mapping[str, Operator] = {
     "subquery_under_or": partial(subquery, condition=either),
     "scalar_subquery": scalar_subquery,
     "correlated_scalar_subquery": partial(scalar_subquery, correlated=True),
+    "few_ask": few_ask,
 }

@@ -249,6 +249,31 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.child,)
 
 
+def with_children(node: Node, new: Sequence[Node]) -> Node:
+    """The node over other children, which come in the order of `children`."""
+    if all(old is each for old, each in zip(children(node), new, strict=True)):
+        return node
+    match node:
+        case Scan() | Constant():
+            return node
+        case InnerJoin() | UnionAll():
+            return replace(node, children=tuple(new))
+        case OuterJoin():
+            keys = new[2] if node.partner_keys is not None else None
+            assert keys is None or isinstance(keys, Aggregate)
+            return replace(node, left=new[0], right=new[1], partner_keys=keys)
+        case SetOperation():
+            return replace(node, left=new[0], right=new[1])
+        case SemiJoin():
+            partners = (
+                replace(partner, rows=rows)
+                for partner, rows in zip(node.partners, new[1:], strict=True)
+            )
+            return replace(node, left=new[0], partners=tuple(partners))
+        case _:
+            return replace(node, child=new[0])
+
+
 def walk(node: Node) -> Iterator[Node]:
     """Every node once, each after what it reads."""
     seen: set[int] = set()

@@ -34,6 +34,7 @@ from springhouse.views.algebra import (
     replaced,
     walk,
 )
+from springhouse.views.asked_groups import only_asked_groups
 from springhouse.views.exact import Kinds
 from springhouse.views.parse import Schemas, parse
 from springhouse.views.rows import (
@@ -71,7 +72,7 @@ def compile_view(text: str, schemas: Schemas, columns: Sequence[str] | None = No
     """
     parsed = parse(text, schemas)
     names = tuple(columns) if columns is not None else parsed.names
-    return Compiled(parsed.root, names, schemas)
+    return Compiled(only_asked_groups(parsed.root, schemas), names, schemas)
 
 
 class Compiled:

@@ -206,7 +206,7 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
     if query.always_one and not query.correlated:
         return joined([node, Project(query.node, tuple(outputs))], ()), value
     missing = query.empty[0] if query.empty is not None else exp.Null()
-    null_alike = isinstance(missing.unnest(), exp.Null) and not reaches_out
+    null_alike = _is_null(missing) and not reaches_out
     if inner and null_alike:
         return joined([node, Project(query.node, tuple(outputs))], query.correlated), value
     right = Project(query.node, (*outputs, (present, exp.true())))
@@ -215,6 +215,13 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
         return outer, value
     case = exp.Case().when(column(present), value.copy()).else_(missing.copy())
     return outer, exp.Paren(this=case)
+
+
+def _is_null(value: Expression) -> bool:
+    """Whether it is plain that a value is NULL: so is `0.2 * NULL`."""
+    value = value.unnest()
+    inside = value.iter_expressions() if isinstance(value, _KEEPS_NULL) else ()
+    return isinstance(value, exp.Null) or any(map(_is_null, inside))
 
 
 def _keeps_null(placeholder: Expression, value: Expression) -> bool:
