@@ -8,7 +8,7 @@ NEEDS_JAVA := $(wildcard tests/spark tests/system)
 WITH_JAVA = home="$$(sh scripts/java.sh)" && JAVA_HOME="$$home"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench format lock clean
+.PHONY: help setup demo test check bench format proto lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ bench: .venv/installed ## run every benchmark
 format: .venv/installed ## format the code and mend what ruff can mend
 	.venv/bin/ruff check --fix-only
 	.venv/bin/ruff format
+
+proto: .venv/installed ## make the code of what nodes say to each other, after a change of cluster.proto
+	cd src && ../$(PYTHON_IN_VENV) -m grpc_tools.protoc -I. --python_out=. --pyi_out=. springhouse/cluster/cluster.proto
 
 lock: .venv/installed ## write requirements.lock after a change of pyproject.toml; UPGRADE=1 for newer versions
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --all-extras \

@@ -1,7 +1,11 @@
 """Five nodes on a good network, in which a test can kill, cut off, and let time pass."""
 
 import heapq
+import socket
+from contextlib import closing
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +132,24 @@ def cluster():
     made.run(15)
     assert made.leader is not None
     return made
+
+
+@pytest.fixture(scope="session")
+def authority_class():
+    """Signs certificates for tests."""
+    specification = spec_from_file_location("papers", Path(__file__).with_name("papers.py"))
+    module = module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module.Authority
+
+
+@pytest.fixture(scope="session")
+def free_port():
+    """Finds a port on which nobody listens."""
+
+    def find():
+        with closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            return free.getsockname()[1]
+
+    return find

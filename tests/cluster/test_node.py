@@ -212,3 +212,35 @@ def test_time_that_passed_unnoticed_stops_processing_before_anything_else(cluste
     orders = cluster.nodes[name].step(Measured(Load()), Instant(cluster.now + 100))
     assert orders == [LetGo(tuple(orders[0].units), at_once=True)]
     assert set(orders[0].units) == held
+
+
+def test_a_node_that_can_not_work_votes_and_has_no_units(cluster):
+    unable = next(name for name in cluster.names if name != cluster.leader)
+    cluster.give(unable, Measured(Load(able=False)))
+    cluster.run(5)
+    assert not cluster.working[unable]
+    assert cluster.all_worked_on_once
+    assert unable in cluster.nodes[cluster.leader].acting.voters
+    cluster.give(unable, Measured(Load(able=True)))
+    cluster.run(5)
+    assert cluster.working[unable]
+    assert cluster.all_worked_on_once
+
+
+def test_a_leader_that_can_not_work_leads_on(cluster):
+    leader = cluster.leader
+    cluster.give(leader, Measured(Load(able=False)))
+    cluster.run(5)
+    assert cluster.leader == leader
+    assert not cluster.working[leader]
+    assert cluster.all_worked_on_once
+
+
+def test_who_comes_back_at_once_and_can_not_work_yet_gives_its_units_away(cluster):
+    name = next(name for name in cluster.names if name != cluster.leader)
+    cluster.kill(name)
+    cluster.start(name)
+    cluster.give(name, Measured(Load(able=False)))
+    cluster.run(5)
+    assert not cluster.working[name]
+    assert cluster.all_worked_on_once

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from springhouse.cluster.assigning import Assigner, Presence
 from springhouse.cluster.election import is_voter, quorum_since, without_memory
-from springhouse.cluster.load import LoadWatch
+from springhouse.cluster.load import Load, LoadWatch
 from springhouse.cluster.messages import Appended, AppendEntries, Sent
 from springhouse.cluster.ring import Ring
 from springhouse.cluster.state import NO_CHANGES, ZERO, Changes, Stamp, State
@@ -71,6 +71,7 @@ class Office:
         self._kept_by: set[str] = set()
         self._made_at = now
         self._bound: dict[str, Instant] = {}
+        self._unable: set[str] = set()
         # As if heard of so long ago that what a former leader granted is over after settling.
         heard = Instant(now + timing.settling_seconds - timing.patience_seconds)
         self.peers = {
@@ -161,8 +162,16 @@ class Office:
 
     # --- The others -----------------------------------------------------------------------------
 
+    def reported(self, node: str, load: Load, now: Instant) -> None:
+        """A node told its load, and whether it can work at all."""
+        self.watch.reported(node, load, now)
+        if load.able:
+            self._unable.discard(node)
+        else:
+            self._unable.add(node)
+
     def presence(self, now: Instant) -> Presence:
-        """Who is here and who is gone."""
+        """Who is here to work and who is gone; who is here and can't work is neither."""
         here, gone, unsure = [self.name], set(), False
         patience = self._timing.patience_seconds
         for name, peer in self.peers.items():
@@ -174,7 +183,7 @@ class Office:
                 here.append(name)
             else:
                 unsure = True
-        return Presence(sorted(here), gone, unsure)
+        return Presence(sorted(set(here) - self._unable), gone, unsure)
 
     def quorum_since(self, now: Instant) -> Instant:
         """The latest moment at which a majority was with this leader for certain."""
@@ -207,7 +216,7 @@ class Office:
                 committed = self._count()
         else:
             self._bound.pop(sender, None)
-        self.watch.reported(sender, answer.load, now)
+        self.reported(sender, answer.load, now)
         released = self.assigner.reported(sender, answer, self.state.holdings)
         behind = answer.stamp != self.state.stamp and sent >= self._made_at
         return committed, released, news and behind

@@ -16,12 +16,16 @@ from springhouse.units import Instant, Seconds
 
 
 class Load(NamedTuple):
-    """What a node reports: three utilisations from 0 to 1, and the seconds of work that wait."""
+    """What a node reports: three utilisations from 0 to 1, and the seconds of work that wait.
+
+    One that is not `able` is there and votes, but can't work: its Spark still starts, or it leaves.
+    """
 
     cpu: float = 0.0
     memory: float = 0.0
     tracks: float = 0.0
     backlog_seconds: float = 0.0
+    able: bool = True
 
 
 IDLE = Load()

@@ -290,7 +290,7 @@ class Node:
         self._tell_all(office, now)
 
     def _heartbeat(self, office: Office, now: Instant) -> None:
-        office.watch.reported(self.name, self.load, now)
+        office.reported(self.name, self.load, now)
         self._report_own(office, now)
         self._renew_own(office, now)
         if not self._proposed(office, now):

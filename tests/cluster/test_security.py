@@ -1,0 +1,227 @@
+"""Who is not of the cluster gets in nowhere, is told so in the log, and changes nothing."""
+
+import logging
+import socket
+from contextlib import closing, suppress
+from dataclasses import replace
+
+import grpc
+import pytest
+
+from springhouse.cluster import cluster_pb2 as pb
+from springhouse.cluster import wire
+from springhouse.cluster.members import Members, Papers, read_papers
+from springhouse.cluster.messages import AppendEntries, AskForVote, Sent
+from springhouse.cluster.network import SERVICE, Limits, Line
+from springhouse.cluster.run import Agent
+from springhouse.cluster.state import NO_CHANGES, Holding, Stamp, State
+from springhouse.cluster.timing import Timing
+from springhouse.errors import SpringhouseError
+from springhouse.units import Instant, Seconds
+
+TIMING = Timing(
+    heartbeat_seconds=Seconds(0.06),
+    election_seconds=Seconds(0.6),
+    keep_alive_seconds=Seconds(0.6),
+)
+MOST_BYTES = 64 * 1024
+
+
+class Idle:
+    def take(self, units):
+        pass
+
+    def let_go(self, units, *, at_once):
+        pass
+
+
+@pytest.fixture(scope="module")
+def authority(authority_class, tmp_path_factory):
+    return authority_class(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def stranger(authority_class, tmp_path_factory):
+    """Another authority, with the same names."""
+    return authority_class(tmp_path_factory.mktemp("stranger"))
+
+
+@pytest.fixture(scope="module")
+def address(free_port):
+    return f"127.0.0.1:{free_port()}"
+
+
+@pytest.fixture(scope="module")
+def node(authority, address, free_port, tmp_path_factory):
+    """A node "a" whose peer "b" is away: whatever it keeps, a test has brought about."""
+    papers = read_papers(*authority.sign("shop", "a"))
+    members = Members("shop", "a", address, {"b": f"127.0.0.1:{free_port()}"}, papers)
+    folder = tmp_path_factory.mktemp("memory")
+    agent = Agent(members, TIMING, folder, Idle(), limits=Limits(most_bytes=MOST_BYTES))
+    agent.start()
+    yield agent
+    agent.stop()
+
+
+@pytest.fixture
+def line(authority, address):
+    """The way to it for one of the cluster."""
+    made = Line("shop", address, read_papers(*authority.sign("shop", "b")))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def unchanged(node):
+    """Proves that nothing that the node keeps is another after the test."""
+    before = node.describe()
+    yield
+    after = node.describe()
+    assert (after.term, after.kept, after.leader) == (before.term, before.kept, before.leader)
+
+
+def told(caplog):
+    return " ".join(record.message for record in caplog.records)
+
+
+def test_one_of_the_cluster_is_answered(node, line):
+    report = wire.to_cluster_report(line.call("Status", wire.question("shop"), 5.0))
+    assert [each.name for each in report.nodes] == ["a"]
+    assert "b" in report.problems
+
+
+def test_no_certificate(node, address, authority, unchanged, capfd):
+    shown = grpc.ssl_channel_credentials(authority.file.read_bytes())
+    options = [("grpc.ssl_target_name_override", "shop")]
+    with (
+        grpc.secure_channel(address, shown, options) as channel,
+        pytest.raises(grpc.RpcError) as refused,
+    ):
+        channel.unary_unary(f"/{SERVICE}/Status")(wire.question("shop"), timeout=2.0)
+    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert "PEER_DID_NOT_RETURN_A_CERTIFICATE" in capfd.readouterr().err
+
+
+def test_no_tls_at_all(node, address, unchanged, capfd):
+    with (
+        closing(Line("shop", address, None)) as plain,
+        pytest.raises(SpringhouseError, match=r"hung up|can't be reached"),
+    ):
+        plain.call("Status", wire.question("shop"))
+    assert "WRONG_VERSION_NUMBER" in capfd.readouterr().err
+
+
+def test_a_certificate_that_somebody_else_signed(
+    node, address, authority, stranger, unchanged, capfd
+):
+    theirs = read_papers(*stranger.sign("shop", "b"))
+    papers = Papers(theirs.certificate, theirs.key, authority.file.read_bytes())
+    with (
+        closing(Line("shop", address, papers)) as line,
+        pytest.raises(SpringhouseError, match=r"does not accept what we show|reached"),
+    ):
+        line.call("Status", wire.question("shop"))
+    assert "certificate" in capfd.readouterr().err
+
+
+def test_a_node_that_somebody_else_signed_is_not_talked_to(node, address, stranger, unchanged):
+    with (
+        closing(Line("shop", address, read_papers(*stranger.sign("shop", "b")))) as line,
+        pytest.raises(SpringhouseError, match="has not proven to be of this cluster"),
+    ):
+        line.call("Status", wire.question("shop"))
+
+
+def test_another_clusters_certificate_of_the_same_authority(
+    node, address, authority, unchanged, caplog
+):
+    theirs = read_papers(*authority.sign("search", "b"))
+    with (
+        closing(Line("shop", address, theirs)) as line,
+        pytest.raises(SpringhouseError, match='of search, not of the cluster "shop"'),
+    ):
+        line.call("Deliver", wire.sealed("shop", "b", "a", AskForVote(9, Stamp(9, 9), False)))
+    assert 'was refused: its certificate is of search, not of the cluster "shop"' in told(caplog)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "sender", "receiver", "problem"),
+    [
+        ("search", "b", "a", 'of the cluster "search", this node is of the cluster "shop"'),
+        ("shop", "x", "a", '"x" is not one of this cluster\'s nodes'),
+        ("shop", "a", "a", '"a" is not one of this cluster\'s nodes'),
+        ("shop", "b", "c", 'a message of "b" for "c" came to "a"'),
+    ],
+)
+def test_a_message_for_others(line, unchanged, caplog, cluster, sender, receiver, problem):
+    message = AskForVote(9, Stamp(9, 9), False)
+    with pytest.raises(SpringhouseError) as refused:
+        line.call("Deliver", wire.sealed(cluster, sender, receiver, message))
+    assert problem in refused.value.problem
+    assert problem in told(caplog)
+
+
+def test_another_version_of_the_protocol(line, unchanged, caplog):
+    envelope = pb.Envelope(protocol=wire.PROTOCOL + 1, cluster="shop", sender="b", receiver="a")
+    with pytest.raises(SpringhouseError, match="speaks version 2 of the protocol"):
+        line.call("Deliver", envelope.SerializeToString())
+    assert "Run the same version of springhouse on all nodes" in told(caplog)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\xff" * 100, b"\x00", b"not protobuf at all", bytes(range(256))],
+    ids=["ones", "zero", "text", "all bytes"],
+)
+def test_garbage_in_a_message(line, unchanged, caplog, garbage):
+    with pytest.raises(SpringhouseError):
+        line.call("Deliver", garbage)
+    assert "was refused" in told(caplog)
+
+
+def test_garbage_instead_of_tls(node, address, unchanged, line, capfd):
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=5.0) as connection:
+        connection.sendall(b"\x00garbage\xff" * 1000)
+        connection.settimeout(5.0)
+        with suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+    assert "Handshake failed" in capfd.readouterr().err
+    line.call("Status", wire.question("shop"), 5.0)
+
+
+def test_a_message_that_is_too_large(line, unchanged):
+    holdings = {f"unit {number}": Holding("b") for number in range(10_000)}
+    message = _entries(9, State(Stamp(9, 9), {"a": 1, "b": 2}, holdings))
+    data = wire.sealed("shop", "b", "a", message)
+    assert len(data) > MOST_BYTES
+    with pytest.raises(SpringhouseError, match="larger than max"):
+        line.call("Deliver", data)
+
+
+def test_numbers_that_are_none(line, unchanged, caplog):
+    message = _entries(9, None)
+    data = wire.sealed("shop", "b", "a", replace(message, sent=Sent(1, Instant(float("nan")))))
+    with pytest.raises(SpringhouseError, match="nan is no moment"):
+        line.call("Deliver", data)
+
+
+def test_a_repeated_message_of_an_old_term(node, line, caplog):
+    line.call("Deliver", wire.sealed("shop", "b", "a", _entries(7, None)))
+    assert node.describe().term == 7
+    caplog.clear()
+    old = _entries(6, State(Stamp(6, 99), {"b": 1}, {"unit": Holding("b")}))
+    with caplog.at_level(logging.INFO, "springhouse.cluster"):
+        for _ in range(3):
+            line.call("Deliver", wire.sealed("shop", "b", "a", old))
+        after = node.describe()
+    assert (after.term, after.kept, dict(after.holdings)) == (7, Stamp(0, 0), {})
+    assert "AppendEntries of b is of term 6, and this node is in term 7: refused" in told(caplog)
+
+
+def _entries(term, state):
+    stamp = Stamp(term, 99)
+    return AppendEntries(
+        term, Sent(1, Instant(1.0)), None, Stamp(term, 98), stamp, NO_CHANGES, state, stamp, stamp,
+        True, Seconds(0.0),
+    )  # fmt: skip
