@@ -8,17 +8,18 @@ from springhouse.errors import SpringhouseError
 if TYPE_CHECKING:
     from springhouse.house import House, open  # noqa: A004  `springhouse.open` is what it's called
     from springhouse.lake.sources.contract import Range, SourceContext
-    from springhouse.project.sources import source
+    from springhouse.project.sources import sink, source
 
 __version__ = "0.1.0"
 
-__all__ = ["House", "Range", "SourceContext", "SpringhouseError", "open", "source"]
+__all__ = ["House", "Range", "SourceContext", "SpringhouseError", "open", "sink", "source"]
 
 _HOMES = {
     "House": "springhouse.house",
     "Range": "springhouse.lake.sources.contract",
     "SourceContext": "springhouse.lake.sources.contract",
     "open": "springhouse.house",
+    "sink": "springhouse.project.sources",
     "source": "springhouse.project.sources",
 }
 

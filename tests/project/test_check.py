@@ -186,6 +186,16 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
             ),
         ),
         (
+            (
+                "CREATE STREAMING TABLE t TBLPROPERTIES ('springhouse.sink.a' = 'positioned_fil') "
+                "AS SELECT * FROM STREAM sample()"
+            ),
+            (
+                'all/a.sql:1: no kind of sink is named "positioned_fil"\n'
+                '  hint: Did you mean "positioned_file"?'
+            ),
+        ),
+        (
             "CREATE MATERIALIZED VIEW v AS SELECT * FROM read_files('x')",
             (
                 "all/a.sql:1: read_files is a source, and is read here without STREAM\n  "

@@ -249,9 +249,9 @@ NO_SESSION = (
         (
             "dp.create_sink('s', 'kafka')",
             (
-                'all/a.py:2: the sink "s" is not supported yet\n  hint: Every Delta reader '
-                "can read the "
-                "tables: declare one instead of a sink."
+                'all/a.py:2: the sink "s" is declared by itself, and a sink belongs to a table\n'
+                "  hint: Send the changes of a table or view: give it the table property "
+                "'springhouse.sink.<name>' = '<plug-in>'."
             ),
         ),
         (
@@ -289,7 +289,8 @@ NO_SESSION = (
                 'all/a.py:2: "springhouse.refresh" belongs on a materialized view, and "t" is a '
                 "streaming table\n  hint: The properties of a streaming table are "
                 "springhouse.inconsistency, springhouse.lateness, springhouse.period, "
-                "springhouse.priority, springhouse.staleness, springhouse.timestamp."
+                "springhouse.priority, springhouse.sink.<name>, springhouse.staleness, "
+                "springhouse.timestamp."
             ),
         ),
     ],

@@ -72,7 +72,8 @@ def test_the_times_of_a_base_table() -> None:
                 "materialized "
                 "view\n  hint: The properties of a materialized view are "
                 "springhouse.inconsistency, "
-                "springhouse.priority, springhouse.refresh, springhouse.staleness."
+                "springhouse.priority, springhouse.refresh, springhouse.sink.<name>, "
+                "springhouse.staleness."
             ),
         ),
         (
@@ -83,7 +84,7 @@ def test_the_times_of_a_base_table() -> None:
                 '"springhouse.refresh" belongs on a materialized view, and "sales" is a streaming '
                 "table\n  hint: The properties of a streaming table are springhouse.inconsistency, "
                 "springhouse.lateness, springhouse.period, springhouse.priority, "
-                "springhouse.staleness, springhouse.timestamp."
+                "springhouse.sink.<name>, springhouse.staleness, springhouse.timestamp."
             ),
         ),
         (
@@ -162,3 +163,33 @@ def test_all_wrong_properties_are_reported_at_once() -> None:
         Holder.VIEW, springhouse__staleness="x", springhouse__priority="x", springhouse__refresh="x"
     )
     assert len(errors) == 3
+
+
+def test_a_sink_is_a_plugin_by_name_with_options_that_may_have_dots() -> None:
+    known, errors = read(
+        Holder.VIEW,
+        **{
+            "springhouse.sink.out": "kafka",
+            "springhouse.sink.out.topic": "sales",
+            "springhouse.sink.out.kafka.bootstrap.servers": "127.0.0.1:9092",
+            "springhouse.sink.audit": "positioned_file",
+        },
+    )
+    assert not errors
+    assert [(sink.name, sink.plugin, dict(sink.options)) for sink in known.sinks] == [
+        ("out", "kafka", {"topic": "sales", "kafka.bootstrap.servers": "127.0.0.1:9092"}),
+        ("audit", "positioned_file", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        ("springhouse.sink.out.topic", 'the sink "out" has options, and nothing says what it is'),
+        ("springhouse.sink.my-sink", '"springhouse.sink.my-sink": "my-sink" can\'t name a sink'),
+    ],
+)
+def test_a_sink_that_makes_no_sense_is_named(key: str, problem: str) -> None:
+    _, errors = read(Holder.TABLE, **{key: "sales"})
+    assert problem in errors[0]
+    assert len(errors) == 1

@@ -6,10 +6,12 @@ from springhouse.cli.screen import count_text, show
 
 def check(project: ProjectFolder = None) -> None:
     """Read the project and print everything that is wrong with it."""
+    from springhouse.lake.sinks.registry import known_sinks
     from springhouse.lake.sources.registry import known_sources
     from springhouse.project import load
 
-    declared = load(project_folder(project), known_sources=known_sources({}))
+    folder = project_folder(project)
+    declared = load(folder, known_sources=known_sources({}), known_sinks=known_sinks({}))
     counts = [
         count_text(len(declared.tables), "table"),
         count_text(len(declared.views), "view"),

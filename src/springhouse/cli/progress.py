@@ -15,7 +15,7 @@ from rich.text import Text
 
 from springhouse.cli.screen import clock_text, count_text
 from springhouse.cli.status import live_table
-from springhouse.house.live import Event, Failed, Finished, SparkNeeded, Started
+from springhouse.house.live import Delivered, Event, Failed, Finished, SparkNeeded, Started
 from springhouse.units import Instant, Seconds, span_text
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Progress:
             case Failed():
                 self.running.pop(event.table, None)
                 self.failures += 1
-            case SparkNeeded():
+            case SparkNeeded() | Delivered():
                 pass
         line = event_line(event, now)
         if line is not None:
@@ -80,6 +80,10 @@ def event_line(event: Event, now: Instant) -> Text | None:
                 return None
             took = (f" {span_text(event.done.seconds)}", "dim")
             return Text.assemble(at, (event.table, "bold"), f" {_changes(event.done)}", took)
+        case Delivered():
+            rows = f" {event.rows:,} {'row' if event.rows == 1 else 'rows'}"
+            whereto = (f"{event.table} > {event.sink}", "bold")
+            return Text.assemble(at, whereto, rows, (f" {span_text(event.seconds)}", "dim"))
         case Failed():
             problem = next(iter(event.failure.problem.splitlines()), "")
             return Text.assemble(at, (event.table, "bold"), (" failed: ", "red"), problem)

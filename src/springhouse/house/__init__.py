@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from springhouse.errors import DeclarationError, LakeError, ProjectErrors, SpringhouseError
 from springhouse.house import report
+from springhouse.house.delivering import Courier
 from springhouse.house.live import (
     Event,
     Failed,
@@ -37,6 +38,8 @@ from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
 from springhouse.lake.landing import Done
 from springhouse.lake.queries import blamed_on, run_sql
 from springhouse.lake.session import LazySession, Spark
+from springhouse.lake.sinks.delivery import Delivered, needed_by_sinks
+from springhouse.lake.sinks.registry import known_sinks
 from springhouse.lake.sources.registry import known_sources
 from springhouse.lake.storage import Storage
 from springhouse.lake.upkeep import vacuum
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
+    "Delivered",
     "Done",
     "Event",
     "Failed",
@@ -114,7 +118,7 @@ class House:
             settings |= given
             self.lake = self._lake(pipeline.name, pipeline.storage, location, settings)
         session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  not made yet
-        declared = load(folder, session, known_sources({}))
+        declared = load(folder, session, known_sources({}), known_sinks({}))
         settings |= declared.configuration
         settings |= given
         self.project: Project = replace(declared, configuration=settings)
@@ -139,16 +143,31 @@ class House:
         """Bring everything up to date once, with what the sources have now."""
         once = Once(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = once.failures
-        once.run(self._stop)
-        return Refreshed(tuple(once.done), dict(once.failures))
+        courier = self._courier()
+        with courier.running():
+            once.run(self._stop)
+        return Refreshed(tuple(once.done), {**once.failures, **courier.failures})
 
     def run(self, seconds: float | None = None) -> Refreshed:
         """Keep everything fresh, for so long or until `stop` is called."""
         live = Live(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = live.failures
         self.kept = live.kept
-        live.run(self._stop, None if seconds is None else Seconds(seconds))
-        return Refreshed(tuple(live.done), dict(live.failures))
+        courier = self._courier()
+        with courier.running():
+            live.run(self._stop, None if seconds is None else Seconds(seconds))
+        return Refreshed(tuple(live.done), {**live.failures, **courier.failures})
+
+    def _courier(self) -> Courier:
+        retry = self._settings()["retry"]
+        return Courier(
+            self.project,
+            self.lake,
+            self._clock,
+            retry,
+            node=self.project.configuration.get("springhouse.node.name", "local"),
+            listener=self._listener,
+        )
 
     def stop(self) -> None:
         """End `run` or `refresh` (of another thread) after the running commits."""
@@ -272,7 +291,7 @@ class House:
         return [read_at.get(made, made) for made in self._reflected_by_readers(name)]
 
     def _reflected_by_readers(self, name: str) -> list[int]:
-        needed = self._streamed_by_readers(name)
+        needed = [*self._streamed_by_readers(name), *needed_by_sinks(self.lake, self.project, name)]
         for reader in self.watch.graph.downstream(name):
             newest = self.lake.log(reader).newest()
             if newest is None:

@@ -20,11 +20,25 @@ from springhouse.house.tracks import Ended, Running, Tracks
 from springhouse.house.watch import Watch, told
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
+from springhouse.lake.sinks.delivery import Delivered
 from springhouse.refresh.job import Job
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
 from springhouse.refresh.staleness import kept_share, lag
 from springhouse.units import Instant, Seconds
+
+__all__ = [
+    "Delivered",
+    "Event",
+    "Failed",
+    "Finished",
+    "Kept",
+    "Listener",
+    "Live",
+    "Once",
+    "SparkNeeded",
+    "Started",
+]
 
 _TICK = Seconds(0.25)
 
@@ -61,7 +75,7 @@ class Failed:
     failure: Failure
 
 
-Event = SparkNeeded | Started | Finished | Failed
+Event = SparkNeeded | Started | Finished | Failed | Delivered
 Listener = Callable[[Event], None]
 
 

@@ -45,6 +45,7 @@ class Checked:
     project: Project
     names: Names
     known_sources: frozenset[str]
+    known_sinks: frozenset[str] = frozenset()
     excused: frozenset[str] = frozenset()
     names_missing: bool = False
 
@@ -284,6 +285,19 @@ def sources_are_known(checked: Checked) -> Iterator[DeclarationError]:
             )
 
 
+def sinks_are_known(checked: Checked) -> Iterator[DeclarationError]:
+    """Sinks that no plug-in stands for."""
+    for declaration in checked.stored.values():
+        for sink in declaration.sinks:
+            if sink.plugin.lower() not in checked.known_sinks:
+                yield _error(
+                    f'no kind of sink is named "{sink.plugin}"',
+                    sink.place,
+                    did_you_mean(sink.plugin, checked.known_sinks)
+                    or f"The sinks are {', '.join(sorted(checked.known_sinks))}.",
+                )
+
+
 # Promises
 
 
@@ -320,5 +334,6 @@ RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (
     views_read_tables,
     flows_read_streams,
     sources_are_known,
+    sinks_are_known,
     promises_name_inputs,
 )

@@ -33,11 +33,12 @@ class Written:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A class that a project's file registered as a source."""
+    """A class that a project's file registered as a source or a sink."""
 
     name: str
     cls: type
     place: Place
+    kind: str = "source"
 
 
 @dataclass

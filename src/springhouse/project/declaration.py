@@ -42,6 +42,20 @@ class SourceCall:
     place: Place
 
 
+@dataclass(frozen=True)
+class SinkCall:
+    """`'springhouse.sink.<name>' = '<plugin>'`: where the changes of a table or view go to.
+
+    `options` are its other properties, `'springhouse.sink.<name>.<option>' = …`, as text.
+    """
+
+    name: str
+    plugin: str
+    options: Mapping[str, str] = field(hash=False)
+    place: Place
+    arguments: tuple[str, ...] = ()
+
+
 class Reading(Enum):
     """How a query reads what it names."""
 
@@ -177,6 +191,7 @@ class Table:
     timestamp: str | None = None
     lateness_seconds: Seconds = Seconds(0.0)
     period_seconds: Seconds = Seconds(1.0)
+    sinks: tuple[SinkCall, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -193,6 +208,7 @@ class View:
     promise: Promise = Promise()
     expectations: tuple[Expectation, ...] = ()
     refresh: RefreshMode = RefreshMode.AUTO
+    sinks: tuple[SinkCall, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -257,7 +273,13 @@ class Project:
     temporary_views: Mapping[str, TemporaryView]
     flows: tuple[Flow, ...]
     sources: Mapping[str, type]  # source plug-ins that the project's own Python files registered
+    sinks: Mapping[str, type] = field(default_factory=dict)  # and sink plug-ins
 
     def flows_into(self, table: str) -> tuple[Flow, ...]:
         """The flows whose target is `table`, in the order of their declaration."""
         return tuple(flow for flow in self.flows if flow.target == table)
+
+    def sinks_of(self, name: str) -> tuple[SinkCall, ...]:
+        """Where the changes of a table or view go to."""
+        declared = self.tables.get(name) or self.views.get(name)
+        return declared.sinks if declared is not None else ()

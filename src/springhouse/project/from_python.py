@@ -114,9 +114,10 @@ class _Registry(GraphElementRegistry):
     def register_output(self, output: spark_output.Output) -> None:
         if isinstance(output, spark_output.Sink):
             raise DeclarationError(
-                f'the sink "{output.name}" is not supported yet',
+                f'the sink "{output.name}" is declared by itself, and a sink belongs to a table',
                 where=str(self._place_of(output.source_code_location)),
-                hint="Every Delta reader can read the tables: declare one instead of a sink.",
+                hint="Send the changes of a table or view: give it the table property "
+                "'springhouse.sink.<name>' = '<plug-in>'.",
             )
         self._outputs.append(output)
 
@@ -207,6 +208,7 @@ class _Registry(GraphElementRegistry):
             timestamp=known.timestamp,
             lateness_seconds=known.lateness_seconds,
             period_seconds=known.period_seconds,
+            sinks=known.sinks,
             properties=known.others,
         )
 
@@ -221,6 +223,7 @@ class _Registry(GraphElementRegistry):
             partition_by=tuple(output.partition_cols or ()),
             promise=known.promise,
             refresh=known.refresh,
+            sinks=known.sinks,
             properties=known.others,
         )
 

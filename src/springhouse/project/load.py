@@ -25,16 +25,22 @@ from springhouse.project.from_sql import read_sql
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
 from springhouse.project.names import Names
 from springhouse.project.settings import check_setting
-from springhouse.project.sources import BUILT_IN_SOURCES
+from springhouse.project.sources import BUILT_IN_SINKS, BUILT_IN_SOURCES
 
 _Declared = TypeVar("_Declared", bound=Declaration)
 
 
-def load(folder: str | Path, spark: Any = None, known_sources: Set[str] = frozenset()) -> Project:
+def load(
+    folder: str | Path,
+    spark: Any = None,
+    known_sources: Set[str] = frozenset(),
+    known_sinks: Set[str] = frozenset(),
+) -> Project:
     """The project in `folder`, or `ProjectErrors` with everything that is wrong with it.
 
-    `spark` is what the project's Python files see as their session. `known_sources` are names of
-    plug-ins besides the built-in ones and those that the project's own files register.
+    `spark` is what the project's Python files see as their session. `known_sources` and
+    `known_sinks` are names of plug-ins besides the built-in ones and those that the project's own
+    files register.
     """
     folder = Path(folder).resolve()
     try:
@@ -51,6 +57,7 @@ def load(folder: str | Path, spark: Any = None, known_sources: Set[str] = frozen
         project,
         names,
         BUILT_IN_SOURCES | frozenset(project.sources) | frozenset(known_sources),
+        BUILT_IN_SINKS | frozenset(project.sinks) | frozenset(known_sinks),
         excused=frozenset(contents.broken),
         names_missing=contents.unread,
     )
@@ -94,7 +101,8 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
         views=_by_name(named, View),
         temporary_views=_by_name(named, TemporaryView),
         flows=_flows(contents),
-        sources=_sources(contents),
+        sources=_plugins(contents, "source", BUILT_IN_SOURCES),
+        sinks=_plugins(contents, "sink", BUILT_IN_SINKS),
     )
 
 
@@ -132,21 +140,21 @@ def _configuration(pipeline: PipelineFile, contents: Contents) -> dict[str, str]
     return {key: written.value for key, written in merged.items()}
 
 
-def _sources(contents: Contents) -> dict[str, type]:
+def _plugins(contents: Contents, kind: str, built_in: Set[str]) -> dict[str, type]:
     places: dict[str, Place] = {}
-    sources: dict[str, type] = {}
-    for plugin in contents.plugins:
-        if plugin.name in BUILT_IN_SOURCES:
-            problem = f'the source "{plugin.name}" is built in'
+    found: dict[str, type] = {}
+    for plugin in (each for each in contents.plugins if each.kind == kind):
+        if plugin.name in built_in:
+            problem = f'the {kind} "{plugin.name}" is built in'
             error = DeclarationError(problem, where=str(plugin.place), hint="Choose another name.")
             contents.errors.append(error)
-        elif plugin.name in sources:
-            problem = f'the source "{plugin.name}" is registered twice'
+        elif plugin.name in found:
+            problem = f'the {kind} "{plugin.name}" is registered twice'
             hint = f"The first is at {places[plugin.name]}."
             contents.errors.append(DeclarationError(problem, where=str(plugin.place), hint=hint))
         else:
-            places[plugin.name], sources[plugin.name] = plugin.place, plugin.cls
-    return sources
+            places[plugin.name], found[plugin.name] = plugin.place, plugin.cls
+    return found
 
 
 def _in_reading_order(error: SpringhouseError) -> tuple[str, int]:

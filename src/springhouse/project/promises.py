@@ -10,13 +10,14 @@ from enum import Enum
 
 from springhouse.errors import DeclarationError
 from springhouse.project.contents import Written
-from springhouse.project.declaration import Promise, RefreshMode
+from springhouse.project.declaration import Promise, RefreshMode, SinkCall
 from springhouse.project.durations import duration_seconds
 from springhouse.project.names import Names, did_you_mean
 from springhouse.units import Seconds
 
 PREFIX = "springhouse."
 _PER_INPUT = "springhouse.staleness."
+_SINK = "springhouse.sink."
 
 
 class Holder(Enum):
@@ -49,6 +50,7 @@ class Properties:
     timestamp: str | None = None
     lateness_seconds: Seconds = Seconds(0.0)
     period_seconds: Seconds = Seconds(1.0)
+    sinks: tuple[SinkCall, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -74,6 +76,7 @@ def read_properties(
         timestamp=reader.column("springhouse.timestamp"),
         lateness_seconds=reader.duration("springhouse.lateness") or Seconds(0.0),
         period_seconds=reader.period(),
+        sinks=reader.sinks(),
         others={key: w.value for key, w in written.items() if not key.startswith(PREFIX)},
     )
     return known, reader.errors
@@ -91,7 +94,7 @@ class _Reader:
         }
 
     def _belongs(self, key: str, written: Written, owner: str, holder: Holder) -> bool:
-        holders = _STORED if key.startswith(_PER_INPUT) else PROPERTIES.get(key)
+        holders = _STORED if key.startswith((_PER_INPUT, _SINK)) else PROPERTIES.get(key)
         if holders is None:
             hint = did_you_mean(key, PROPERTIES)
             self._wrong(written, f'unknown property "{key}"', hint or _known_properties(holder))
@@ -125,6 +128,30 @@ class _Reader:
                 if seconds is not None:
                     bounds[names.parse(key.removeprefix(_PER_INPUT))] = seconds
         return bounds
+
+    def sinks(self) -> tuple[SinkCall, ...]:
+        options: dict[str, dict[str, str]] = {}
+        plugins: dict[str, Written] = {}
+        for key, written in self._written.items():
+            if not key.startswith(_SINK):
+                continue
+            name, _, option = key.removeprefix(_SINK).partition(".")
+            if not name.isidentifier():
+                problem = f'"{key}": "{name}" can\'t name a sink'
+                self._wrong(written, problem, "Use letters, digits and _.")
+            elif option:
+                options.setdefault(name, {})[option] = written.value
+            else:
+                plugins[name] = written
+        for name in options.keys() - plugins.keys():
+            key = f"{_SINK}{name}"
+            written = next(w for k, w in self._written.items() if k.startswith(f"{key}."))
+            problem = f'the sink "{name}" has options, and nothing says what it is'
+            self._wrong(written, problem, f"Name its plug-in: '{key}' = 'positioned_file'.")
+        return tuple(
+            SinkCall(name, written.value.strip(), options.get(name, {}), written.place)
+            for name, written in plugins.items()
+        )
 
     def priority(self) -> float:
         written = self._written.get("springhouse.priority")
@@ -171,6 +198,7 @@ class _Reader:
 
 def _known_properties(holder: Holder) -> str | None:
     known = [key for key, holders in PROPERTIES.items() if holder in holders]
+    known += [f"{_SINK}<name>"] if known else []
     if not known:
         return "Only what is stored can keep a promise: make it a materialized view."
     return f"The properties of {holder.value} are {', '.join(sorted(known))}."

@@ -1,9 +1,12 @@
-"""Which class is behind `STREAM name(…)`?
+"""Which class is behind `STREAM name(…)`, or behind the name of a sink?
 
-A project's Python file may register a source of its own:
+A project's Python file may register a source or a sink of its own:
 
     @springhouse.source("weather")
     class Weather: ...
+
+    @springhouse.sink("pager")
+    class Pager: ...
 
 While a project is loaded, the class becomes part of that project and of no other: what was
 registered lives in a context variable, not in a global table. Outside a load the decorator only
@@ -21,6 +24,7 @@ from springhouse.project.contents import Plugin
 from springhouse.project.declaration import Place
 
 BUILT_IN_SOURCES = frozenset({"read_files", "read_delta", "sample"})
+BUILT_IN_SINKS = frozenset({"positioned_file"})
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -31,19 +35,28 @@ _registered: ContextVar[tuple[list[Plugin], Callable[[str, int], Place]] | None]
 
 def source(name: str) -> Callable[[_Class], _Class]:
     """A decorator that registers a class as the source plug-in `name`."""
+    return _registering("source", name)
+
+
+def sink(name: str) -> Callable[[_Class], _Class]:
+    """A decorator that registers a class as the sink plug-in `name`."""
+    return _registering("sink", name)
+
+
+def _registering(kind: str, name: str) -> Callable[[_Class], _Class]:
     if not str(name).isidentifier():
         raise DeclarationError(
-            f"{name!r} can't name a source", hint='Write @springhouse.source("my_source").'
+            f"{name!r} can't name a {kind}", hint=f'Write @springhouse.{kind}("my_{kind}").'
         )
-    caller = sys._getframe(1)  # noqa: SLF001 (its documented use: who called)
+    caller = sys._getframe(2)  # noqa: SLF001 (its documented use: who called)
     filename, line = caller.f_code.co_filename, caller.f_lineno
 
     def register(cls: _Class) -> _Class:
-        cls.springhouse_source = name.lower()  # type: ignore[attr-defined]  # a mark on any class
+        setattr(cls, f"springhouse_{kind}", name.lower())  # a mark on any class
         current = _registered.get()
         if current is not None:
             plugins, place = current
-            plugins.append(Plugin(name.lower(), cls, place(filename, line)))
+            plugins.append(Plugin(name.lower(), cls, place(filename, line), kind))
         return cls
 
     return register

@@ -125,6 +125,7 @@ class _StatementReader:
                 timestamp=known.timestamp,
                 lateness_seconds=known.lateness_seconds,
                 period_seconds=known.period_seconds,
+                sinks=known.sinks,
                 properties=known.others,
             )
         )
@@ -148,6 +149,7 @@ class _StatementReader:
                 promise=known.promise,
                 expectations=clauses.expectations,
                 refresh=known.refresh,
+                sinks=known.sinks,
                 properties=known.others,
             )
         )

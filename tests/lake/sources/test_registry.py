@@ -5,9 +5,9 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from springhouse.errors import SourceError
-from springhouse.lake.sources import registry
+from springhouse.lake import plugins
 from springhouse.lake.sources.contract import SourceContext
-from springhouse.lake.sources.registry import known_sources, open_source
+from springhouse.lake.sources.registry import SOURCES, known_sources, open_source
 from springhouse.project.declaration import Place, SourceCall
 
 PLACE = Place("transformations/weather.sql", 3)
@@ -81,9 +81,9 @@ def test_a_projects_own_source_comes_before_a_built_in_one(context: SourceContex
 def test_installed_packages_bring_sources(
     context: SourceContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weather = EntryPoint("tides", "calendar:Calendar", registry.GROUP)
-    broken = EntryPoint("broken", "no_such_module:Class", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [weather, broken])
+    weather = EntryPoint("tides", "calendar:Calendar", SOURCES.group)
+    broken = EntryPoint("broken", "no_such_module:Class", SOURCES.group)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [weather, broken])
     assert {"tides", "broken"} <= known_sources({})
     with pytest.raises(SourceError, match="class Calendar behind the source"):
         open_source(call("tides"), {}, context)

@@ -1,0 +1,131 @@
+"""How do the changes of a table get to a sink, in order, and none of them forgotten?
+
+A ledger beside the tables, a Delta table without rows, says how far a sink has got. A delivery is
+two commits in it with the writing in between:
+
+    intended   = end     these versions are about to be written: a range, once chosen, stays
+    delivered  = end     the sink has them
+
+So a range that a dead process left behind comes again exactly as it was, and a sink can recognise
+it. The second of two processes that want to deliver the same is rejected by the first commit. And
+`vacuum` knows from the ledger which versions are still needed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.types import LongType, StructField, StructType
+
+from springhouse.errors import SinkError
+from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.lake import Lake
+from springhouse.lake.note import Note
+from springhouse.lake.sinks.contract import Changes, Sink
+from springhouse.lake.sinks.table_changes import TableChanges
+from springhouse.lake.sources.contract import Range
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import TableVersion, open_table
+from springhouse.project.declaration import Project, SinkCall
+
+_INTENDED = "springhouse/intended"
+_DELIVERED = "springhouse/delivered"
+_NO_ROWS = StructType([StructField("nothing", LongType())])
+
+MOST_VERSIONS = 100
+"""So many versions are delivered at once, after the first delivery: the whole table."""
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What a sink was given."""
+
+    table: str
+    sink: str
+    versions: Range
+    rows: int
+    seconds: float
+
+
+@dataclass
+class _Counted:
+    """Changes that know how many rows were taken of them."""
+
+    changes: TableChanges
+    rows: int = 0
+
+    @property
+    def columns(self) -> pa.Schema:
+        return self.changes.columns
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        self.rows = 0
+        for batch in self.changes.batches():
+            self.rows += batch.num_rows
+            yield batch
+
+
+def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered | None:
+    """Give a sink what it has not got yet, or what it was given last and may not have."""
+    began = lake.now()
+    newest = lake.log(table).newest()
+    if newest is None:
+        return None
+    ledger = ensure(_place(lake, table, sink.name), _NO_ROWS, Note("schema", began))
+    given = _next(ledger, newest.made + 1, sink)
+    if not _changes_data(lake, table, given):
+        return None
+    if ledger.offset(_INTENDED) != given.end:
+        ledger = _written(lake, ledger, _INTENDED, given.end)
+    counted = _Counted(TableChanges(lake, table, given))
+    changes: Changes = counted
+    opened.write(changes, given)
+    _written(lake, ledger, _DELIVERED, given.end)
+    return Delivered(table, sink.name, given, counted.rows, lake.now() - began)
+
+
+def delivered(lake: Lake, table: str, sink: str) -> int:
+    """One above the last version that a sink has for good; 0 before the first."""
+    ledger = open_table(_place(lake, table, sink))
+    return ledger.offset(_DELIVERED) if ledger else 0
+
+
+def needed_by_sinks(lake: Lake, project: Project, table: str) -> Sequence[int]:
+    """The versions of a table that its sinks go on from."""
+    reached = [delivered(lake, table, sink.name) for sink in project.sinks_of(table)]
+    return [max(end - 1, 0) for end in reached]
+
+
+def _next(ledger: TableVersion, end: int, sink: SinkCall) -> Range:
+    """The range to deliver now: what was intended and not finished, else all that is new."""
+    start, intended = ledger.offset(_DELIVERED), ledger.offset(_INTENDED)
+    if max(start, intended) > end:
+        raise SinkError(
+            f'the sink "{sink.name}" was given {max(start, intended)} versions of a table that has '
+            f"{end}: the table was made anew",
+            where=str(sink.place),
+            hint="Give the sink another name (and a new place to write to): it then gets the whole "
+            "table first.",
+        )
+    if intended > start:
+        return Range(start, intended)
+    return Range(start, min(end, start + MOST_VERSIONS) if start else end)
+
+
+def _changes_data(lake: Lake, table: str, given: Range) -> bool:
+    """Whether there is anything to say; a sink hears of a table also when it has no rows."""
+    versions = [c for c in lake.log(table).commits() if given.start <= c.version < given.end]
+    whole = len(versions) == given.end - given.start
+    return given.start == 0 or not whole or any(commit.changes_data for commit in versions)
+
+
+def _written(lake: Lake, ledger: TableVersion, what: str, end: int) -> TableVersion:
+    note = Note("append", lake.now(), changes=(), reason=what.removeprefix("springhouse/"))
+    commit(ledger, Change(note, transactions={what: end}))
+    after = open_table(ledger.storage)
+    assert after is not None
+    return after
+
+
+def _place(lake: Lake, table: str, sink: str) -> Storage:
+    return lake.storage.inside("sinks", f"{table}.{sink}")

@@ -1,0 +1,140 @@
+"""What did some versions of a table change, row by row?
+
+As in `lake.changes`, a change comes from the cheapest place that has it: the added files of a
+commit that only adds, the change files of one that rewrites. Both are read by Arrow, a batch at a
+time, so a sink needs no Spark and no memory for a large table. Only what somebody else rewrote has
+to be worked out, by Spark.
+
+Nothing is netted over several versions: the changes of a version are the same in whatever range
+they are asked for.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from springhouse.lake import key_codes
+from springhouse.lake.changes import WEIGHT, strong_delta
+from springhouse.lake.log import Commit
+from springhouse.lake.sinks.contract import CHANGE_TYPE, DELETE, INSERT, TIMESTAMP, VERSION
+from springhouse.lake.sources.contract import Range
+from springhouse.lake.tables import arrow_schema
+from springhouse.units import Instant
+
+if TYPE_CHECKING:
+    from springhouse.lake.lake import Lake
+
+_BATCH_ROWS = 20_000
+
+_MARKS = (
+    pa.field(CHANGE_TYPE, pa.string()),
+    pa.field(VERSION, pa.int64()),
+    pa.field(TIMESTAMP, pa.timestamp("us", tz="UTC")),
+)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one version: those in files, or those that have to be worked out."""
+
+    version: int
+    at: Instant
+    rows: "Callable[[], Iterator[pa.RecordBatch]]"  # with WEIGHT, or all of them inserted
+
+
+class TableChanges:
+    """The changes of a range of versions of one table."""
+
+    def __init__(self, lake: "Lake", table: str, given: Range) -> None:
+        self._lake = lake
+        self._log = lake.log(table)
+        self._table = lake.open(table, given.end - 1)
+        self._names = self._table.schema.fieldNames()
+        self._given = given
+        self._own = arrow_schema(self._table.schema)
+        self.columns = pa.schema([*self._own, *_MARKS])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, deletes before inserts in each version."""
+        for part in self._parts():
+            for wanted in (DELETE, INSERT):
+                for batch in part.rows():
+                    yield from self._changed(batch, part, wanted)
+
+    def _parts(self) -> Iterator[_Part]:
+        start, end = self._given
+        made = {commit.version: commit for commit in self._log.commits()}
+        if start == 0:
+            last = made[end - 1]
+            yield _Part(end - 1, last.at, self._snapshot)
+            return
+        for version in range(start, end):
+            commit = made.get(version)
+            if commit is None:
+                # The log was cleaned: what is left to see is the difference of the two ends.
+                yield _Part(end - 1, made[end - 1].at, self._worked_out(start - 1, end - 1))
+                return
+            if commit.changes_data:
+                yield _Part(version, commit.at, self._rows_of(commit))
+
+    def _rows_of(self, commit: Commit) -> "Callable[[], Iterator[pa.RecordBatch]]":
+        noted = commit.note.changes if commit.note else None
+        if noted is not None:
+            return lambda: self._from_files(noted)
+        if commit.appends_only and not self._table.delta.metadata().partition_columns:
+            return lambda: self._from_files(commit.added)
+        return self._worked_out(commit.version - 1, commit.version)
+
+    def _snapshot(self) -> Iterator[pa.RecordBatch]:
+        if self._table.is_plain:
+            yield from self._from_files([file.path for file in self._table.files])
+            return
+        yield from self._table.read(self._lake.spark.session()).toArrow().to_batches()
+
+    def _from_files(self, paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        storage = self._log.storage
+        for path in paths:
+            with storage.filesystem.open_input_file(f"{storage.path}/{path}") as file:
+                parquet = pq.ParquetFile(file)
+                have = parquet.schema_arrow.names
+                wanted = [name for name in (*self._names, WEIGHT) if name in have]
+                yield from parquet.iter_batches(_BATCH_ROWS, columns=wanted)
+
+    def _worked_out(self, before: int, after: int) -> "Callable[[], Iterator[pa.RecordBatch]]":
+        def rows() -> Iterator[pa.RecordBatch]:
+            spark = self._lake.spark.session()
+            yield from strong_delta(spark, self._log, before, after).toArrow().to_batches()
+
+        return rows
+
+    def _changed(self, rows: pa.RecordBatch, part: _Part, wanted: str) -> Iterator[pa.RecordBatch]:
+        """The rows of one kind of change, a row for each copy, with what happened to them."""
+        if WEIGHT in rows.schema.names:
+            sign = 1 if wanted == INSERT else -1
+            weights = pc.multiply(rows[WEIGHT], sign)
+            chosen = pa.Table.from_batches([rows]).filter(pc.greater(weights, 0))
+            copies = chosen[WEIGHT].to_numpy() * sign
+            table = key_codes.repeated(chosen, copies) if (copies != 1).any() else chosen
+        elif wanted == INSERT:
+            table = pa.Table.from_batches([rows])
+        else:
+            return
+        if not table.num_rows:
+            return
+        arrays = [self._column(table, field) for field in self._own]
+        at = datetime.fromtimestamp(part.at, UTC)
+        marks = [
+            pa.array([value] * table.num_rows, field.type)
+            for field, value in zip(_MARKS, (wanted, part.version, at), strict=True)
+        ]
+        yield from pa.Table.from_arrays([*arrays, *marks], schema=self.columns).to_batches()
+
+    def _column(self, table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+        if field.name not in table.schema.names:
+            return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+        return table[field.name].cast(field.type)
