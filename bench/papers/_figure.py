@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from springhouse.refresh.policy import Policy
@@ -220,7 +220,9 @@ def _measured(point: Point, events: int) -> Measured:
     # The offered load is that of normal and slow periods together.
     share = point.utilisation / point.slowdowns.mean
     workload = point.workload.at_utilisation(share, point.tracks)
-    both = compared(workload, point.conditions(), point.policy, events)
+    # As the paper has it: whoever may use the last free track takes it.
+    policy = replace(point.policy, weigh_last_track=False)
+    both = compared(workload, point.conditions(), policy, events)
     ours, ideal = _by_class(both.outcome), _by_class(both.ideal)
     return Measured(
         point.curve,

@@ -7,7 +7,8 @@ periods last 5,000 s, so that much more than three periods of data wait at their
 The paper does not say whether base tables inherit priority here. Its figure is called "with two
 priority classes" and its reason is that low-priority jobs, deferred, block high-priority ones; so
 they do not inherit in the curves that are compared with it. Two more curves show what happens if
-they do (Max), and two what happens to tables that do not read each other.
+they do (Max), and two what happens to tables that do not read each other. Nor does it say whether a
+chopped job ranks by what it loads or by all that waits; it is the latter (decision 0026).
 
 Run: `python bench/papers/fig11.py [--events 1000000] [--jobs 2]`.
 """
@@ -52,9 +53,6 @@ def findings(curves: Curves) -> list[Finding]:
             "(The paper does not say how this goes with inherited priority.)",
             f"chains that inherit by Max: {texts['inheriting chains']}",
             min(found["inheriting chains"]) > -0.02,
-            differs="Max Benefit ranks a chopped job by the benefit of what it loads, which stops "
-            "growing at three periods: tables far behind then rank no higher than others. Ranked "
-            "by all that waits, as a trial showed, chopping does no harm here.",
         ),
     ]
 

@@ -19,7 +19,8 @@ from springhouse.refresh.priority import Inheritance, Rule
 
 def test_the_default_is_what_the_paper_found_best() -> None:
     assert str(Policy()) == (
-        "max-benefit; tracks proportional all aggressive k=10; inheritance max; chopping 3"
+        "max-benefit; tracks proportional all aggressive k=10; inheritance max; chopping 3; "
+        "last-track weigh"
     )
 
 

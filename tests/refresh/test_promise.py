@@ -3,8 +3,8 @@
 import pytest
 
 from springhouse.refresh.cost import Cost
-from springhouse.refresh.policy import Global, Policy
-from springhouse.refresh.promise import Margin, allowance
+from springhouse.refresh.policy import Global, Policy, Proportional
+from springhouse.refresh.promise import Margin, Reader, allowance
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
 from springhouse.units import Instant, Seconds
@@ -115,10 +115,94 @@ def test_a_source_hurries_for_the_promise_of_a_view() -> None:
     assert [w.table for w in scheduler.order(Instant(110.0))] == ["base", "other"]
 
 
+def test_waits_of_a_view_are_passed_on_to_what_it_reads() -> None:
+    scheduler = scheduled(
+        promised("base", None),
+        Table("view", ("base",), None, 1.0, MINUTE, Cost(5.0, 0.0)),
+    )
+    scheduler.arrived("base", Instant(100.0), freshness=Instant(100.0))
+    before = _latest_start(scheduler, "base", 100.0)
+    assert before == 100.0 + 60.0 - 5.0 - 5.0
+    scheduler.withdrawn("base", Instant(100.0))
+    # Once the view had to wait for a track for 8 seconds after its release.
+    scheduler.arrived("view", Instant(200.0), freshness=Instant(200.0))
+    assert started(scheduler, 255.0 + 8.0) == ["view"]
+    scheduler.finished("view", Instant(268.0), seconds=5.0)
+    scheduler.arrived("base", Instant(300.0), freshness=Instant(300.0))
+    assert _latest_start(scheduler, "base", 300.0) == before + 200.0 - 5.0
+
+
+def _latest_start(scheduler: Scheduler, name: str, now: float) -> float:
+    """When a table that may start at any time becomes urgent."""
+    assert [(w.table, w.why) for w in scheduler.order(Instant(now))] == [
+        (name, "benefit per second")
+    ]
+    change = scheduler.next_change(Instant(now))
+    assert change is not None
+    return change
+
+
+def test_a_view_that_is_held_up_hurries_what_holds_it() -> None:
+    scheduler = scheduled(
+        promised("orders", None),
+        promised("customers", Seconds(600.0)),
+        Table("segments", ("orders", "customers"), None, 1.0, Seconds(30.0), Cost(5.0, 0.0)),
+    )
+    scheduler.declare(promised("lonely", Seconds(600.0)), freshness=Instant(0.0))
+    for name in ("customers", "lonely"):
+        scheduler.arrived(name, Instant(110.0), freshness=Instant(110.0))
+    # Of its own, customers has until 710, and for segments, that promises 30, until 130.
+    assert scheduler.next_change(Instant(110.0)) == 110.0 + 30.0 - 5.0 - 5.0
+    # But the orders of 100 are there and can't get into segments without the customers of then.
+    scheduler.held_up("segments", Instant(100.0), Instant(110.0))
+    assert scheduler.next_change(Instant(110.0)) == 100.0 + 30.0 - 5.0 - 5.0
+    first = scheduler.order(Instant(120.0))[0]
+    assert (first.table, first.why) == ("customers", "seconds until its promise breaks")
+
+
+def test_what_held_up_a_reader_is_in_no_hurry_afterwards() -> None:
+    scheduler = scheduled(
+        promised("customers", Seconds(600.0)),
+        Table("segments", ("customers",), None, 1.0, Seconds(300.0), Cost(5.0, 0.0)),
+    )
+    scheduler.arrived("customers", Instant(110.0), freshness=Instant(110.0))
+    scheduler.held_up("segments", Instant(0.0), Instant(110.0))
+    assert scheduler.next_change(Instant(110.0)) == 290.0
+    assert started(scheduler, 290.0) == ["customers"]
+    scheduler.finished("customers", Instant(295.0), seconds=5.0)
+    scheduler.arrived("customers", Instant(1000.0), freshness=Instant(1000.0))
+    assert scheduler.next_change(Instant(1000.0)) == 1290.0
+
+
+def test_one_that_is_held_up_without_a_promise_hurries_nobody() -> None:
+    scheduler = scheduled(
+        promised("customers", Seconds(600.0)),
+        Table("segments", ("customers",), None, 1.0, None, Cost(5.0, 0.0)),
+    )
+    scheduler.arrived("customers", Instant(110.0), freshness=Instant(110.0))
+    scheduler.held_up("segments", Instant(0.0), Instant(110.0))
+    assert scheduler.next_change(Instant(110.0)) == 705.0
+
+
+def test_a_promise_about_to_break_may_use_every_track() -> None:
+    slow = Table("slow", (), Seconds(1000.0), 1.0, MINUTE, Cost(50.0, 0.0))
+    fast = promised("fast", None)
+    policy = Policy(tracks=Proportional(k=1.0))
+    scheduler = Scheduler(2, policy)
+    for table in (slow, fast):
+        scheduler.declare(table, freshness=Instant(0.0))
+        scheduler.remember(table.name, loaded=Seconds(10.0), seconds=5.0 if table is fast else 50.0)
+    home = scheduler.layout(Instant(0.0)).lanes[0].homes
+    assert home == (2,)
+    scheduler.arrived("slow", Instant(100.0), freshness=Instant(100.0))
+    assert scheduler.starts([1], Instant(109.0)) == []
+    assert [start.track for start in scheduler.starts([1], Instant(110.0))] == [1]
+
+
 def test_allowance() -> None:
     assert allowance(None, []) is None
     assert allowance(MINUTE, []) == 60.0
-    assert allowance(None, [(MINUTE, 70.0)]) == 0.0
+    assert allowance(None, [Reader(MINUTE, 70.0)]) == 0.0
 
 
 def test_a_margin_rises_fast_and_falls_slowly() -> None:

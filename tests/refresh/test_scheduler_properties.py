@@ -33,6 +33,7 @@ POLICIES = st.builds(
     inheritance=st.builds(Inheritance, rule=st.sampled_from(Rule)),
     chopping=st.sampled_from([None, 1.0, 3.0]),
     heed_promises=st.booleans(),
+    weigh_last_track=st.booleans(),
 )
 
 

@@ -275,6 +275,7 @@ class House:
             read_inheritance(given.get(f"{word}inheritance", default.inheritance.rule.value)),
             read_chopping(given.get(f"{word}chopping", f"{default.chopping:g}")),
             given.get(f"{word}promises", "heed") == "heed",
+            given.get(f"{word}last-track", "weigh") == "weigh",
         )
 
     def _schedule(self, now: Instant) -> Schedule:

@@ -114,6 +114,12 @@ SETTINGS = (
         '"heed" or "ignore"',
         lambda value: value in ("heed", "ignore"),
     ),
+    Setting(
+        "springhouse.scheduler.last-track",
+        "whether a long refresh has to be worth the last free track",
+        '"weigh" or "take"',
+        lambda value: value in ("weigh", "take"),
+    ),
 )
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

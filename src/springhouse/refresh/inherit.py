@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.priority import Inheritance, inherited_priority
-from springhouse.refresh.promise import allowance
+from springhouse.refresh.promise import Reader, allowance
 from springhouse.refresh.standing import Standing
-from springhouse.units import Seconds
 
 
 def pass_on(
@@ -53,9 +52,15 @@ def _inherit_weight(
     standing.priority = inherited_priority(
         name, hierarchy, inheritance, lambda reader: standings[reader].priority
     )
-    bounds: list[tuple[Seconds | None, float]] = []
-    for each in hierarchy.downstream(name):
-        reader = standings[each]
-        bound = None if reader.allowance is None else Seconds(reader.allowance)
-        bounds.append((bound, reader.cost.seconds(reader.period_seconds)))
-    standing.allowance = allowance(hierarchy.tables[name].promise_seconds, bounds)
+    readers = (standings[each] for each in hierarchy.downstream(name))
+    standing.allowance = allowance(
+        hierarchy.tables[name].promise_seconds, [as_reader(each) for each in readers]
+    )
+
+
+def as_reader(standing: Standing) -> Reader:
+    """A table to those that it reads. One that may wait loads what comes while it does."""
+    interval = standing.period_seconds
+    if standing.promised and standing.allowance is not None:
+        interval = max(interval, standing.allowance)
+    return Reader(standing.allowance, standing.cost.seconds(interval), standing.margin)

@@ -1,14 +1,16 @@
 """Which of the paper's choices does a House make?
 
 Each choice is a value of its own: the basic algorithm, how tracks are divided, how priority is
-inherited, how much is loaded at once, and whether promises are heeded. `read_*` understand the
-words that stand in `configuration:`, and `str` of a policy says the same words again.
+inherited, how much is loaded at once, whether a long refresh may take the last free track, and
+whether promises are heeded. `read_*` understand the words that stand in `configuration:`, and `str`
+of a policy says the same words again.
 
     basic        edf | edf-p | max-benefit | lookahead | random | fifo | round-robin
     tracks       global | edf-partitioned [aggressive]
                  | proportional [basic | all | TRACKS] [aggressive] [k=10]
     inheritance  none | sum | max | max-plus(1.5)
     chopping     none | a number of periods, at least 1
+    last-track   weigh | take
 """
 
 from collections.abc import Sequence
@@ -68,13 +70,17 @@ TrackRule = Global | EdfPartitioned | Proportional
 
 @dataclass(frozen=True)
 class Policy:
-    """How refreshes are scheduled. The default is what the paper found best."""
+    """How refreshes are scheduled. The default is what the paper found best.
+
+    The paper gives a free track to whoever may use it; `weigh_last_track` is ours (`last_track`).
+    """
 
     basic: Basic = Basic.MAX_BENEFIT
     tracks: TrackRule = field(default_factory=Proportional)
     inheritance: Inheritance = field(default_factory=Inheritance)
     chopping: float | None = 3.0
     heed_promises: bool = True
+    weigh_last_track: bool = True
 
     def __str__(self) -> str:
         inherited = self.inheritance.rule.value
@@ -83,7 +89,8 @@ class Policy:
         chopping = "none" if self.chopping is None else f"{self.chopping:g}"
         return (
             f"{self.basic.value}; tracks {self.tracks}; "
-            f"inheritance {inherited}; chopping {chopping}"
+            f"inheritance {inherited}; chopping {chopping}; "
+            f"last-track {'weigh' if self.weigh_last_track else 'take'}"
         )
 
 

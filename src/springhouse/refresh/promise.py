@@ -10,12 +10,14 @@ refresh as can be. Between its release and its latest start it competes by weigh
 any other; after that its promise is about to break, and it outranks them.
 
 The margins are learned: how much longer refreshes took than was expected, and how long released
-ones waited for a track. The allowance is the promise less what tables further down still need: a
-source hurries for the strictest promise among its dependents.
+ones waited for a track. The allowance is the promise less what tables further down still need,
+margins and all: a source hurries for the strictest promise among its dependents. Promises that come
+due together start earlier, see `crowd`.
 """
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import NamedTuple
 
 from springhouse.units import Seconds
 
@@ -52,15 +54,33 @@ class Margin:
         return _SAFETY * self._level
 
 
-def allowance(own: Seconds | None, readers: Iterable[tuple[Seconds | None, float]]) -> float | None:
+class Reader(NamedTuple):
+    """Who reads a table: its own allowance, what its refresh needs, and its learned margins."""
+
+    allowance: float | None
+    seconds: float
+    margin: float = 0.0
+
+
+def allowance(own: Seconds | None, readers: Iterable[Reader]) -> float | None:
     """How long data may wait for a table: for its own promise, and for those of its readers.
 
-    Each reader comes with its own allowance and the seconds that its refresh needs.
-
-    >>> allowance(Seconds(60.0), [(Seconds(30.0), 4.0), (None, 9.0)])
-    26.0
+    >>> allowance(Seconds(60.0), [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])
+    24.0
     """
-    bounds = [max(bound - seconds, 0.0) for bound, seconds in readers if bound is not None]
+    bounds = [left_upstream(each.allowance, each) for each in readers if each.allowance is not None]
     if own is not None:
         bounds.append(own)
     return min(bounds, default=None)
+
+
+def left_upstream(seconds: float, reader: Reader) -> float:
+    """What is left of so much time for what a reader reads, when it took what it needs.
+
+    Margins take at most half: a few bad waits must not leave nothing for the tables above.
+
+    >>> left_upstream(10.0, Reader(10.0, 4.0, margin=60.0))
+    3.0
+    """
+    left = max(seconds - reader.seconds, 0.0)
+    return left - min(reader.margin, left / 2)

@@ -7,10 +7,13 @@ promoted to the tracks of slower ones, never the other way round: long jobs hard
 ones, short jobs wait long for a long one.
 
 M is from ceil(U_tot) / U_tot ("basic", which leaves tracks free for all) to N / U_tot ("all").
-Jobs are taken by increasing `E(P)`. The paper's listing joins a job to a cluster by its execution
-time, `E(P) < k × P_min`, but its example (k = 2), its advice (k = 10 tells 5 minutes, an hour and a
-day apart) and its experiments (k = 1) all fit `P <= k × P_min`, which is what is done. The slowest
-cluster has the highest track, as in the paper's example.
+The paper's listing takes jobs by increasing `E(P)` and joins one to the newest cluster by its
+execution time, `E(P) < k × P_min`. But its example (k = 2) and its advice (k = 10 tells 5 minutes,
+an hour and a day apart) fit `P < k × P_min`, and its experiments (k = 1) need equal periods to be
+similar. So clusters are made by period; and since what they are for is to protect short jobs from
+long ones, a job that is no longer than the longest of a faster cluster joins that one, where it
+blocks nobody longer than they block each other. The slowest cluster has the highest track, as in
+the paper's example.
 """
 
 from collections.abc import Sequence
@@ -21,17 +24,26 @@ from springhouse.refresh.tracks import Lane, Layout, Load, one_lane
 
 
 def clusters(loads: Sequence[Load], k: float) -> list[list[Load]]:
-    """Tables of similar periods, those with the shortest refreshes first."""
+    """Tables of similar periods, the fastest first; short jobs are with the fast ones.
+
+    >>> tables = [Load("clicks", 1.0, 0.3), Load("report", 60.0, 60.0), Load("prices", 60.0, 0.2)]
+    >>> [[load.table for load in cluster] for cluster in clusters(tables, k=10.0)]
+    [['clicks', 'prices'], ['report']]
+    """
     found: list[list[Load]] = []
     shortest = 0.0
-    for load in sorted(loads, key=attrgetter("seconds", "period_seconds")):
-        if found and load.period_seconds <= k * shortest:
+    for load in sorted(loads, key=attrgetter("period_seconds", "seconds")):
+        if found and (load.period_seconds < k * shortest or load.period_seconds <= shortest):
             found[-1].append(load)
-            shortest = min(shortest, load.period_seconds)
         else:
             found.append([load])
             shortest = load.period_seconds
-    return found
+    for number, cluster in enumerate(found):
+        longest = max((load.seconds for load in cluster), default=0.0)
+        for slower in found[number + 1 :]:
+            cluster += [load for load in slower if load.seconds <= longest]
+            slower[:] = [load for load in slower if load.seconds > longest]
+    return [cluster for cluster in found if cluster]
 
 
 def proportional(

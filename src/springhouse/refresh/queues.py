@@ -65,20 +65,22 @@ class Queue:
 class Timers:
     """The next moment at which each table's rank changes though nothing happens to it."""
 
-    __slots__ = ("_heap",)
+    __slots__ = ("_heap", "_most")
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Standing]] = []
+        self._most = _LEFTOVERS
 
-    def set(self, standing: Standing, at: float | None, tables: int) -> None:
+    def set(self, standing: Standing, at: float | None) -> None:
         """Wake a table then, and no longer when it was to be woken before."""
         if at is None or standing.timer == at:
             standing.timer = at
             return
         standing.timer = at
         heappush(self._heap, (at, standing.order, standing))
-        if len(self._heap) > 2 * tables + _LEFTOVERS:
+        if len(self._heap) > self._most:
             self._heap = [each for each in self._heap if each[2].timer == each[0]]
+            self._most = 2 * len(self._heap) + _LEFTOVERS
             heapify(self._heap)
 
     def next(self) -> float | None:

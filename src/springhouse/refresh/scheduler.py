@@ -14,36 +14,27 @@ same events bring the same orders, in a House and in a simulator.
 Invariants: a table has at most one refresh under way; a track has at most one refresh; a refresh
 takes the oldest data first; what was taken by a refresh that failed waits again.
 
-All that happens to a table, and every start, is logarithmic in the number of tables. The layout of
-tracks is made anew when enough tables came, went, or changed their speed by a quarter: at once for
-a few tables, and for many in proportion to their number, so that it costs little per change; until
-then a newcomer joins the lane of those with similar periods.
+All that happens to a table, and every start, is logarithmic in the number of tables, and the layout
+of tracks is made anew only now and then (`lanes`).
 """
 
 from collections.abc import Collection, Iterable
 from math import inf
 
-from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race
-from springhouse.refresh.chopping import chopped, most_at_once
-from springhouse.refresh.coming import Coming
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.foresight import Foresight
 from springhouse.refresh.hierarchy import Hierarchy
-from springhouse.refresh.inherit import pass_on
+from springhouse.refresh.inherit import as_reader, pass_on
 from springhouse.refresh.job import Start
-from springhouse.refresh.lookahead import Prospect, look_ahead
+from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promise import Urgency
-from springhouse.refresh.queues import Queue, Timers
+from springhouse.refresh.promise import Urgency, left_upstream
+from springhouse.refresh.ranks import Ranks
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.refresh.table import Table
-from springhouse.refresh.tracks import Layout, Load
+from springhouse.refresh.tracks import Layout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
-
-_DRIFT = 0.25
-_PATIENCE = 32
-_MANY = 1000
-_LOOKED_AT = 8
 
 
 class Scheduler:
@@ -53,20 +44,18 @@ class Scheduler:
         self, tracks: int | Iterable[int], policy: Policy | None = None, dice: Dice | None = None
     ) -> None:
         self.policy = policy or Policy()
-        self.tracks = _ids(tracks)
-        self._dice = dice or Dice(0)
+        self._lanes = Lanes(self.policy.tracks, tracks)
         self._hierarchy = Hierarchy()
         self._standings: dict[str, Standing] = {}
         self._declared = 0
         self._typical = TypicalRefresh()
-        self._timers = Timers()
+        self._ranks = Ranks(self.policy, self._lanes, self._typical, dice or Dice(0))
+        self._foresight = Foresight(self.policy, self._lanes)
         self._changed: dict[str, None] = {}
-        self._moves = 0
-        self._ordinary = KEYS.get(self.policy.basic)
-        self._looks_ahead = self.policy.basic is Basic.LOOKAHEAD
-        self._layout: Layout = self.policy.tracks.layout([], self.tracks)
-        self._queues = [Queue() for _ in self._layout.lanes]
-        self._coming = [Coming(lane) for lane in range(len(self._queues))]
+
+    @property
+    def tracks(self) -> tuple[int, ...]:
+        return self._lanes.tracks
 
     # --- What happens ---------------------------------------------------------------------------
 
@@ -86,9 +75,10 @@ class Scheduler:
             standing.declared_cost = table.cost
         standing.leaving = False
         standing.promised = table.promise_seconds is not None
+        standing.own_priority = table.priority
         if freshness is not None:
             standing.freshness = freshness
-        self._moves += 1
+        self._lanes.moves += 1
 
     def drop(self, name: str) -> None:
         """A table is gone; a refresh of it that is under way still holds its track."""
@@ -100,11 +90,10 @@ class Scheduler:
         standing = self._standings[name]
         standing.pending.clear()
         standing.leaving = True
-        self._queues[standing.lane].leave(standing)
-        self._timers.set(standing, None, 0)
+        self._ranks.leave(standing)
         if standing.running is None:
             del self._standings[name]
-        self._moves += 1
+        self._lanes.moves += 1
 
     def arrived(
         self,
@@ -130,12 +119,36 @@ class Scheduler:
             freshness = now
         if not pending.arrived(freshness, now if since is None else since, now):
             return
-        if standing.is_base or self._looks_ahead:
+        if standing.is_base or self._foresight.looks_ahead:
             self._learn_pace(standing, now)
         if standing.freshness is None:
             standing.freshness = freshness - standing.period_seconds
         if standing.running is None:
             self._rank(standing, now)
+
+    def held_up(self, name: str, since: Instant, now: Instant) -> None:
+        """Data that came at `since` can't reach `name` before what it reads is refreshed.
+
+        What it reads and what that is made of hurries, as far as something waits there, so that the
+        promise of `name` is kept even if theirs leave more time.
+        """
+        standing = self._find(name)
+        if standing is None or standing.leaving:
+            return
+        if self._changed:
+            self._settle(now)
+        if standing.allowance is None or not self.policy.heed_promises:
+            return
+        due = {standing.name: since + standing.allowance}
+        for each in self._hierarchy.ancestors_last([standing.name]):
+            left = left_upstream(due[each] - since, as_reader(self._standings[each]))
+            for source in self._hierarchy.upstream(each):
+                due[source] = min(due.get(source, inf), since + left)
+            source_standing = self._standings[each]
+            if source_standing is not standing and due[each] < source_standing.due_by:
+                source_standing.due_by = due[each]
+                if source_standing.pending and source_standing.running is None:
+                    self._rank(source_standing, now)
 
     def withdrawn(self, name: str, now: Instant) -> None:
         """Nothing is wanted of a table any more: somebody else did it, or there was nothing."""
@@ -173,18 +186,18 @@ class Scheduler:
             if standing.cost.count:
                 standing.error.observe(seconds - start.expected_seconds)
             self._learn(standing, max(reached - before, 0.0), seconds, rows)
-        self._ended(standing, now)
+        self._ended(standing, start.track, now)
 
     def failed(self, name: str, now: Instant, retry_at: Instant) -> None:
         """A refresh failed: what it took waits again, and may start at `retry_at`."""
         standing = self._find(name)
         if standing is None or standing.running is None:
             return
-        standing.running = None
+        start, standing.running = standing.running, None
         standing.retry_at = retry_at
         if not standing.leaving:
             standing.pending.put_back(standing.taken)
-        self._ended(standing, now)
+        self._ended(standing, start.track, now)
 
     def remember(
         self, name: str, *, loaded: Seconds, seconds: float, rows: RowCount | None = None
@@ -196,8 +209,9 @@ class Scheduler:
 
     def resize(self, tracks: int | Iterable[int]) -> None:
         """There are more tracks, or fewer; what runs on one that is gone runs on."""
-        self.tracks = _ids(tracks)
-        self._moves += len(self._standings)
+        self._lanes.tracks = track_ids(tracks)
+        self._lanes.moves += len(self._standings)
+        self._ranks.crowd.resize(len(self.tracks))
 
     # --- What to do -----------------------------------------------------------------------------
 
@@ -207,7 +221,8 @@ class Scheduler:
         orders: list[Start] = []
         if not free_tracks:
             return orders
-        available, queues, blocked = set(free_tracks), self._queues, 0
+        lanes = self._lanes
+        available, queues, blocked = set(free_tracks), lanes.queues, 0
         while available:
             best, lane = None, 0
             for number, queue in enumerate(queues):
@@ -218,13 +233,19 @@ class Scheduler:
                     best, lane = head, number
             if best is None:
                 break
-            track = self._layout.track_for(lane, available, queues)
+            track = lanes.layout.track_for(lane, available, queues)
+            if track is None and best[0] is Urgency.ABOUT_TO_BREAK:
+                track = min(available)
             if track is None:
                 # Tracks only become fewer in this loop: the rest of the lane waits as well.
                 blocked |= 1 << lane
                 continue
-            if self._looks_ahead and best[0] is Urgency.NONE:
-                best = self._looked_ahead(best, lane, now)
+            if best[0] is Urgency.NONE:
+                chosen = self._foresight.weighed(best, lane, len(available), now)
+                if chosen is None:
+                    blocked |= 1 << lane
+                    continue
+                best = chosen
             available.discard(track)
             orders.append(self._started(best, track, now))
         return orders
@@ -241,14 +262,13 @@ class Scheduler:
                 held.append(standing)
         held.sort(key=lambda standing: (standing.ready_at, standing.order))
         return [
-            self._waiting(entry[4], *self._number(entry, now)) for entry in sorted(released)
+            self._waiting(entry[4], *self._ranks.number(entry, now)) for entry in sorted(released)
         ] + [self._waiting(s, s.ready_at - now, "seconds until it is released") for s in held]
 
     def next_change(self, now: Instant) -> Instant | None:
         """When to ask again even if nothing happens; None if only an event changes anything."""
         self._wake(now)
-        at = self._timers.next()
-        return None if at is None else Instant(at)
+        return self._ranks.next_change()
 
     def known(self, name: str, now: Instant) -> Known | None:
         """What is known of a table; None if it is not declared."""
@@ -262,116 +282,58 @@ class Scheduler:
             Seconds(standing.period_seconds),
             standing.cost.cost,
             Seconds(
-                standing.expected_seconds
+                standing.part_seconds
                 if standing.entry is not None
                 else standing.cost.seconds(standing.period_seconds)
             ),
             Seconds(standing.error.seconds),
-            self._layout.lanes[standing.lane].homes,
+            self._homes(standing),
             standing.running.track if standing.running is not None else None,
         )
 
     def layout(self, now: Instant) -> Layout:
         """Which tables may use which tracks."""
         self._wake(now)
-        return self._layout
+        return self._lanes.layout
 
     # --- Ranks ----------------------------------------------------------------------------------
 
     def _rank(self, standing: Standing, now: float) -> None:
-        """Put a table in its place among those that wait, or take it away."""
         if self._changed:
             self._settle(now)
-        queue, pending = self._queues[standing.lane], standing.pending
-        if standing.running is not None or not pending:
-            queue.leave(standing)
-            self._timers.set(standing, None, 0)
-            return
-        if not standing.cost.count and standing.declared_cost is None:
-            standing.cost = LearnedCost(self._typical.cost(standing.period_seconds))
-        period, freshness = standing.period_seconds, standing.freshness
-        assert freshness is not None, "it is known from the first arrival on"
-        most = most_at_once(self.policy.chopping, period, standing.cost.cost, standing.allowance)
-        standing.until = chopped(pending, freshness, most)
-        # Late records make nothing fresher, and still have to be loaded: they count as a period.
-        delta = standing.until - freshness
-        standing.freshness_delta = delta = delta if delta > 0 else period
-        standing.expected_seconds = standing.cost.seconds(delta)
-        standing.released = pending.oldest.released
-        urgency, latest, timer = self._urgency(standing, now)
-        if standing.timer is not timer:
-            self._timers.set(standing, timer, len(self._standings))
-        if urgency is None:
-            queue.leave(standing)
-            return
-        key: Key
-        if urgency is Urgency.ABOUT_TO_BREAK:
-            key = latest, 0.0
-        elif self._ordinary is not None:
-            key = self._ordinary(standing)
-        else:
-            key = race(queue.passed, self._dice)
-        queue.push((urgency, key[0], key[1], standing.order, standing))
-
-    def _urgency(
-        self, standing: Standing, now: float
-    ) -> tuple[Urgency | None, float, float | None]:
-        """How urgent a job is (None: not released), its latest start, and when that changes."""
-        ready = max(standing.retry_at, standing.released)
-        if standing.allowance is None or not self.policy.heed_promises:
-            standing.ready_at = ready
-            return (None, 0.0, ready) if now < ready else (Urgency.NONE, 0.0, None)
-        breaks = standing.pending.oldest.since + standing.allowance
-        latest = breaks - standing.expected_seconds - standing.error.seconds
-        if standing.promised and standing.cost.count:
-            ready = max(ready, latest - standing.wait.seconds)
-        standing.ready_at = ready
-        if now < ready:
-            return None, latest, ready
-        if now < latest:
-            return Urgency.NONE, latest, latest
-        if now < breaks:
-            return Urgency.ABOUT_TO_BREAK, latest, breaks
-        return Urgency.BROKEN, latest, None
-
-    def _number(self, entry: Entry, now: float) -> tuple[float, str]:
-        """The number that decides about a job, and what it is."""
-        if entry[0] is Urgency.ABOUT_TO_BREAK:
-            standing = entry[4]
-            breaks = standing.pending.oldest.since + (standing.allowance or 0.0)
-            return breaks - now, "seconds until its promise breaks"
-        name, sign = NUMBERS[self.policy.basic]
-        why = f"promise broken, {name}" if entry[0] is Urgency.BROKEN else name
-        return sign * entry[1], why
+        self._ranks.rank(standing, now)
 
     def _wake(self, now: float) -> None:
-        if self._changed or (self._moves and self._is_time_to_lay_out()):
+        if self._changed or (self._lanes.moves and self._lanes.is_time(len(self._standings))):
             self._settle(now)
-        for standing in self._timers.due(now):
-            self._rank(standing, now)
+        self._ranks.wake(now)
 
     def _started(self, entry: Entry, track: int, now: Instant) -> Start:
         standing = entry[4]
-        queue, pending = self._queues[standing.lane], standing.pending
+        pending = standing.pending
         since, until = pending.oldest.since, standing.until
-        number, why = self._number(entry, now)
+        number, why = self._ranks.number(entry, now)
         start = Start(
-            standing.name, track, until, since, Seconds(standing.expected_seconds), number, why
+            standing.name, track, until, since, Seconds(standing.part_seconds), number, why
         )
-        if standing.promised and standing.allowance is not None:
+        if standing.allowance is not None:
             # No more than the promise: there is nothing to gain from a release before the arrival.
             standing.wait.observe(min(now - standing.ready_at, standing.allowance))
-        queue.leave(standing)
+            self._note_margin(standing)
         if entry[0] is Urgency.NONE:
-            queue.passed = entry[1]
-        self._timers.set(standing, None, 0)
+            self._lanes.queues[standing.lane].passed = entry[1]
+        self._ranks.leave(standing)
         standing.taken = pending.take(until)
         standing.running = start
         standing.last_started = now
+        standing.crowded = False
+        standing.due_by = inf
+        self._foresight.on_tracks[track] = standing
         return start
 
-    def _ended(self, standing: Standing, now: Instant) -> None:
+    def _ended(self, standing: Standing, track: int, now: Instant) -> None:
         standing.taken = []
+        self._foresight.ended(standing, track)
         if standing.leaving:
             del self._standings[standing.name]
         elif standing.pending:
@@ -383,23 +345,14 @@ class Scheduler:
             standing.pending.oldest.since,
             Instant(standing.ready_at),
             Seconds(standing.freshness_delta),
-            Seconds(standing.expected_seconds),
+            Seconds(standing.part_seconds),
             number,
             why,
-            self._layout.lanes[standing.lane].homes,
+            self._homes(standing),
         )
 
-    # --- Lookahead ------------------------------------------------------------------------------
-
-    def _looked_ahead(self, best: Entry, lane: int, now: float) -> Entry:
-        """The job to start instead of the best, if one that is better still is about to come."""
-        horizon = now + best[4].expected_seconds
-        coming = self._coming[lane].between(now, horizon, _LOOKED_AT)
-        if not coming:
-            return best
-        entries = [e for e in self._queues[lane].best(_LOOKED_AT) if e[0] is Urgency.NONE]
-        chosen, _ = look_ahead([_prospect(each[4]) for each in entries], coming, now)
-        return entries[chosen]
+    def _homes(self, standing: Standing) -> tuple[int, ...]:
+        return self._lanes.layout.lanes[standing.lane].homes
 
     # --- What is learned ------------------------------------------------------------------------
 
@@ -408,18 +361,30 @@ class Scheduler:
         if standing.is_base:
             declared = self._hierarchy.tables[standing.name].period_seconds or 1.0
             period = standing.pace.period(declared)
-            if abs(period - standing.period_seconds) > _DRIFT * standing.period_seconds:
+            if abs(period - standing.period_seconds) > DRIFT * standing.period_seconds:
                 self._changed[standing.name] = None
-        if self._looks_ahead:
+        if self._foresight.looks_ahead:
             standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
-            self._coming[standing.lane].expect(standing)
+            self._lanes.coming[standing.lane].expect(standing)
 
     def _learn(
         self, standing: Standing, loaded: float, seconds: float, rows: RowCount | None
     ) -> None:
         standing.cost.observe(loaded, seconds, rows)
         self._typical.observe(seconds)
-        if not standing.leaving and self._note_speed(standing) and standing.allowance is not None:
+        if standing.leaving:
+            return
+        if self._lanes.note_speed(standing) and standing.allowance is not None:
+            self._changed[standing.name] = None
+        self._note_margin(standing)
+
+    def _note_margin(self, standing: Standing) -> None:
+        """Let those above a table know when it needs more time, or less, than it used to."""
+        if standing.allowance is None or standing.is_base or not self.policy.heed_promises:
+            return
+        margin = standing.error.seconds + standing.wait.seconds
+        if abs(margin - standing.margin) > DRIFT * max(standing.margin, standing.load_seconds):
+            standing.margin = margin
             self._changed[standing.name] = None
 
     # --- What is inherited, and the layout ------------------------------------------------------
@@ -445,60 +410,15 @@ class Scheduler:
         changed, self._changed = self._changed, {}
         touched = pass_on(changed, self._hierarchy, self._standings, self.policy.inheritance)
         for name in touched:
-            self._note_speed(self._standings[name])
-        if self._is_time_to_lay_out():
-            self._lay_out(touched, now)
-            return
-        for name in touched:
-            standing = self._standings[name]
-            if name not in self._layout.lane_of and standing.entry is None:
-                standing.lane = self._layout.nearest(standing.period_seconds)
+            self._lanes.note_speed(self._standings[name])
+        if self._lanes.is_time(len(self._standings)):
+            here = [self._standings[name] for name in self._hierarchy.tables]
+            moved = dict.fromkeys(self._standings[name] for name in touched)
+            moved |= dict.fromkeys(self._lanes.lay_out(here))
+        else:
+            moved = dict.fromkeys(self._standings[name] for name in touched)
+            for standing in moved:
+                self._lanes.welcome(standing)
+        for standing in moved:
             if standing.pending:
                 self._rank(standing, now)
-
-    def _note_speed(self, standing: Standing) -> bool:
-        """Whether a table has changed its speed since the tracks were laid out."""
-        load = standing.cost.seconds(standing.period_seconds)
-        if abs(load - standing.load_seconds) <= _DRIFT * standing.load_seconds:
-            return False
-        standing.load_seconds = load
-        self._moves += 1
-        return True
-
-    def _is_time_to_lay_out(self) -> bool:
-        tables = len(self._standings)
-        return self._moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
-
-    def _lay_out(self, touched: Iterable[str], now: float) -> None:
-        """Divide the tracks anew; who has another lane than before, or was touched, ranks again."""
-        self._moves = 0
-        here = [self._standings[name] for name in self._hierarchy.tables]
-        for standing in here:
-            standing.load_seconds = standing.cost.seconds(standing.period_seconds)
-        loads = [Load(s.name, s.period_seconds, s.load_seconds) for s in here]
-        self._layout = self.policy.tracks.layout(loads, self.tracks)
-        lane_of = self._layout.lane_of
-        for lane in range(len(self._queues), len(self._layout.lanes)):
-            self._queues.append(Queue())
-            self._coming.append(Coming(lane))
-        moved = dict.fromkeys(touched)
-        for standing in here:
-            lane = lane_of[standing.name]
-            if lane == standing.lane:
-                continue
-            self._queues[standing.lane].leave(standing)
-            standing.lane = lane
-            moved[standing.name] = None
-            self._coming[lane].expect(standing)
-        del self._queues[len(self._layout.lanes) :], self._coming[len(self._layout.lanes) :]
-        for name in moved:
-            if self._standings[name].pending:
-                self._rank(self._standings[name], now)
-
-
-def _ids(tracks: int | Iterable[int]) -> tuple[int, ...]:
-    return tuple(range(1, tracks + 1) if isinstance(tracks, int) else tracks)
-
-
-def _prospect(standing: Standing) -> Prospect:
-    return Prospect(standing.priority * standing.freshness_delta, standing.expected_seconds)

@@ -27,7 +27,10 @@ class Standing:
     __slots__ = (
         "allowance",
         "cost",
+        "crowded",
         "declared_cost",
+        "due",
+        "due_by",
         "entry",
         "error",
         "expected_arrival",
@@ -39,9 +42,12 @@ class Standing:
         "last_started",
         "leaving",
         "load_seconds",
+        "margin",
         "name",
         "order",
+        "own_priority",
         "pace",
+        "part_seconds",
         "pending",
         "period_seconds",
         "priority",
@@ -62,6 +68,7 @@ class Standing:
         self.lane = 0
         # Declared and inherited.
         self.is_base = True
+        self.own_priority = table.priority
         self.priority = table.priority
         self.period_seconds: float = table.period_seconds or 1.0
         self.promised = table.promise_seconds is not None
@@ -73,11 +80,18 @@ class Standing:
         self.until = Instant(0.0)
         self.freshness_delta = 0.0
         self.expected_seconds = 0.0
+        # What the next refresh takes, if it loads only a part of what waits.
+        self.part_seconds = 0.0
         self.released = 0.0
         self.ready_at = 0.0
         self.retry_at = -inf
         self.entry: Entry | None = None
         self.timer: float | None = None
+        # Its place among the promises that are not urgent yet; whether they made it urgent; and by
+        # when a reader needs it that it holds up.
+        self.due: tuple[float, int, Standing] | None = None
+        self.crowded = False
+        self.due_by = inf
         # What runs.
         self.running: Start | None = None
         self.taken: list[Batch] = []
@@ -88,5 +102,7 @@ class Standing:
         self.load_seconds = prior.seconds(self.period_seconds)
         self.error = Margin()
         self.wait = Margin()
+        # What was passed on upstream of these two.
+        self.margin = 0.0
         self.pace = Pace()
         self.expected_arrival: float | None = None

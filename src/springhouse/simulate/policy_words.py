@@ -19,7 +19,9 @@ from springhouse.refresh.policy import (
 )
 from springhouse.refresh.priority import Inheritance, Rule
 
-FIFO = Policy(Basic.FIFO, Global(), Inheritance(Rule.NONE), chopping=None, heed_promises=False)
+FIFO = Policy(
+    Basic.FIFO, Global(), Inheritance(Rule.NONE), None, heed_promises=False, weigh_last_track=False
+)
 """First come, first served, on whichever track is free: what one gets without a scheduler."""
 
 _PREFIX = "springhouse.scheduler."
@@ -30,12 +32,12 @@ def read_policy(text: str, usual: Policy | None = None) -> Policy:
     """The policy in words; what they leave out is as usual.
 
     >>> str(read_policy("fifo; tracks global; chopping none"))
-    'fifo; tracks global; inheritance max; chopping none'
+    'fifo; tracks global; inheritance max; chopping none; last-track weigh'
     """
     choices: dict[str, str] = {}
     for clause in filter(None, (part.strip() for part in text.split(";"))):
         word, _, rest = clause.partition(" ")
-        is_named = word in ("tracks", "inheritance", "chopping", "promises")
+        is_named = word in ("tracks", "inheritance", "chopping", "promises", "last-track")
         choices[word if is_named else "basic"] = rest if is_named else clause
     if not choices:
         raise SpringhouseError("the policy is empty", hint=_HINT)
@@ -73,4 +75,7 @@ def _with(policy: Policy, choice: str, words: str) -> Policy:
             return replace(policy, chopping=read_chopping(words))
         case "promises" if words in ("heed", "ignore"):
             return replace(policy, heed_promises=words == "heed")
-    raise ValueError(f'"{words}" is none of: heed, ignore')
+        case "last-track" if words in ("weigh", "take"):
+            return replace(policy, weigh_last_track=words == "weigh")
+    known = "heed, ignore" if choice == "promises" else "weigh, take"
+    raise ValueError(f'"{words}" is none of: {known}')

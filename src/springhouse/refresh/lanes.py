@@ -1,0 +1,90 @@
+"""In which lane does a table wait, and when are the tracks divided anew?
+
+Each lane of a layout has a queue of what waits in it. The layout is made anew when enough tables
+came, went, or changed their speed by a quarter (001 section 3.2): at once for a few tables, and for
+many in proportion to their number, so that it costs little per change. Until then a newcomer joins
+the lane of those with similar periods.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from springhouse.refresh.coming import Coming
+from springhouse.refresh.policy import TrackRule
+from springhouse.refresh.queues import Queue
+from springhouse.refresh.standing import Standing
+from springhouse.refresh.tracks import Layout, Load
+
+DRIFT = 0.25
+"""What changed by a larger share than this has changed."""
+
+_PATIENCE = 32
+_MANY = 1000
+
+
+class Lanes:
+    """The layout of the tracks, and what waits in each of its lanes."""
+
+    __slots__ = ("_lengths", "_rule", "_weights", "coming", "layout", "moves", "queues", "tracks")
+
+    def __init__(self, rule: TrackRule, tracks: int | Iterable[int]) -> None:
+        self._rule = rule
+        self.tracks = track_ids(tracks)
+        self.moves = 0
+        self.layout: Layout = rule.layout([], self.tracks)
+        self.queues = [Queue() for _ in self.layout.lanes]
+        self.coming = [Coming(lane) for lane in range(len(self.queues))]
+        self._lengths: list[float] = []
+        self._weights: list[float] = [0.0]
+
+    def welcome(self, standing: Standing) -> None:
+        """Put a table that came after the layout was made where similar ones are."""
+        if standing.name not in self.layout.lane_of and standing.entry is None:
+            standing.lane = self.layout.nearest(standing.period_seconds)
+
+    def note_speed(self, standing: Standing) -> bool:
+        """Whether a table has changed its speed since the tracks were laid out."""
+        load = standing.cost.seconds(standing.period_seconds)
+        if abs(load - standing.load_seconds) <= DRIFT * standing.load_seconds:
+            return False
+        standing.load_seconds = load
+        self.moves += 1
+        return True
+
+    def is_time(self, tables: int) -> bool:
+        """Whether enough has changed to divide the tracks anew."""
+        return self.moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
+
+    def lay_out(self, here: Sequence[Standing]) -> list[Standing]:
+        """Divide the tracks anew among these tables; the answer is who changed lanes."""
+        self.moves = 0
+        for standing in here:
+            standing.load_seconds = standing.cost.seconds(standing.period_seconds)
+        loads = [Load(s.name, s.period_seconds, s.load_seconds) for s in here]
+        self.layout = self._rule.layout(loads, self.tracks)
+        for lane in range(len(self.queues), len(self.layout.lanes)):
+            self.queues.append(Queue())
+            self.coming.append(Coming(lane))
+        moved = []
+        for standing in here:
+            lane = self.layout.lane_of[standing.name]
+            if lane == standing.lane:
+                continue
+            self.queues[standing.lane].leave(standing)
+            standing.lane = lane
+            moved.append(standing)
+            self.coming[lane].expect(standing)
+        del self.queues[len(self.layout.lanes) :], self.coming[len(self.layout.lanes) :]
+        shortest = sorted((s.load_seconds, s.own_priority) for s in here)
+        self._lengths = [seconds for seconds, _ in shortest]
+        self._weights = [0.0, *accumulate(priority for _, priority in shortest)]
+        return moved
+
+    def weight_of_shorter(self, seconds: float) -> float:
+        """The priorities of all tables whose refreshes are shorter than this, in sum."""
+        return self._weights[bisect_left(self._lengths, seconds)]
+
+
+def track_ids(tracks: int | Iterable[int]) -> tuple[int, ...]:
+    return tuple(range(1, tracks + 1) if isinstance(tracks, int) else tracks)

@@ -1,0 +1,134 @@
+"""Where does a job stand among those that wait?
+
+A job is ranked when something happens to its table, and when its urgency changes by itself: it is
+released just in time, its promise is about to break (because of its own latest start, or because of
+the crowd that comes due with it), or is broken. Between those moments its rank stays as it is.
+
+Chopping (001 section 3.4) changes what a job loads, not how it ranks: the benefit is that of all
+that waits. Ranked by the part alone, a table that is far behind would rank no higher than one that
+is three periods behind, although nothing but its own turn can make it fresh.
+"""
+
+from math import inf
+
+from springhouse.refresh.basic import KEYS, NUMBERS, Key, race
+from springhouse.refresh.chopping import chopped, most_at_once
+from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.crowd import Crowd
+from springhouse.refresh.lanes import Lanes
+from springhouse.refresh.policy import Policy
+from springhouse.refresh.promise import Urgency
+from springhouse.refresh.queues import Timers
+from springhouse.refresh.standing import Entry, Standing
+from springhouse.units import Dice, Instant
+
+
+class Ranks:
+    """The places of all jobs that wait, and when they change by themselves."""
+
+    def __init__(self, policy: Policy, lanes: Lanes, typical: TypicalRefresh, dice: Dice) -> None:
+        self.crowd = Crowd(len(lanes.tracks))
+        self._policy = policy
+        self._lanes = lanes
+        self._typical = typical
+        self._dice = dice
+        self._timers = Timers()
+        self._ordinary = KEYS.get(policy.basic)
+
+    def wake(self, now: float) -> None:
+        """Rank those anew whose urgency has changed by itself."""
+        for standing in self._timers.due(now):
+            self.rank(standing, now)
+        if self.crowd.wake() <= now:
+            for standing in self.crowd.hurried(now):
+                standing.crowded = True
+                self.rank(standing, now)
+
+    def next_change(self) -> Instant | None:
+        """When a rank changes by itself."""
+        at, crowded = self._timers.next(), self.crowd.wake()
+        first = crowded if at is None else min(at, crowded)
+        return Instant(first) if first < inf else None
+
+    def leave(self, standing: Standing) -> None:
+        """A job waits no more."""
+        self._lanes.queues[standing.lane].leave(standing)
+        self.crowd.leave(standing)
+        self._timers.set(standing, None)
+
+    def rank(self, standing: Standing, now: float) -> None:
+        """Put a table in its place among those that wait, or take it away."""
+        queue, pending = self._lanes.queues[standing.lane], standing.pending
+        if standing.running is not None or not pending:
+            self.leave(standing)
+            return
+        if not standing.cost.count and standing.declared_cost is None:
+            standing.cost = LearnedCost(self._typical.cost(standing.period_seconds))
+        period, freshness = standing.period_seconds, standing.freshness
+        assert freshness is not None, "it is known from the first arrival on"
+        cost, newest = standing.cost, pending.newest
+        # Late records make nothing fresher, and still have to be loaded: they count as a period.
+        delta = newest - freshness
+        standing.freshness_delta = delta = delta if delta > 0 else period
+        standing.expected_seconds = standing.part_seconds = cost.seconds(delta)
+        most = most_at_once(self._policy.chopping, period, cost.cost, standing.allowance)
+        standing.until = until = chopped(pending, freshness, most)
+        if until < newest:
+            standing.part_seconds = cost.seconds(until - freshness if until > freshness else period)
+        standing.released = pending.oldest.released
+        urgency, latest, timer = self._urgency(standing, now)
+        if standing.timer is not timer:
+            self._timers.set(standing, timer)
+        if urgency is None:
+            queue.leave(standing)
+            return
+        key: Key
+        if urgency is Urgency.ABOUT_TO_BREAK:
+            key = latest, 0.0
+        elif self._ordinary is not None:
+            key = self._ordinary(standing)
+        else:
+            key = race(queue.passed, self._dice)
+        queue.push((urgency, key[0], key[1], standing.order, standing))
+
+    def _urgency(
+        self, standing: Standing, now: float
+    ) -> tuple[Urgency | None, float, float | None]:
+        """How urgent a job is (None: not released), its latest start, and when that changes."""
+        ready = max(standing.retry_at, standing.released)
+        if standing.allowance is None or not self._policy.heed_promises:
+            standing.ready_at = ready
+            self.crowd.leave(standing)
+            return (None, 0.0, ready) if now < ready else (Urgency.NONE, 0.0, None)
+        breaks = _breaks(standing)
+        latest = breaks - standing.part_seconds - standing.error.seconds
+        may_rest = standing.promised and standing.cost.count and not standing.crowded
+        standing.ready_at = release = (
+            max(ready, latest - standing.wait.seconds) if may_rest else ready
+        )
+        if now < ready or now >= latest or standing.crowded:
+            self.crowd.leave(standing)
+        else:
+            self.crowd.put(standing, latest)
+        if now < release:
+            return None, latest, release
+        if now < latest and not standing.crowded:
+            return Urgency.NONE, latest, latest
+        if now < breaks:
+            return Urgency.ABOUT_TO_BREAK, latest, breaks
+        return Urgency.BROKEN, latest, None
+
+    def number(self, entry: Entry, now: float) -> tuple[float, str]:
+        """The number that decides about a job, and what it is."""
+        if entry[0] is Urgency.ABOUT_TO_BREAK:
+            standing = entry[4]
+            return _breaks(standing) - now, "seconds until its promise breaks"
+        name, sign = NUMBERS[self._policy.basic]
+        why = f"promise broken, {name}" if entry[0] is Urgency.BROKEN else name
+        return sign * entry[1], why
+
+
+def _breaks(standing: Standing) -> float:
+    """When a promise is broken, that of a table or of who reads it."""
+    assert standing.allowance is not None
+    return min(standing.pending.oldest.since + standing.allowance, standing.due_by)
