@@ -4,8 +4,9 @@ from springhouse.planner.blocks import BASE, STRONG, Block
 from springhouse.planner.costs import Linear, Price
 from springhouse.planner.laziness import Laziness
 from springhouse.planner.operators import Variant
+from springhouse.planner.part import Part
 from springhouse.planner.provenance import Provenance
-from springhouse.planner.widgets import stateless, view, workflow
+from springhouse.planner.widgets import split, stateless, union, view, workflow
 
 AT = [Provenance.of(a=version) for version in range(4)]
 FLOW = workflow(["a"], [stateless("u", "a")])
@@ -30,7 +31,11 @@ BLOCKS = {
 
 def laziness(flow=FLOW, reached=2):
     seen = {"a": {"a": reached}, "u": {"a": reached}}
-    return Laziness(flow, flow.operators, BLOCKS, seen, PRICES)
+    return Laziness(flow, part_of(flow), BLOCKS, seen, PRICES)
+
+
+def part_of(flow):
+    return Part(flow, [each for each in flow.order if each not in flow.inputs], {})
 
 
 def test_a_base_is_of_use_to_whoever_reads_it_at_the_lowest_cost():
@@ -48,10 +53,44 @@ def test_a_delta_that_starts_where_consumers_are_is_looked_at_at_once():
 
 
 def test_nothing_is_known_without_consumers():
-    unseen = Laziness(FLOW, FLOW.operators, BLOCKS, {}, PRICES)
+    unseen = Laziness(FLOW, part_of(FLOW), BLOCKS, {}, PRICES)
     assert unseen.least(BLOCKS["a"][1]) == 0.0
 
 
 def test_tables_of_a_warehouse_are_never_late():
     flow = workflow(["a"], [view("u", ["a"], [Variant.BATCH])])
     assert {laziness(flow).least(block) for block in BLOCKS["a"]} == {0.0}
+
+
+NEWS_FIRST = workflow(
+    ["log"], [split("split", "log", ["news", "rest"]), union("all", "news", "rest")]
+)
+LOG = [Provenance.of(log=version) for version in range(4)]
+
+
+def news_first(rest_is_ready):
+    """News went out up to 2, the rest up to 0; it lies ready up to 2, or does not."""
+    blocks = {
+        "log": [Block("log", BASE, LOG[0]), Block("log", STRONG, LOG[2], LOG[0])],
+        "news": [Block("news", BASE, LOG[0])],
+        "rest": [Block("rest", BASE, LOG[0])],
+        "all": [],
+    }
+    if rest_is_ready:
+        blocks["rest"].append(Block("rest", STRONG, LOG[2], LOG[0]))
+    reached = {
+        "log": {"log": 0},
+        "news": {"log": 2},
+        "rest": {"log": 0},
+        "all": {"log>news": 2, "log>rest": 0},
+    }
+    lazy = Laziness(NEWS_FIRST, part_of(NEWS_FIRST), blocks, reached, Linear())
+    return lazy.least(blocks["log"][1])
+
+
+def test_what_lies_ready_downstream_is_not_made_again():
+    assert news_first(rest_is_ready=True) > 0.0
+
+
+def test_what_was_not_made_yet_is_looked_at_at_once():
+    assert news_first(rest_is_ready=False) == 0.0

@@ -38,23 +38,38 @@ def fits(kind: Kind, wanted: Kind) -> bool:
     return kind == wanted or (kind == MONOTONE and wanted == STRONG)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Block:
-    """Data on a channel; a base has no start. `versions` says between which stored ones it lies."""
+    """Data on a channel; a base has no start. `versions` says between which stored ones it lies.
+
+    It is never changed. That is not enforced, because a search makes very many, and a frozen
+    dataclass takes three times as long to make.
+    """
 
     channel: str
     kind: Kind
     end: Provenance
     start: Provenance | None = None
-    rows: float = field(default=0.0, compare=False)
-    versions: tuple[int, int] | None = field(default=None, compare=False)
-    # A search asks for it again and again.
-    _hash: int = field(init=False, repr=False, compare=False)
+    rows: float = 0.0
+    versions: tuple[int, int] | None = None
+    _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         assert (self.start is None) == (self.kind == BASE), "a base has no start, a delta has one"
-        key = (self.channel, self.kind, self.end, self.start)
-        object.__setattr__(self, "_hash", hash(key))
+        self._hash = hash((self.channel, self.kind, self.end, self.start))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Block):
+            return NotImplemented
+        return (
+            self._hash == other._hash
+            and self.channel == other.channel
+            and self.kind == other.kind
+            and self.end == other.end
+            and self.start == other.start
+        )
 
     def __hash__(self) -> int:
         return self._hash

@@ -181,7 +181,9 @@ class Times:
         """`T[i]-`: when the first came that these versions lack; infinite if none did."""
         found = self._stale.get((pathway, versions))
         if found is None:
-            found = min((self.valid(pathway, each)[1] for each in versions), default=inf)
+            found = inf
+            for version in versions:
+                found = min(found, self.valid(pathway, version)[1])
             self._stale[pathway, versions] = found
         return found
 

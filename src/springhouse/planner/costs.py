@@ -9,22 +9,20 @@ run.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from springhouse.planner.blocks import BASE
 from springhouse.planner.operators import Operator
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How many rows an invocation reads from one input."""
 
     base_rows: float = 0.0
     delta_rows: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """What an invocation costs, and the rows of each block that it makes.
 
     For an operator in place these are the rows of the new base, and those that changed.

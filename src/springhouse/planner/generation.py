@@ -12,14 +12,19 @@ they need not be, because what is brought up to date was behind.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from springhouse.planner.blocks import BASE, MONOTONE, STRONG, Block, Kind, fits
 from springhouse.planner.bounds import NO_LIMITS, Limits, Times
 from springhouse.planner.converters import Converter
+from springhouse.planner.costs import Reading
 from springhouse.planner.operators import Base, Operator, Output, Port, Variant
+from springhouse.planner.part import Outlet, Socket
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.pruning import joined
 from springhouse.planner.workflow import Workflow
+
+_NOTHING = Provenance()
 
 MOST_COMBINATIONS = 256
 """How many combinations of inputs are followed at once, for operators with very many inputs."""
@@ -51,18 +56,13 @@ class Filling:
         self.ends = times.interval(end)
         self.starts = self.ends if start is end else times.interval(start)
 
-    @property
-    def holdings(self) -> list[Holding]:
-        return [each for each in (self.base, self.delta) if each is not None]
 
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """An operator on blocks, each with a plan, and the blocks that it would make, without rows."""
 
     operator: Operator
     holdings: tuple[Holding, ...]
-    readings: tuple[tuple[float, float], ...]
+    readings: tuple[Reading, ...]
     makes: tuple[Block, ...]
 
 
@@ -71,31 +71,12 @@ class _Site:
 
     __slots__ = ("channel", "fillings", "held", "operator", "own", "seen_still", "slack")
 
-    def __init__(self, operator: Operator, own: Holding | None, slack: float) -> None:
-        self.operator = operator
-        self.channel = operator.outputs[0].channel
+    def __init__(self, outlet: Outlet, own: Holding | None) -> None:
+        self.operator, self.channel, self.slack = outlet.operator, outlet.channel, outlet.slack
         self.own = own
         self.held = own.block.end.reflected if own is not None else None
-        self.slack = 0.0 if operator.synchronous else slack
-        self.fillings: list[list[Filling]] = [[] for _ in operator.ports]
+        self.fillings: list[list[Filling]] = [[] for _ in outlet.operator.ports]
         self.seen_still: set[tuple[int, Provenance]] = set()
-
-
-class _Reader:
-    """One port of an operator, and what may be read there."""
-
-    __slots__ = ("kinds", "number", "port", "site", "stands_without_base")
-
-    def __init__(self, site: _Site, number: int, port: Port) -> None:
-        self.site, self.number, self.port = site, number, port
-        self.kinds = {*port.deltas}
-        if STRONG in self.kinds:
-            self.kinds.add(MONOTONE)
-        if port.base is not Base.NONE:
-            self.kinds.add(BASE)
-        # A side of which only deltas are read may stand still wherever any block of it ends, but
-        # that is of use only if another one moves.
-        self.stands_without_base = port.base is Base.NONE and len(site.operator.ports) > 1
 
 
 @dataclass
@@ -107,7 +88,7 @@ class _Lane:
     by_start: dict[Provenance, list[Holding]] = field(default_factory=dict)
     by_end: dict[Provenance, list[Holding]] = field(default_factory=dict)
     bases_at: dict[Provenance, list[Holding]] = field(default_factory=dict)
-    readers: list["_Reader"] = field(default_factory=list)
+    readers: list[tuple[_Site, Socket]] = field(default_factory=list)
 
 
 class Generation:
@@ -116,7 +97,7 @@ class Generation:
     def __init__(
         self,
         workflow: Workflow,
-        operators: Iterable[Operator],
+        outlets: Iterable[Outlet],
         own: Mapping[str, Holding],
         limits: Mapping[str, Limits],
         times: Times,
@@ -133,22 +114,18 @@ class Generation:
         self._usable: dict[tuple[str, Provenance], bool] = {}
         self._renamed: dict[tuple[str, Provenance], Provenance] = {}
         self._lanes: dict[str, _Lane] = {}
-        for operator in operators:
-            self._open(operator, own.get(operator.outputs[0].channel))
+        for outlet in outlets:
+            self._open(outlet, own.get(outlet.channel))
 
-    def _open(self, operator: Operator, own: Holding | None) -> None:
+    def _open(self, outlet: Outlet, own: Holding | None) -> None:
+        operator = outlet.operator
         if operator.in_place and operator.moves and own is None:
             return  # A change needs something that it changes.
-        slack = max(
-            self._limits.get(each.channel, NO_LIMITS).inconsistency for each in operator.outputs
-        )
-        site = _Site(operator, own if operator.in_place else None, slack)
-        for number, port in enumerate(operator.ports):
-            if port.untouched:
-                nothing = Provenance()
-                site.fillings[number].append(Filling(nothing, nothing, self._times))
-            else:
-                self._lane(port.channel).readers.append(_Reader(site, number, port))
+        site = _Site(outlet, own if operator.in_place else None)
+        for number in outlet.untouched:
+            site.fillings[number].append(Filling(_NOTHING, _NOTHING, self._times))
+        for socket in outlet.sockets:
+            self._lane(socket.port.channel).readers.append((site, socket))
 
     def _lane(self, channel: str) -> _Lane:
         found = self._lanes.get(channel)
@@ -173,18 +150,20 @@ class Generation:
         for converter in self._workflow.converters.get(block.channel, ()):
             if block.kind == BASE or fits(block.kind, converter.source):
                 found += self._conversions(converter, holding, lane)
-        for reader in lane.readers:
-            if block.kind in reader.kinds or reader.stands_without_base:
-                for filling in self._fillings(reader, holding, lane):
-                    reader.site.fillings[reader.number].append(filling)
-                    found += self._combined(reader.site, reader.number, filling)
+        for site, socket in lane.readers:
+            if block.kind in socket.kinds or socket.stands_without_base:
+                for filling in self._fillings(site, socket, holding, lane):
+                    site.fillings[socket.number].append(filling)
+                    found += self._combined(site, socket.number, filling)
         return found
 
     # --- what one input gets ---------------------------------------------------------------------
 
-    def _fillings(self, reader: _Reader, holding: Holding, lane: _Lane) -> Iterable[Filling]:
-        site, port, block = reader.site, reader.port, holding.block
-        if block.kind in reader.kinds:
+    def _fillings(
+        self, site: _Site, socket: Socket, holding: Holding, lane: _Lane
+    ) -> Iterable[Filling]:
+        port, block = socket.port, holding.block
+        if block.kind in socket.kinds:
             if block.kind == BASE:
                 alone = len(site.operator.ports) == 1 and port.moves
                 superseded = holding.block in self._superseded and not (
@@ -195,9 +174,9 @@ class Generation:
                 yield from self._with_base(site, port, holding, lane)
             else:
                 yield from self._with_delta(site, port, holding, lane)
-        if reader.stands_without_base and (reader.number, block.end) not in site.seen_still:
+        if socket.stands_without_base and (socket.number, block.end) not in site.seen_still:
             # Nothing has to be read of a side that stands still, wherever it is.
-            site.seen_still.add((reader.number, block.end))
+            site.seen_still.add((socket.number, block.end))
             if self._stands(site, port, block.end):
                 yield Filling(block.end, block.end, self._times)
 
@@ -257,6 +236,12 @@ class Generation:
 
     def _combined(self, site: _Site, number: int, filling: Filling) -> Iterable[Invocation]:
         """The invocations of an operator in which this filling takes part."""
+        if len(site.fillings) == 1:
+            if filling.delta is not None or not site.operator.moves:
+                made = self._made(site, (filling,))
+                if made:
+                    yield self._invocation(site, (filling,), made)
+            return
         for chosen in self._combinations(site, number, filling):
             if site.operator.moves and all(each.delta is None for each in chosen):
                 continue
@@ -267,8 +252,6 @@ class Generation:
     @staticmethod
     def _combinations(site: _Site, number: int, filling: Filling) -> Iterable[list[Filling]]:
         """The filling with all of the other ports' that go together with it."""
-        if len(site.fillings) == 1:
-            return ([filling],)
         synchronous, slack = site.operator.synchronous, site.slack
         partial: list[tuple[list[Filling], float, float, float, float]] = [
             ([filling], *filling.starts, *filling.ends)
@@ -294,16 +277,18 @@ class Generation:
     def _invocation(
         self, site: _Site, chosen: Sequence[Filling], made: tuple[Block, ...]
     ) -> Invocation:
-        holdings = [holding for each in chosen for holding in each.holdings]
-        readings = [
-            (
-                each.base.block.rows if each.base is not None else 0.0,
-                each.delta.block.rows if each.delta is not None else 0.0,
-            )
-            for each in chosen
-        ]
+        holdings, readings = [], []
+        for each in chosen:
+            base_rows = delta_rows = 0.0
+            if each.base is not None:
+                holdings.append(each.base)
+                base_rows = each.base.block.rows
+            if each.delta is not None:
+                holdings.append(each.delta)
+                delta_rows = each.delta.block.rows
+            readings.append(Reading(base_rows, delta_rows))
         if site.own is not None:
-            readings.append((site.own.block.rows, 0.0))
+            readings.append(Reading(site.own.block.rows))
             holdings.append(site.own)
         return Invocation(site.operator, tuple(holdings), tuple(readings), made)
 
@@ -388,7 +373,9 @@ class Generation:
             assert block.start is not None
             if not converter.reads_base:
                 made = Block(block.channel, target, block.end, block.start)
-                yield Invocation(converter.operator, (holding,), ((0.0, block.rows),), (made,))
+                yield Invocation(
+                    converter.operator, (holding,), (Reading(0.0, block.rows),), (made,)
+                )
                 return
             for base in lane.bases if target == BASE else lane.bases_at.get(block.start, ()):
                 yield from self._convert(converter, base, holding)
@@ -398,7 +385,9 @@ class Generation:
         first, last = old.block, new.block
         if first.end.precedes(last.end):
             made = Block(last.channel, converter.target, last.end, first.end)
-            yield Invocation(converter.operator, (old, new), ((first.rows, last.rows),), (made,))
+            yield Invocation(
+                converter.operator, (old, new), (Reading(first.rows, last.rows),), (made,)
+            )
 
     @staticmethod
     def _convert(converter: Converter, base: Holding, delta: Holding) -> Iterable[Invocation]:
@@ -413,7 +402,7 @@ class Generation:
             made = Block(block.channel, BASE, end)
         else:
             made = Block(block.channel, converter.target, block.end, block.start)
-        rows = ((base.block.rows, block.rows),)
+        rows = (Reading(base.block.rows, block.rows),)
         yield Invocation(converter.operator, (base, delta), rows, (made,))
 
 

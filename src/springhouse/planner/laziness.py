@@ -7,17 +7,25 @@ as the cheapest operator that reads that base:
     least(B on X) = min of what operators and converters would ask to read it, and nothing else
     least(Δ on X) = min of least(B) over X and all below it, if Δ starts before where consumers are
 
-They are put on the queue at that cost instead of at 0, and most searches are over before. This
-needs costs that never fall when more is read.
+Nor is a delta of use for anything else if all that is made from it lies ready: where X is all that
+a channel is made from, its deltas count as if consumers had taken them. To make them again, from
+more of X, would cost more than to use them.
+
+Such blocks are put on the queue at that cost instead of at 0, and most searches are over before.
+This needs costs that never fall when more is read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from math import inf
 
-from springhouse.planner.blocks import BASE, Block
+from springhouse.planner.blocks import Block, Kind
 from springhouse.planner.costs import Costs, Reading
-from springhouse.planner.operators import Base, Operator
+from springhouse.planner.operators import Operator
+from springhouse.planner.part import Part
 from springhouse.planner.workflow import Workflow
+
+_NONE: frozenset[int] = frozenset()
+_NO_ROWS = Reading()
 
 
 class Laziness:
@@ -26,32 +34,34 @@ class Laziness:
     def __init__(
         self,
         workflow: Workflow,
-        operators: Iterable[Operator],
+        part: Part,
         blocks: Mapping[str, Sequence[Block]],
         reached: Mapping[str, Mapping[str, int]],
         costs: Costs,
+        outputs: Container[str] = (),
     ) -> None:
         """`blocks` are in the order of the workflow.
 
-        `reached` is how far all consumers are on each pathway of each channel.
+        `reached` is how far all consumers are on each pathway of each channel. Those of `outputs`
+        take what lies on a channel as it is.
         """
-        self._reached = reached
+        self._passed: dict[str, Mapping[str, int]] = {}
         self._base: dict[str, float] = {}
         self._delta: dict[str, float] = {}
-        reading: dict[str, list[tuple[Operator, int]]] = {}
-        for operator in operators:
-            for number, port in enumerate(operator.ports):
-                if port.base is not Base.NONE:
-                    reading.setdefault(port.channel, []).append((operator, number))
+        ready: dict[str, dict[str, int]] = {}
         for channel in reversed(list(blocks)):
-            rows = [block.rows for block in blocks[channel] if block.kind == BASE]
+            if reached.get(channel):
+                ready[channel] = _ready(blocks[channel], part.makes[channel], reached[channel])
+                passed = {} if channel in outputs else _passed(workflow, channel, ready)
+                self._passed[channel] = {**reached[channel], **passed}
+            rows = [block.rows for block in blocks[channel] if block.start is None]
             # Tables that keep all their versions have no converters, and are never behind.
             if channel not in workflow.converters:
                 self._base[channel] = self._delta[channel] = 0.0
                 continue
             least = inf
             if rows:
-                least = _least(workflow, channel, min(rows), reading.get(channel, ()), costs)
+                least = _least(min(rows), part.reading_bases[channel], costs)
             self._base[channel] = 0.0 if least == inf else least
             below = (self._delta.get(each, inf) for each in workflow.readers[channel])
             self._delta[channel] = min(least, *below, inf)
@@ -60,14 +70,14 @@ class Laziness:
         """What a plan costs at least that uses a block; 0 if nothing is known."""
         if block.start is None:
             return self._base[block.channel]
-        reached = self._reached.get(block.channel)
-        if not reached:
+        passed = self._passed.get(block.channel)
+        if not passed:
             return 0.0
         behind = False
         for key, versions in block.start.reflected.items():
             if block.end.reflected.get(key) == versions:
                 continue
-            newest, consumers = max(versions), reached.get(key, -1)
+            newest, consumers = max(versions), passed.get(key, -1)
             if newest > consumers:
                 return 0.0
             behind = behind or newest < consumers
@@ -75,20 +85,48 @@ class Laziness:
         return least if behind and least < inf else 0.0
 
 
-def _least(
-    workflow: Workflow,
-    channel: str,
-    rows: float,
-    reading: Iterable[tuple[Operator, int]],
-    costs: Costs,
-) -> float:
-    found = [
-        costs.estimate(converter.operator, [Reading(rows)]).cost
-        for converter in workflow.converters[channel]
-        if converter.reads_base
-    ]
+def _ready(
+    blocks: Iterable[Block], kinds: Collection[Kind], reached: Mapping[str, int]
+) -> dict[str, int]:
+    """How far deltas lead from where consumers are, if they are of kinds that operators make."""
+    found = dict(reached)
+    deltas = [block for block in blocks if block.start is not None and block.kind in kinds]
+    while deltas:
+        later = []
+        for block in deltas:
+            assert block.start is not None
+            starts, ends = block.start.reflected, block.end.reflected
+            moved = [key for key, versions in ends.items() if starts.get(key) != versions]
+            if all(max(starts.get(key, _NONE), default=-1) <= found.get(key, -1) for key in moved):
+                found |= {key: max(*ends[key], found.get(key, -1)) for key in moved}
+            else:
+                later.append(block)
+        if len(later) == len(deltas):
+            break
+        deltas = later
+    return found
+
+
+def _passed(
+    workflow: Workflow, channel: str, ready: Mapping[str, Mapping[str, int]]
+) -> dict[str, int]:
+    """How far all is that is made from a channel; nothing if it is made from others, too."""
+    found: dict[str, int] = {}
+    for reader in workflow.readers[channel]:
+        if reader not in ready:
+            continue
+        if len(workflow.reads[reader]) > 1:
+            return {}
+        for pathway, key in workflow.key_map(reader, channel).items():
+            far = ready[reader].get(key, -1)
+            found[pathway] = min(far, found.get(pathway, far))
+    return found
+
+
+def _least(rows: float, reading: Iterable[tuple[Operator, int]], costs: Costs) -> float:
+    least = inf
     for operator, number in reading:
-        readings = [Reading() for _ in operator.ports]
+        readings = [_NO_ROWS] * len(operator.ports)
         readings[number] = Reading(rows)
-        found.append(costs.estimate(operator, readings).cost)
-    return min(found, default=inf)
+        least = min(least, costs.estimate(operator, readings).cost)
+    return least

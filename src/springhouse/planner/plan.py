@@ -7,6 +7,7 @@ or that an earlier step makes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from springhouse.planner.blocks import BASE, STRONG, Block, Kind
 from springhouse.planner.operators import Operator, Variant
@@ -42,8 +43,7 @@ class Step:
         return self.operator.variant is not Variant.CHAIN
 
 
-@dataclass(frozen=True)
-class Alternative:
+class Alternative(NamedTuple):
     """Another way to make what was wanted: its last operator, where it leads, the whole cost."""
 
     operator: str

@@ -11,6 +11,7 @@ from dataclasses import replace
 from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Bound, Times, limits_of, propagated
 from springhouse.planner.costs import Costs
+from springhouse.planner.part import Part
 from springhouse.planner.plan import Plan, Situation, Wish
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.pruning import (
@@ -27,6 +28,10 @@ from springhouse.units import Instant
 
 _MOST_BLOCKS_OF_A_WIDE_SEARCH = 1_000
 """Without pruning there are so many blocks that one has to stop somewhere."""
+
+
+_MOST_PARTS = 256
+"""How many parts of a workflow are remembered."""
 
 
 class Planner:
@@ -54,6 +59,7 @@ class Planner:
         self.limits = limits_of(workflow, bounds)
         self.propagated = propagated(workflow, self.limits)
         self.tightest = propagated(workflow, self.limits, tightest=True)
+        self._parts: dict[tuple[tuple[str, ...], bool], Part] = {}
 
     def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
         """The outputs that are not within their bounds now, and the pathways that are stale."""
@@ -114,11 +120,9 @@ class Planner:
         """What is to be searched, over the part of the workflow that the wishes can touch."""
         times = times or Times(situation.channels, situation.now)
         wanted = dict.fromkeys(wish.channel for wish in wishes)
-        made = self._to_be_made(wanted, situation, times, switches)
-        read = (each for channel in made for each in self.workflow.reads[channel])
-        # In the order of the workflow, so that equal costs are always decided in the same way.
-        looked_at = sorted({*made, *read}, key=self.workflow.position.__getitem__)
-        seen = frontiers(self.workflow, situation.held, looked_at)
+        made = tuple(self._to_be_made(wanted, situation, times, switches))
+        part = self._part(made, switches.propagate)
+        seen = frontiers(self.workflow, situation.held, part.channels)
         blocks = self._narrowed(switches, situation, seen)
         return Task(
             self.workflow,
@@ -131,10 +135,20 @@ class Planner:
             times,
             blocks,
             {channel: reached_by_all(each) for channel, each in seen.items()},
-            made,
+            part,
             self._ends if switches.old_blocks else (),
             wishes,
         )
+
+    def _part(self, made: tuple[str, ...], propagate: bool) -> Part:
+        """What a search looks at if these channels may be made."""
+        known = self._parts.get((made, propagate))
+        if known is None:
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts.clear()
+            limits = self.propagated if propagate else self.limits
+            known = self._parts[made, propagate] = Part(self.workflow, made, limits)
+        return known
 
     def _to_be_made(
         self, wanted: Iterable[str], situation: Situation, times: Times, switches: Switches

@@ -18,7 +18,7 @@ ones have to be told apart is said in `workflow`.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from springhouse.units import Instant
 
@@ -26,6 +26,7 @@ NOW = Instant(float("inf"))
 """The right end of an interval that no later version has closed yet."""
 
 _NONE: frozenset[int] = frozenset()
+_NOTHING: Mapping[str, frozenset[int]] = {}
 
 
 def source_of(pathway: str) -> str:
@@ -83,11 +84,19 @@ class Channel:
         return max(bisect_right(self.versions, version) - 1, 0)
 
 
-@dataclass(frozen=True)
 class Provenance:
-    """For each pathway, the versions of its source that are reflected; one when synchronous."""
+    """For each pathway, the versions of its source that are reflected; one when synchronous.
 
-    reflected: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    It is never changed. A search makes and compares very many, so what it asks again and again is
+    kept: the hash, and the newest version of each pathway.
+    """
+
+    __slots__ = ("_hash", "_latest", "reflected")
+
+    def __init__(self, reflected: Mapping[str, frozenset[int]] = _NOTHING) -> None:
+        self.reflected = reflected
+        self._hash: int | None = None
+        self._latest: frozenset[tuple[str, int]] | None = None
 
     @staticmethod
     def of(**versions: int) -> "Provenance":
@@ -98,11 +107,30 @@ class Provenance:
         """
         return Provenance({name: frozenset({version}) for name, version in versions.items()})
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Provenance):
+            return NotImplemented
+        return self.reflected == other.reflected
+
     def __hash__(self) -> int:
-        # Kept, because a search asks for it again and again; cached_property would take a lock.
-        found: int | None = self.__dict__.get("_hash")
+        found = self._hash
         if found is None:
-            found = self.__dict__["_hash"] = hash(frozenset(self.reflected.items()))
+            found = self._hash = hash(frozenset(self.reflected.items()))
+        return found
+
+    def __repr__(self) -> str:
+        return f"Provenance({dict(self.reflected)!r})"
+
+    @property
+    def latest(self) -> frozenset[tuple[str, int]]:
+        """The newest version of each pathway: two that agree in it follow each other nowhere."""
+        found = self._latest
+        if found is None:
+            found = self._latest = frozenset(
+                (key, max(versions)) for key, versions in self.reflected.items()
+            )
         return found
 
     def newest(self, channel: str) -> int | None:
@@ -122,6 +150,8 @@ class Provenance:
         an asynchronous one comes to reflect several versions of a channel.
         """
         held, before, after = self.reflected, start.reflected, end.reflected
+        if before == held and after.keys() >= held.keys():
+            return end
         return Provenance(
             {
                 each: (held.get(each, _NONE) - before.get(each, _NONE)) | after.get(each, _NONE)
@@ -135,10 +165,11 @@ class Provenance:
         On each pathway it either begins where the snapshot is, or it does not move.
         """
         held, before, after = self.reflected, start.reflected, end.reflected
+        for each, begins in before.items():
+            if after.get(each, _NONE) != begins and held.get(each, _NONE) != begins:
+                return False
         return all(
-            held.get(each, _NONE) == before.get(each, _NONE)
-            or before.get(each, _NONE) == after.get(each, _NONE)
-            for each in {**before, **after}
+            each in before or not reached or not held.get(each) for each, reached in after.items()
         )
 
     def precedes(self, other: "Provenance") -> bool:
@@ -155,7 +186,10 @@ class Provenance:
             if newest < newest_of_mine:
                 return False
             ahead = ahead or newest > newest_of_mine or min(versions) > min(mine)
-        return ahead and all(other.reflected.get(channel) for channel in held if held[channel])
+        if not ahead:
+            return False
+        theirs = other.reflected
+        return theirs.keys() == held.keys() or all(theirs.get(each) for each in held if held[each])
 
     def channels_ahead(self, other: "Provenance") -> list[str]:
         """The channels of which the other reflects something newer.

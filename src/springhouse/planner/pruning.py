@@ -20,8 +20,9 @@ For the last two only blocks that speak of the same pathways are compared: a del
 union is not "older" than one of both.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.plan import Situation
@@ -79,16 +80,18 @@ def narrowed(
 
 
 def frontiers(
-    workflow: Workflow, held: Mapping[str, Provenance], among: Iterable[str]
+    workflow: Workflow, held: Mapping[str, Provenance], among: Sequence[str]
 ) -> dict[str, tuple[Provenance, ...]]:
-    """What consumers hold of each channel, seen through what they read (section 6.2.1)."""
+    """What consumers hold of each channel, seen through what they read (section 6.2.1).
+
+    `among` is in the order of the workflow.
+    """
     found: dict[str, dict[Provenance, None]] = {each: {} for each in among}
-    relevant = found
-    for channel in sorted(found, key=workflow.position.__getitem__, reverse=True):
+    for channel in reversed(among):
         if channel in held:
             found[channel][held[channel]] = None
         for read in workflow.reads[channel]:
-            if read in relevant:
+            if read in found:
                 for each in found[channel]:
                     found[read][workflow.projected(channel, read, each)] = None
     return {channel: tuple(each) for channel, each in found.items()}
@@ -96,13 +99,18 @@ def frontiers(
 
 def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
     """The blocks that may still be of use (section 6.2.1)."""
+    if not frontier:
+        return list(blocks)
     reached = [
         block.end
         for block in blocks
-        if block.kind == BASE and all(_at_or_before(block.end, each) for each in frontier)
+        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
     ]
-    if not reached or not frontier:
+    if not reached:
         return list(blocks)
+    if len(reached) == 1:
+        (end,) = reached
+        return [each for each in blocks if each.end is end or not each.end.precedes(end)]
     newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
     return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
 
@@ -114,33 +122,44 @@ def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
 
 def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
     """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
-    kept = [block for block in blocks if block.kind == BASE]
-    deltas = [block for block in blocks if block.kind != BASE]
-    following: dict[tuple[Kind, Provenance | None], list[Block]] = {}
-    leading: dict[tuple[Kind, Provenance], int] = {}
-    for block in deltas:
-        following.setdefault((block.kind, block.start), []).append(block)
-        leading[block.kind, block.end] = leading.get((block.kind, block.end), 0) + 1
-    between: set[frozenset[tuple[str, int]]] | None = None
-    links: dict[tuple[Kind, Provenance | None], Block] = {}
-    for place, count in leading.items():
-        after = following.get(place, ())
-        if count != 1 or len(after) != 1:
-            continue
-        if between is None:
-            between = {_newest(block.end) for block in kept} | {_newest(each) for each in frontier}
-        if _newest(place[1]) not in between:
-            links[place] = after[0]
+    by_kind: dict[Kind, list[Block]] = {}
+    for block in blocks:
+        if block.start is not None:
+            by_kind.setdefault(block.kind, []).append(block)
+    links: list[tuple[Block, Block]] = []
+    for deltas in by_kind.values():
+        if len(deltas) > 1:
+            links += _links(deltas)
     if not links:
         return list(blocks)
-    for block in deltas:
-        if (block.kind, block.start) in links:
-            continue  # It is part of a chain that begins earlier.
+    between = {each.latest for each in frontier}
+    between |= {block.end.latest for block in blocks if block.start is None}
+    following = {id(one): other for one, other in links if one.end.latest not in between}
+    if not following:
+        return list(blocks)
+    inside = {id(block) for block in following.values()}
+    kept = [block for block in blocks if block.start is None]
+    for block in blocks:
+        if block.start is None or id(block) in inside:
+            continue  # A delta inside is part of a chain that begins earlier.
         chain = [block]
-        while (link := links.get((block.kind, chain[-1].end))) is not None:
+        while (link := following.get(id(chain[-1]))) is not None:
             chain.append(link)
         kept.append(block if len(chain) == 1 else joined(chain))
     return kept
+
+
+def _links(deltas: Sequence[Block]) -> list[tuple[Block, Block]]:
+    """Each delta of one kind with the one that begins where it ends, where there is no other."""
+    if all(one.end == other.start for one, other in pairwise(deltas)):
+        return list(pairwise(deltas))  # Mostly they lie there as they came.
+    before: dict[Provenance, Block | None] = {}
+    after: dict[Provenance | None, Block | None] = {}
+    for block in deltas:
+        before[block.end] = None if block.end in before else block
+        after[block.start] = None if block.start in after else block
+    pairs = ((one, after.get(end)) for end, one in before.items())
+    return [(one, other) for one, other in pairs if one is not None and other is not None]
 
 
 def joined(chain: Sequence[Block]) -> Block:
@@ -196,11 +215,8 @@ def is_older(one: Provenance, other: Provenance) -> bool:
 
 def _at_or_before(end: Provenance, frontier: Provenance) -> bool:
     ahead = frontier.reflected
-    return all(
-        pathway in ahead and max(versions) <= max(ahead[pathway])
-        for pathway, versions in end.reflected.items()
-    )
-
-
-def _newest(provenance: Provenance) -> frozenset[tuple[str, int]]:
-    return frozenset((key, max(versions)) for key, versions in provenance.reflected.items())
+    for pathway, versions in end.reflected.items():
+        theirs = ahead.get(pathway)
+        if theirs is None or max(versions) > max(theirs):
+            return False
+    return True

@@ -17,14 +17,16 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
+from typing import NamedTuple
 
 from springhouse.planner.blocks import BASE, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Limits, Times
-from springhouse.planner.costs import Costs, Estimate, Reading
+from springhouse.planner.costs import Costs, Estimate
 from springhouse.planner.generation import Generation, Holding, Invocation
 from springhouse.planner.granting import Granting
 from springhouse.planner.laziness import Laziness
-from springhouse.planner.operators import Operator, Variant
+from springhouse.planner.operators import Variant
+from springhouse.planner.part import Part
 from springhouse.planner.plan import Alternative, Plan, Situation, Step, Wish
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.pruning import Switches, is_older, is_outdated, superseded_bases
@@ -47,7 +49,7 @@ class Task:
     times: Times
     blocks: Mapping[str, Sequence[Block]]
     reached: Mapping[str, Mapping[str, int]]
-    to_be_made: Collection[str]
+    part: Part
     ends: Collection[str]
     wishes: Sequence[Wish]
 
@@ -63,8 +65,7 @@ class _Node:
         self.best = inf
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
+class _Registered(NamedTuple):
     """An invocation that got a number."""
 
     invocation: Invocation
@@ -72,8 +73,7 @@ class _Registered:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """Blocks that consumers could get: what that leaves broken, and the plan to get them."""
 
     left: frozenset[str]
@@ -82,8 +82,7 @@ class _Way:
     holdings: tuple[Holding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(NamedTuple):
     """Ways for some of the wishes, together: the last one, and the choice before it."""
 
     cost: float
@@ -101,11 +100,10 @@ class Search:
         self._held = situation.held
         self._limits = task.propagated if switches.propagate else task.limits
         self._times = task.times
-        self._operators = operators = workflow.operators_into(task.to_be_made)
-        own = self._own_bases(operators)
+        own = self._own_bases(task.part.in_place)
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(
-            workflow, operators, own, self._limits, self._times, superseded
+            workflow, task.part.outlets, own, self._limits, self._times, superseded
         )
         self._nodes: dict[Block, _Node] = {}
         # By cost; of two that cost the same, the fresher one first.
@@ -157,8 +155,7 @@ class Search:
         """The wish, granted if a block does that which exists already."""
         return self._granted(wish, next(iter(self._ways[wish.channel]), None))
 
-    def _own_bases(self, operators: Iterable[Operator]) -> dict[str, Holding]:
-        channels = {o.outputs[0].channel for o in operators if o.in_place}
+    def _own_bases(self, channels: Iterable[str]) -> dict[str, Holding]:
         found = {}
         for channel in channels:
             held = self._held.get(channel)
@@ -186,7 +183,14 @@ class Search:
         task = self._task
         lazy = None
         if lazily and task.reached and task.workflow.converters:
-            lazy = Laziness(task.workflow, self._operators, task.blocks, task.reached, self._costs)
+            lazy = Laziness(
+                task.workflow,
+                task.part,
+                task.blocks,
+                task.reached,
+                self._costs,
+                task.outputs,
+            )
         for blocks in task.blocks.values():
             for block in blocks:
                 self._nodes[block] = _Node(block, exists=True)
@@ -274,8 +278,7 @@ class Search:
         if operator.variant is Variant.CHAIN:
             estimate = Estimate(0.0, tuple(block.rows for block in invocation.makes))
         else:
-            readings = [Reading(*each) for each in invocation.readings]
-            estimate = self._costs.estimate(operator, readings)
+            estimate = self._costs.estimate(operator, invocation.readings)
         blocks = tuple(
             Block(block.channel, block.kind, block.end, block.start, rows, block.versions)
             for block, rows in zip(invocation.makes, estimate.rows, strict=False)

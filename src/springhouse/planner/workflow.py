@@ -154,10 +154,15 @@ class Workflow:
 
     def pathways(self, channel: str) -> tuple[str, ...]:
         """The keys that provenance on a channel has."""
-        if channel in self.inputs:
-            return (channel,)
-        found = (key for keys in self._keys[channel].values() for key in keys.values())
-        return tuple(dict.fromkeys(found))
+        return self._pathways[channel]
+
+    @cached_property
+    def _pathways(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
+        for channel, maps in self._keys.items():
+            keys = (key for each in maps.values() for key in each.values())
+            found.setdefault(channel, tuple(dict.fromkeys(keys)))
+        return found
 
     def through_input(self, channel: str, read: str) -> tuple[str, ...]:
         """The pathways of `channel` that come through a direct input."""

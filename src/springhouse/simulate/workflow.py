@@ -35,7 +35,7 @@ _DEVIATION = 0.5 * sqrt(pi / 2)
 """The standard deviation of a normal distribution whose mean absolute deviation is one half."""
 
 _LEAST = 0.01
-_FORGET_EVERY = 8
+_FORGET_EVERY = 4
 _CONVERTS = (Variant.CONVERT, Variant.CHAIN)
 
 
