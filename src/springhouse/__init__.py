@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 from springhouse.errors import SpringhouseError
 
 if TYPE_CHECKING:
+    from springhouse.flows.declare import flow
     from springhouse.house import House, open  # noqa: A004  `springhouse.open` is what it's called
     from springhouse.lake.sources.contract import Range, SourceContext
     from springhouse.project.sources import sink, source
 
 __version__ = "0.1.0"
 
-__all__ = ["House", "Range", "SourceContext", "SpringhouseError", "open", "sink", "source"]
+__all__ = ["House", "Range", "SourceContext", "SpringhouseError", "flow", "open", "sink", "source"]
 
 _HOMES = {
     "House": "springhouse.house",
     "Range": "springhouse.lake.sources.contract",
     "SourceContext": "springhouse.lake.sources.contract",
+    "flow": "springhouse.flows.declare",
     "open": "springhouse.house",
     "sink": "springhouse.project.sources",
     "source": "springhouse.project.sources",

@@ -1,0 +1,1 @@
+"""What do activities do with rows? One file per kind, each an `Operator`."""

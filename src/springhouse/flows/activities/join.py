@@ -1,0 +1,123 @@
+"""Rows of two inputs that have the same key.
+
+Port 0 is held (the smaller side, a lookup table), port 1 is probed. A lookup pipelines: probed rows
+are gathered to a portion that is worth building a hash table for, and leave again. Rows that come
+to be probed before the other side is there are held too, as an operator accepts any pack (`Node.
+waits` keeps such packs in their queue for as long as possible). A merge join blocks on both sides,
+as the paper's sort-merge join does, so it is a boundary of subflows.
+
+Only keys and row numbers are joined by Arrow, and rows are taken by number afterwards: it can join
+no lists or structs, and would copy wide rows twice.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.graph import Output
+from springhouse.flows.row_pack import cut
+
+PORTION_ROWS = 65_536
+HELD, PROBED = 0, 1
+
+
+class JoinSpec(NamedTuple):
+    """Which columns are equal, and what is taken from the held side.
+
+    `outer`: probed rows that found nothing stay, with NULLs.
+    """
+
+    probed_schema: pa.Schema
+    held_schema: pa.Schema
+    probed_keys: tuple[str, ...]
+    held_keys: tuple[str, ...]
+    taken: tuple[tuple[str, str], ...]
+    outer: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Probed columns, then what was taken from the held side under its new name."""
+        fields = list(self.probed_schema)
+        fields += [self.held_schema.field(name).with_name(new) for name, new in self.taken]
+        return pa.schema(fields)
+
+
+class Join:
+    """Equi-join; `blocking` waits for both inputs."""
+
+    def __init__(self, spec: JoinSpec, pack_bytes: int, *, blocking: bool) -> None:
+        self._spec, self._pack_bytes, self._blocking = spec, pack_bytes, blocking
+        self._holding: list[pa.RecordBatch] = []
+        self._held: pa.Table | None = None
+        self._keys: pa.Table | None = None
+        self._portion: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._probed_ended = False
+
+    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
+        if port == HELD:
+            self._holding.append(pack)
+            return ()
+        self._portion.append(pack)
+        self._rows += pack.num_rows
+        if self._held is None or self._blocking or self._rows < self._worthwhile():
+            return ()
+        return self._probe()
+
+    def end(self, port: int) -> Iterable[Output]:
+        if port == HELD:
+            self._held = pa.Table.from_batches(self._holding, self._spec.held_schema)
+            self._held = self._held.combine_chunks()
+            self._keys = _keys(self._held, self._spec.held_keys, "held")
+            self._holding = []
+        else:
+            self._probed_ended = True
+        return self._probe() if self._probed_ended and self._held is not None else ()
+
+    def _worthwhile(self) -> int:
+        assert self._held is not None
+        return max(PORTION_ROWS, int(self._held.num_rows) // 2)
+
+    def _probe(self) -> Iterator[Output]:
+        assert self._held is not None
+        assert self._keys is not None
+        probed = pa.Table.from_batches(self._portion, self._spec.probed_schema).combine_chunks()
+        self._portion, self._rows = [], 0
+        if not probed.num_rows:
+            return
+        found = _keys(probed, self._spec.probed_keys, "probed").join(
+            self._keys,
+            keys=[f"k{i}" for i in range(len(self._spec.probed_keys))],
+            join_type="left outer" if self._spec.outer else "inner",
+            use_threads=False,
+        )
+        left = probed.take(found["probed"])
+        columns = left.columns
+        for name, _ in self._spec.taken:
+            columns.append(self._held[name].take(found["held"]))
+        made = pa.Table.from_arrays(columns, schema=self._spec.schema).combine_chunks()
+        for batch in made.to_batches():
+            for pack in cut(batch, self._pack_bytes):
+                yield 0, pack
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type in which two key columns are compared; None if they can't be."""
+    if one == other:
+        return one
+    if pa.types.is_integer(one) and pa.types.is_integer(other):
+        return pa.int64()
+    return None
+
+
+def _keys(rows: pa.Table, names: Sequence[str], number: str) -> pa.Table:
+    keys = [_comparable(rows[name]) for name in names]
+    numbers = pa.array(range(rows.num_rows), pa.int64())
+    named = [f"k{i}" for i in range(len(names))]
+    return pa.Table.from_arrays([*keys, numbers], names=[*named, number])
+
+
+def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else values

@@ -1,0 +1,116 @@
+"""How is a flow said in Python?
+
+    @springhouse.flow
+    def orders(flow):
+        fresh = flow.read("raw_orders").where("amount > 0").compute(total="amount * quantity")
+        known = fresh.lookup(flow.read("customers"), on="customer", take="country")
+        home, abroad = known.split("country = 'NO'")
+        home.write("orders_home")
+        abroad.write("orders_abroad")
+        known.aggregate("country", revenue="sum(total)").write("revenue")
+
+Every verb gives `Rows`, and names columns that are checked when the flow is built, which needs the
+schemas of what it reads: given with `read`, or by whoever runs the flow.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import overload
+
+import pyarrow as pa
+
+from springhouse.flows.endpoints import Collected, Sink, Source
+from springhouse.flows.expressions import schema_of
+from springhouse.flows.graph import Edge, FlowError, Graph, Kind, Node, recordset
+from springhouse.flows.rows import Rows
+
+
+class Draft:
+    """A flow while it is being declared: the argument of the declaring function."""
+
+    def __init__(self, name: str, schemas: Mapping[str, pa.Schema]) -> None:
+        self.name = name
+        self._schemas = schemas
+        self._nodes: dict[str, Node] = {}
+        self._edges: list[Edge] = []
+
+    def read(self, name: str, schema: str | pa.Schema | None = None) -> Rows:
+        """The rows of a source, or of what this flow wrote before."""
+        if name not in self._nodes:
+            if isinstance(schema, str):
+                schema = schema_of(schema, f"read {name}")
+            schema = schema or self._schemas.get(name)
+            if schema is None:
+                raise FlowError(
+                    f'the columns of "{name}" are not known',
+                    where=self.name,
+                    hint=f'Say them: flow.read("{name}", "id BIGINT, …").',
+                )
+            self._nodes[name] = recordset(name, schema)
+        return Rows(self, name, 0)
+
+    def graph(self) -> Graph:
+        """What was declared."""
+        return Graph(self._nodes, tuple(self._edges))
+
+    def add(self, node: Node, feeding: Sequence[Rows]) -> None:
+        """Put an activity behind its inputs."""
+        self._nodes[node.name] = node
+        for port, rows in enumerate(feeding):
+            self._edges.append(Edge(rows.node, rows.port, node.name, port))
+
+    def write(self, name: str, rows: Rows) -> None:
+        """Let rows rest in a target."""
+        target = self._nodes.setdefault(name, recordset(name, rows.schema))
+        if target.kind is not Kind.RECORDSET:
+            raise FlowError(f'"{name}" is an activity of this flow', hint="Name the target anew.")
+        self._edges.append(Edge(rows.node, rows.port, name, 0))
+
+    def fresh(self, verb: str) -> str:
+        """A name that no node has."""
+        number, name = 2, verb
+        while name in self._nodes:
+            name, number = f"{verb} {number}", number + 1
+        return name
+
+    def schema(self, node: str, port: int) -> pa.Schema:
+        """Of what leaves a node."""
+        return self._nodes[node].outputs[port]
+
+
+class Flow:
+    """A declared flow: a function that says what becomes of rows."""
+
+    def __init__(self, declare: Callable[[Draft], object], name: str) -> None:
+        self._declare = declare
+        self.name = name
+        self.__doc__ = declare.__doc__
+
+    def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> Graph:
+        """The activities and recordsets, given the columns of what it reads."""
+        draft = Draft(self.name, schemas or {})
+        self._declare(draft)
+        return draft.graph()
+
+    def run(self, sources: Mapping[str, Source], **settings: object) -> dict[str, pa.Table]:
+        """Run it in this process, on Arrow tables; gives the targets by name."""
+        from springhouse.flows.run import Settings, run_flow
+
+        schemas = {name: rows.schema for name, rows in sources.items() if hasattr(rows, "schema")}
+        graph = self.graph(schemas)
+        collected = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
+        sinks: dict[str, Sink] = dict(collected)
+        run_flow(graph, sources, sinks, Settings(**settings))  # type: ignore[arg-type]
+        return {name: sink.table() for name, sink in collected.items()}
+
+
+@overload
+def flow(declare: Callable[[Draft], object]) -> Flow: ...
+@overload
+def flow(*, name: str) -> Callable[[Callable[[Draft], object]], Flow]: ...
+def flow(
+    declare: Callable[[Draft], object] | None = None, *, name: str | None = None
+) -> Flow | Callable[[Callable[[Draft], object]], Flow]:
+    """Declare a flow: decorates the function that says what becomes of rows."""
+    if declare is None:
+        return lambda function: Flow(function, name or function.__name__)
+    return Flow(declare, name or declare.__name__)

@@ -1,0 +1,22 @@
+"""The longest queue first (000 section 4.2): Minimum Cost Prediction.
+
+An activity with much to do keeps the scheduler quiet for longest, and it works until its input is
+exhausted, with no time slot. Readers have no queue and so come when nobody else has any input.
+"""
+
+from collections.abc import Sequence
+
+from springhouse.flows.policies.policy import Policy, Turn
+from springhouse.flows.request import Task
+
+
+def longest_queue(tasks: Sequence[Task]) -> Task:
+    """The task with most rows waiting; the first of those that have the same."""
+    return max(tasks, key=lambda task: task.item.waiting_rows)
+
+
+class MinimumCost(Policy):
+    """The activity with the largest input."""
+
+    def pick(self, tasks: Sequence[Task]) -> Turn:
+        return Turn(longest_queue(tasks))

@@ -1,0 +1,68 @@
+"""Each subflow under the policy that suits it (000 sections 4.4 and 5.3).
+
+The request keeps the strata apart (a task of a later stratum is not born before the earlier ones
+are done). Here every subflow has a policy of its own and runs on one thread at a time; a thread
+stays with its subflow while that has work, and goes to the next free one when it has none.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from springhouse.flows.execution import PolicyName
+from springhouse.flows.policies.policy import Policy, Turn
+from springhouse.flows.request import Request, Task
+
+_Subflow = tuple[int, int]
+"""The request (by identity) and the number of one of its subflows."""
+
+
+class Mixed(Policy):
+    """A policy per subflow; `makers` says how one is made."""
+
+    def __init__(self, makers: Mapping[PolicyName, Callable[[], Policy]]) -> None:
+        super().__init__()
+        self._makers = makers
+        self._subflows: dict[_Subflow, Policy] = {}
+        self._running: dict[_Subflow, int] = {}
+        self._last: dict[int, _Subflow] = {}
+
+    def admit(self, request: Request, idle: Sequence[int]) -> None:
+        assert request.plan is not None, "the Mixed policy needs the plan that EIS made"
+        for number, name in request.plan.policies.items():
+            self._subflows[id(request), number] = self._makers[name]()
+
+    def retire(self, request: Request) -> None:
+        for subflow in [s for s in self._subflows if s[0] == id(request)]:
+            del self._subflows[subflow]
+
+    def add(self, task: Task) -> None:
+        self._subflows[_subflow(task)].add(task)
+
+    def next(self, thread: int) -> Turn | None:
+        mine = self._last.get(thread)
+        free = [s for s in self._subflows if self._is_free(s)]
+        if not free:
+            return None
+        chosen = mine if mine in free else free[0]
+        assert chosen is not None
+        turn = self._subflows[chosen].next(thread)
+        assert turn is not None
+        self._running[chosen] = thread
+        self._last[thread] = chosen
+        return turn
+
+    def pick(self, tasks: Sequence[Task]) -> Turn:
+        raise AssertionError("the policies of the subflows pick")
+
+    def left(self, turn: Turn, thread: int) -> None:
+        self._running.pop(_subflow(turn.task), None)
+
+    def takeable(self, node: int) -> int:
+        return sum(self._is_free(subflow) for subflow in self._subflows)
+
+    def _is_free(self, subflow: _Subflow) -> bool:
+        return subflow not in self._running and self._subflows[subflow].takeable(0) > 0
+
+
+def _subflow(task: Task) -> _Subflow:
+    assert task.request.plan is not None
+    return id(task.request), task.request.plan.subflow[task.item.name]

@@ -1,0 +1,24 @@
+"""Everyone in turn (000 section 4.1).
+
+Activities are taken in the order of their numbers, again and again, and each works until its input
+is exhausted. Fair, and nobody starves; it is the policy that the others are measured against.
+"""
+
+from collections.abc import Sequence
+
+from springhouse.flows.policies.policy import Policy, Turn
+from springhouse.flows.request import Task
+
+
+class RoundRobin(Policy):
+    """The activity after the last one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = -1
+
+    def pick(self, tasks: Sequence[Task]) -> Turn:
+        last = self._last
+        chosen = min(tasks, key=lambda t: (t.item.index <= last, t.item.index))
+        self._last = chosen.item.index
+        return Turn(chosen)

@@ -1,0 +1,238 @@
+"""How does one running flow move on?
+
+A request (002's word) is a flow with its items and queues. It answers three questions, each under
+its owner's lock: which items have something to do now, what an item works on next, and what
+follows from what it did.
+
+Why it always comes to its end, however small the queues: look at the last item, in the order of the
+flow, that has a message or an output. All its consumers' queues are empty, so it has room, and an
+operator accepts any pack. The one thing that could stop it is the wish of an input to wait for
+another (`Node.waits`); when nothing else can run, `relieve` overrules that wish. It is the
+MsgDummyResume of 000 (Table 2).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from springhouse.flows.execution import ExecutionPlan
+from springhouse.flows.graph import Graph, Kind, Operator
+from springhouse.flows.item import RESUME, Item, Message, Performed, Way
+from springhouse.flows.monitor import Measured, Monitor
+from springhouse.flows.queues import Queue
+from springhouse.flows.states import Happening, State, becomes, makes_a_task
+from springhouse.units import Instant
+
+
+class Urgency(Enum):
+    """002 section 3.1: a task that follows a pack finds it in the cache, any other may wait."""
+
+    IMMEDIATE = "immediate"
+    DEFERRED = "deferred"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """An item that has something to do; `thread` made it (None: nobody, the flow just began)."""
+
+    request: "Request"
+    item: Item
+    urgency: Urgency
+    thread: int | None
+
+
+class Request:
+    """One running flow. Its graph is an extended one; `operators` has one for every node that runs.
+
+    With a `plan` its strata run one after the other, and edges between subflows are staged: their
+    queues have no limit, as nobody takes from them before they are full.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        operators: Mapping[str, Operator],
+        *,
+        now: Instant,
+        limit: int,
+        plan: ExecutionPlan | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        self.graph = graph
+        self.plan = plan
+        self.monitor = monitor or Monitor(now)
+        self.failure: BaseException | None = None
+        self.failed_in: str | None = None
+        self.waiting_tasks = 0
+        self.running = 0
+        self.unfinished = 0
+        self._emit: Callable[[Task], None] = lambda task: None
+        strata = plan.stratum if plan else {}
+        names = [n for n in graph.order if graph.nodes[n].kind is not Kind.RECORDSET]
+        self.items = {
+            name: Item(index, graph.nodes[name], operators[name], strata.get(name, 0))
+            for index, name in enumerate(names)
+        }
+        self._connect(limit)
+        self._left = Counter(item.stratum for item in self.items.values())
+        self._open = min(self._left, default=0)
+
+    def _connect(self, limit: int) -> None:
+        subflow = self.plan.subflow if self.plan else {}
+        for name, item in self.items.items():
+            feeding = _feeding(self.graph, name)
+            for port, (producer, leaves) in enumerate(feeding):
+                staged = subflow.get(producer) != subflow.get(name)
+                queue = Queue(None if staged else limit)
+                item.inbox.append(queue)
+                item.producers.append(self.items[producer])
+                self.items[producer].ways[leaves].append(Way(queue, item, port))
+            if not feeding:
+                # A reader of a source is told at once that nothing else has to end before.
+                begun = Queue(1)
+                begun.closed = True
+                item.inbox.append(begun)
+                item.producers.append(None)
+        self.unfinished = len(self.items)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs or will run."""
+        if self.failure is not None:
+            return self.running == 0
+        return self.unfinished == 0
+
+    def measured(self, now: Instant) -> Measured:
+        """What it took so far."""
+        for item in self.items.values():
+            item.did.most_waiting = max((queue.most for queue in item.inbox), default=0)
+        return self.monitor.measured(now, {name: item.did for name, item in self.items.items()})
+
+    def start(self, emit: Callable[[Task], None]) -> None:
+        """Schedule what can begin; every task, now and later, is given to `emit`."""
+        self._emit = emit
+        for item in self.items.values():
+            self._schedule(item, Urgency.DEFERRED, None)
+
+    def begin(self, item: Item, now: Instant) -> None:
+        """A task was taken: its item runs."""
+        self.waiting_tasks -= 1
+        self.running += 1
+        item.state = becomes(item.state, Happening.BEGAN)
+        item.did.turns += 1
+        self.monitor.activated(now, item.name)
+
+    def message(self, item: Item, thread: int, now: Instant) -> Message | None:
+        """What a running item works on next; None if its turn is over.
+
+        It is over when there is no more input, or a consumer has no more room.
+        """
+        self._send(item, thread, now)
+        if self.failure is not None or item.unsent or item.finished or not item.has_room():
+            return None
+        if item.rest is not None:
+            return RESUME
+        port = item.open_port()
+        if port is None:
+            return None
+        item.forced = False
+        queue = item.inbox[port]
+        was_full = not queue.has_room
+        taken = queue.take()
+        if taken is None:
+            item.ended.add(port)
+            return Message(port, None)
+        pack, size = taken
+        item.did.rows_in += pack.num_rows
+        item.did.packs_in += 1
+        self.monitor.moved(now, -1, -size)
+        producer = item.producers[port]
+        if was_full and producer is not None:
+            self._schedule(producer, Urgency.DEFERRED, thread)
+        return Message(port, pack)
+
+    def performed(self, item: Item, did: Performed, seconds: float) -> None:
+        """An item has worked on its message for that long."""
+        item.did.seconds += seconds
+        item.rest = did.rest
+        item.unsent.extend(did.outputs)
+        if did.failure is not None and self.failure is None:
+            self.failure, self.failed_in = did.failure, item.name
+
+    def finish_turn(self, item: Item, thread: int, now: Instant) -> None:
+        """The thread lets go of the item."""
+        self._send(item, thread, now)
+        self.running -= 1
+        if item.is_done and not item.finished and self.failure is None:
+            self._finish(item, thread)
+        immediate = item.state is State.RUNNING_AND_SCHEDULED and item.marked_immediate
+        if item.state is State.RUNNING and self._may_run(item):
+            item.state = becomes(item.state, Happening.SCHEDULED)
+        before, item.state = item.state, becomes(item.state, Happening.FINISHED)
+        if makes_a_task(before, item.state):
+            self._give(item, Urgency.IMMEDIATE if immediate else Urgency.DEFERRED, thread)
+        if self.waiting_tasks == 0 and self.running == 0 and not self.is_over:
+            self._relieve(thread)
+
+    def _send(self, item: Item, thread: int, now: Instant) -> None:
+        while item.unsent and item.can_send():
+            port, pack, size = item.unsent.popleft()
+            item.did.rows_out += pack.num_rows
+            item.did.packs_out += 1
+            for queue, consumer, _ in item.ways[port]:
+                queue.put(pack, size)
+                self.monitor.moved(now, 1, size)
+                self._schedule(consumer, Urgency.IMMEDIATE, thread)
+
+    def _finish(self, item: Item, thread: int) -> None:
+        item.finished = True
+        self.unfinished -= 1
+        for ways in item.ways:
+            for way in ways:
+                way.queue.closed = True
+                self._schedule(way.consumer, Urgency.DEFERRED, thread)
+        self._left[item.stratum] -= 1
+        if self._left[self._open] == 0:
+            del self._left[self._open]
+            self._open = min(self._left, default=self._open)
+            for opened in self.items.values():
+                if opened.stratum == self._open:
+                    self._schedule(opened, Urgency.DEFERRED, thread)
+
+    def _may_run(self, item: Item) -> bool:
+        return self.failure is None and item.stratum <= self._open and item.can_run()
+
+    def _schedule(self, item: Item, urgency: Urgency, thread: int | None) -> None:
+        if item.state is State.SCHEDULED or not self._may_run(item):
+            return
+        before, item.state = item.state, becomes(item.state, Happening.SCHEDULED)
+        item.marked_immediate = urgency is Urgency.IMMEDIATE
+        if makes_a_task(before, item.state):
+            self._give(item, urgency, thread)
+
+    def _give(self, item: Item, urgency: Urgency, thread: int | None) -> None:
+        self.waiting_tasks += 1
+        self._emit(Task(self, item, urgency, thread))
+
+    def _relieve(self, thread: int) -> None:
+        """Nothing can run but what waits for another input: let the last of those go on."""
+        for item in reversed(self.items.values()):
+            item.forced = True
+            self._schedule(item, Urgency.DEFERRED, thread)
+            if item.state is State.SCHEDULED:
+                return
+            item.forced = False
+        raise AssertionError("a flow that is not over has something to do")
+
+
+def _feeding(graph: Graph, name: str) -> list[tuple[str, int]]:
+    """What feeds each input of a node that runs.
+
+    A reader is fed by the writer of its recordset, of whose data it sees nothing but the end.
+    """
+    if graph.nodes[name].kind is Kind.READER:
+        (recordset,) = graph.producers(name)
+        return [(edge.producer, edge.leaves) for edge in graph.incoming[recordset]]
+    entering = sorted(graph.incoming[name], key=lambda edge: edge.enters)
+    return [(edge.producer, edge.leaves) for edge in entering]

@@ -1,0 +1,277 @@
+"""The room's one door to threads and clocks.
+
+A pool has one thread per processor that its topology names. A thread asks the engine for a step
+with the lock held and does it without; Arrow's kernels let go of the interpreter while they work,
+so threads do work side by side. Each thread sleeps on a binary semaphore of its own.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+from springhouse.errors import SpringhouseError
+from springhouse.flows.endpoints import Sink, Source, operators
+from springhouse.flows.engine import Advice, Engine
+from springhouse.flows.execution import THETA, ExecutionPlan, PolicyName, execute_siss
+from springhouse.flows.graph import FlowError, Graph, Kind, extended
+from springhouse.flows.item import Performed
+from springhouse.flows.monitor import Measured, Monitor
+from springhouse.flows.policies.first_come import FirstCome
+from springhouse.flows.policies.locality import Locality
+from springhouse.flows.policies.minimum_cost import MinimumCost
+from springhouse.flows.policies.minimum_memory import SLOT_SECONDS, MinimumMemory
+from springhouse.flows.policies.mixed import Mixed
+from springhouse.flows.policies.policy import Policy
+from springhouse.flows.policies.round_robin import RoundRobin
+from springhouse.flows.request import Request
+from springhouse.flows.topology import Topology, free_memory, one_node, read_topology
+from springhouse.units import Instant
+
+QUEUE_PACKS = 100
+"""The largest number of row packs on an edge: 000 found 80 to 150 to be best (Table 3)."""
+
+BALANCE_SECONDS = 0.1
+PATIENCE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How flows run. None: as this machine suggests."""
+
+    policy: PolicyName = PolicyName.LOCALITY
+    threads: int | None = 1
+    queue_packs: int = QUEUE_PACKS
+    pack_bytes: int | None = None
+    theta: int = THETA
+    slot_seconds: float = SLOT_SECONDS
+
+    def topology(self) -> Topology:
+        """The threads: as many as were asked for, or one per processor of this machine."""
+        found = read_topology()
+        return found if self.threads is None else one_node(self.threads, found.l2_bytes)
+
+
+class Running:
+    """A flow that was submitted."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._over = threading.Event()
+        self._at = Instant(0.0)
+
+    def finished(self, at: Instant) -> None:
+        """Whoever waits may go on."""
+        self._at = at
+        self._over.set()
+
+    def wait(self, patience_seconds: float = PATIENCE_SECONDS) -> Measured:
+        """What the flow took, when it is over; raises what made it fail."""
+        if not self._over.wait(patience_seconds):
+            raise FlowError(f"the flow did not end within {patience_seconds:g} seconds")
+        return outcome(self.request, self._at)
+
+
+class Pool:
+    """Threads that run flows; use it in a `with`."""
+
+    def __init__(self, settings: Settings, topology: Topology | None = None) -> None:
+        self.settings = settings
+        self.topology = topology or settings.topology()
+        nodes = self.topology.threads()
+        count = sum(map(len, nodes))
+        self.times_slept = 0
+        self.times_woken = 0
+        self._all = threading.Semaphore(0)
+        self._engine = Engine(policy_of(settings, self.topology, self._all.release), nodes)
+        self._lock = threading.Lock()
+        self._semaphores = [threading.Lock() for _ in range(count)]
+        self._running: dict[int, Running] = {}
+        self._closing = threading.Event()
+        work = self._work_simply if settings.policy is PolicyName.FIRST_COME else self._work
+        self._threads = [
+            threading.Thread(target=work, args=(thread, cpus), name=f"flow-{thread}", daemon=True)
+            for cpus, threads in zip(self.topology.nodes, nodes, strict=True)
+            for thread in threads
+        ]
+        if len(nodes) > 1:
+            balancer = threading.Thread(target=self._balance, name="flow-balance", daemon=True)
+            self._threads.append(balancer)
+        for semaphore in self._semaphores:
+            semaphore.acquire()
+        for worker in self._threads:
+            worker.start()
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._closing.set()
+        for semaphore in self._semaphores:
+            # Released whether it is held or not: a thread may be just about to sleep.
+            with self._lock:
+                if semaphore.locked():
+                    semaphore.release()
+        for _ in self._threads:
+            self._all.release()
+        for worker in self._threads:
+            worker.join(10)
+
+    def submit(self, request: Request) -> Running:
+        """Begin a flow beside those that run."""
+        running = Running(request)
+        with self._lock:
+            if request.is_over:
+                running.finished(clock())
+                return running
+            self._running[id(request)] = running
+            advice = self._engine.submit(request)
+        self._carry_out(advice)
+        return running
+
+    def _work(self, thread: int, processors: tuple[int, ...]) -> None:
+        self._settle(processors)
+        did: Performed | None = None
+        seconds = 0.0
+        while not self._closing.is_set():
+            with self._lock:
+                advice = self._engine.advance(thread, did, seconds, clock())
+            self._carry_out(advice)
+            did = None
+            if advice.step is None:
+                self.times_slept += 1
+                self._semaphores[thread].acquire()
+                with self._lock:
+                    self._engine.woke(thread)
+                continue
+            began = perf_counter()
+            did = advice.step.item.perform(advice.step.message)
+            seconds = perf_counter() - began
+
+    def _work_simply(self, thread: int, processors: tuple[int, ...]) -> None:
+        """The simple scheduler's loop: one semaphore counts the tasks of all threads."""
+        while True:
+            self._all.acquire()
+            if self._closing.is_set():
+                return
+            with self._lock:
+                advice = self._engine.ask(thread, clock())
+            self._carry_out(advice)
+            while advice.step is not None:
+                began = perf_counter()
+                did = advice.step.item.perform(advice.step.message)
+                seconds = perf_counter() - began
+                with self._lock:
+                    advice = self._engine.after(thread, did, seconds, clock())
+                self._carry_out(advice)
+
+    def _balance(self) -> None:
+        while not self._closing.wait(BALANCE_SECONDS):
+            with self._lock:
+                advice = self._engine.balance() if any(self._engine.idle) else Advice()
+            self._carry_out(advice)
+
+    def _carry_out(self, advice: Advice) -> None:
+        for thread in advice.wake:
+            self.times_woken += 1
+            self._semaphores[thread].release()
+        for request in advice.over:
+            self._running.pop(id(request)).finished(clock())
+
+    def _settle(self, processors: tuple[int, ...]) -> None:
+        """Stay on the processors of the node, not on one: 002 section 7 says why."""
+        if len(self.topology.nodes) > 1 and hasattr(os, "sched_setaffinity"):
+            usable = os.sched_getaffinity(0) & set(processors)
+            if usable:
+                os.sched_setaffinity(0, usable)
+
+
+def clock() -> Instant:
+    """Seconds that never go back."""
+    return Instant(perf_counter())
+
+
+def policy_of(
+    settings: Settings, topology: Topology, announce: Callable[[], object] = lambda: None
+) -> Policy:
+    """The policy that the settings name."""
+    makers: dict[PolicyName, Callable[[], Policy]] = {
+        PolicyName.ROUND_ROBIN: RoundRobin,
+        PolicyName.MINIMUM_COST: MinimumCost,
+        PolicyName.MINIMUM_MEMORY: lambda: MinimumMemory(settings.slot_seconds),
+    }
+    makers[PolicyName.MIXED] = lambda: Mixed(makers)
+    makers[PolicyName.LOCALITY] = lambda: Locality(topology.threads(), free_memory)
+    threads = sum(map(len, topology.nodes))
+    makers[PolicyName.FIRST_COME] = lambda: FirstCome(threads, announce)
+    return makers[settings.policy]()
+
+
+def request_of(
+    graph: Graph,
+    sources: Mapping[str, Source],
+    sinks: Mapping[str, Sink],
+    settings: Settings,
+    *,
+    traced: bool = False,
+) -> Request:
+    """A flow that is ready to be submitted."""
+    if not any(node.kind is Kind.READER for node in graph.nodes.values()):
+        graph = extended(graph)
+    plan: ExecutionPlan | None = None
+    if settings.policy is PolicyName.MIXED:
+        plan = execute_siss(graph, settings.theta)
+    pack_bytes = settings.pack_bytes or read_topology().pack_bytes
+    now = clock()
+    monitor = Monitor(now, curve=[], invoked=[]) if traced else Monitor(now)
+    made = operators(graph, sources, sinks, pack_bytes)
+    return Request(graph, made, now=now, limit=settings.queue_packs, plan=plan, monitor=monitor)
+
+
+def run_flow(
+    graph: Graph,
+    sources: Mapping[str, Source],
+    sinks: Mapping[str, Sink],
+    settings: Settings = Settings(),  # noqa: B008  a frozen value
+) -> Measured:
+    """Run a flow to its end: on this very thread if one is enough, else on a pool."""
+    request = request_of(graph, sources, sinks, settings)
+    if settings.threads == 1:
+        return run_here(request, settings)
+    with Pool(settings) as pool:
+        return pool.submit(request).wait()
+
+
+def run_here(request: Request, settings: Settings) -> Measured:
+    """Run a flow on this thread."""
+    topology = one_node(1)
+    engine = Engine(policy_of(settings, topology), topology.threads())
+    engine.submit(request)
+    did: Performed | None = None
+    seconds = 0.0
+    while not request.is_over:
+        advice = engine.advance(0, did, seconds, clock())
+        if advice.step is None:
+            break
+        began = perf_counter()
+        did = advice.step.item.perform(advice.step.message)
+        seconds = perf_counter() - began
+    assert request.is_over, "a flow that is not over has something to do"
+    return outcome(request, clock())
+
+
+def outcome(request: Request, at: Instant) -> Measured:
+    """What a flow that is over took; raises what made it fail."""
+    failure = request.failure
+    if failure is None:
+        return request.measured(at)
+    for item in request.items.values():
+        close = getattr(item.rest, "close", None)
+        if close is not None:
+            close()
+    if isinstance(failure, SpringhouseError):
+        raise failure
+    raise FlowError(
+        f'activity "{request.failed_in}" failed: {type(failure).__name__}: {failure}'
+    ) from failure

@@ -1,0 +1,66 @@
+"""What is an operator doing? (002 section 3.1)
+
+An operator runs on at most one thread at a time. Four states see to that: whoever schedules an
+operator that runs only leaves a mark, and the mark becomes a task when the run is over.
+
+>>> print(drawn())
+nothing               scheduled  -> scheduled (a new task)
+scheduled             scheduled  -> scheduled
+scheduled             began      -> running
+running               scheduled  -> running and scheduled
+running               finished   -> nothing
+running and scheduled scheduled  -> running and scheduled
+running and scheduled finished   -> scheduled (a new task)
+"""
+
+from enum import Enum
+
+
+class State(Enum):
+    """Of an operator."""
+
+    NOTHING = "nothing"
+    SCHEDULED = "scheduled"
+    RUNNING = "running"
+    RUNNING_AND_SCHEDULED = "running and scheduled"
+
+
+class Happening(Enum):
+    """To an operator."""
+
+    SCHEDULED = "scheduled"
+    BEGAN = "began"
+    FINISHED = "finished"
+
+
+TRANSITIONS = {
+    (State.NOTHING, Happening.SCHEDULED): State.SCHEDULED,
+    (State.SCHEDULED, Happening.SCHEDULED): State.SCHEDULED,
+    (State.SCHEDULED, Happening.BEGAN): State.RUNNING,
+    (State.RUNNING, Happening.SCHEDULED): State.RUNNING_AND_SCHEDULED,
+    (State.RUNNING, Happening.FINISHED): State.NOTHING,
+    (State.RUNNING_AND_SCHEDULED, Happening.SCHEDULED): State.RUNNING_AND_SCHEDULED,
+    (State.RUNNING_AND_SCHEDULED, Happening.FINISHED): State.SCHEDULED,
+}
+"""What is not here can't happen."""
+
+
+def becomes(state: State, happening: Happening) -> State:
+    """The state after something happened."""
+    after = TRANSITIONS.get((state, happening))
+    assert after is not None, f"an operator in state {state.value} can't be {happening.value}"
+    return after
+
+
+def makes_a_task(before: State, after: State) -> bool:
+    """Whether a task is born: every time an operator is switched to Scheduled."""
+    return after is State.SCHEDULED and before is not State.SCHEDULED
+
+
+def drawn() -> str:
+    """The table above, as text."""
+    return "\n".join(
+        f"{state.value:<21} {happening.value:<10} -> {after.value}"
+        + (" (a new task)" if makes_a_task(state, after) else "")
+        for (state, happening), after in TRANSITIONS.items()
+    )

@@ -1,0 +1,71 @@
+"""Which subflows can run at the same time? DeriveSISSets (000 section 5.2).
+
+Invariant: stratum(s) = 0 if nothing feeds s, else 1 + max(stratum(t) for t that feed s). So there
+is no path between two subflows of one stratum, and they may run at the same time, each under a
+policy of its own, once the strata before are done.
+
+One subtlety that the paper does not mention: merging can close a circle between two subflows (a
+line that goes round a boundary and joins itself again). Those can't be stratified apart, and are
+one unit here: `derive_sis_sets` merges them first.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from springhouse.flows.graph import Graph
+from springhouse.flows.subflow import Subflow, break_into_subflows, zoomed_out
+
+
+def derive_sis_sets(feeding: Mapping[int, frozenset[int]]) -> tuple[tuple[int, ...], ...]:
+    """DSISS: the subflows by stratum. `feeding` must have no circle."""
+    waiting = dict(feeding)
+    strata: list[tuple[int, ...]] = []
+    while waiting:
+        free = tuple(sorted(n for n, feeds in waiting.items() if not feeds & waiting.keys()))
+        assert free, f"subflows feed each other: {waiting}"
+        strata.append(free)
+        for number in free:
+            del waiting[number]
+    return tuple(strata)
+
+
+def stratified(graph: Graph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ...], ...]]:
+    """The subflows of a flow, with those that would wait for each other made one, and the strata.
+
+    A diamond of which one arm has a boundary and the other has none is such a circle: what comes
+    before and what comes after the boundary pipeline along the other arm.
+    """
+    subflows = break_into_subflows(graph)
+    feeding = zoomed_out(graph, subflows)
+    groups = _circles(feeding)
+    if any(len(group) > 1 for group in groups):
+        place = {name: i for i, name in enumerate(graph.order)}
+        merged = [
+            tuple(sorted((n for i in group for n in subflows[i].nodes), key=place.__getitem__))
+            for group in groups
+        ]
+        merged.sort(key=lambda names: place[names[0]])
+        subflows = tuple(Subflow(i, names) for i, names in enumerate(merged))
+        feeding = zoomed_out(graph, subflows)
+    return subflows, derive_sis_sets(feeding)
+
+
+def _circles(feeding: Mapping[int, frozenset[int]]) -> Sequence[frozenset[int]]:
+    """The strongly connected parts: subflows that can reach each other are together."""
+    reach = {number: _reached(number, feeding) for number in feeding}
+    return list(
+        dict.fromkeys(
+            frozenset(m for m in feeding if m == n or (m in reach[n] and n in reach[m]))
+            for n in feeding
+        )
+    )
+
+
+def _reached(start: int, feeding: Mapping[int, frozenset[int]]) -> frozenset[int]:
+    met: set[int] = set()
+    todo = list(feeding[start])
+    while todo:
+        number = todo.pop()
+        if number not in met:
+            met.add(number)
+            todo += feeding[number]
+    return frozenset(met)

@@ -1,0 +1,68 @@
+"""Which activities can pass rows on without resting? BreakIntoSubflows (000 section 5.1).
+
+A subflow is a connected part of the flow in which rows move from the first activity to the last
+with no storage between. Boundaries (recordsets, routers, activities all of whose inputs block)
+are subflows of their own; take them away, and what is still connected is one subflow each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from springhouse.flows.graph import Graph, Kind
+
+
+@dataclass(frozen=True)
+class Subflow:
+    """Nodes that pipeline, in the order of the flow; its number is its place in the list."""
+
+    number: int
+    nodes: tuple[str, ...]
+
+
+def mergeable(graph: Graph, one: str, other: str) -> bool:
+    """Whether two adjacent nodes may be in the same subflow: neither is a boundary."""
+    return not (graph.nodes[one].is_boundary or graph.nodes[other].is_boundary)
+
+
+def break_into_subflows(graph: Graph) -> tuple[Subflow, ...]:
+    """BIS: each node alone at first, then merged along every edge that can be merged.
+
+    Edges are visited in the order of the flow and subflows are merged by union-find: one pass, as
+    the paper's property says.
+    """
+    parent = {name: name for name in graph.nodes}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for name in graph.order:
+        for consumer in graph.consumers(name):
+            if mergeable(graph, name, consumer):
+                parent[root(consumer)] = root(name)
+    members: dict[str, list[str]] = {}
+    for name in graph.order:
+        members.setdefault(root(name), []).append(name)
+    return tuple(Subflow(i, tuple(names)) for i, names in enumerate(members.values()))
+
+
+def subflow_of(subflows: tuple[Subflow, ...]) -> Mapping[str, int]:
+    """The number of the subflow that each node is in."""
+    return {name: subflow.number for subflow in subflows for name in subflow.nodes}
+
+
+def zoomed_out(graph: Graph, subflows: tuple[Subflow, ...]) -> Mapping[int, frozenset[int]]:
+    """The subflow graph: for each subflow, those that feed it."""
+    of = subflow_of(subflows)
+    feeding: dict[int, set[int]] = {subflow.number: set() for subflow in subflows}
+    for edge in graph.edges:
+        if of[edge.producer] != of[edge.consumer]:
+            feeding[of[edge.consumer]].add(of[edge.producer])
+    return {number: frozenset(feeds) for number, feeds in feeding.items()}
+
+
+def is_scheduled(graph: Graph, subflow: Subflow) -> bool:
+    """Whether there is something to run in it: recordsets are not scheduled."""
+    return any(graph.nodes[name].kind is not Kind.RECORDSET for name in subflow.nodes)

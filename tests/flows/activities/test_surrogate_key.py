@@ -1,0 +1,35 @@
+"""Production keys become numbers: known ones as they were, new ones the next."""
+
+import pyarrow as pa
+import pytest
+
+from springhouse.flows.declare import Draft, flow
+
+
+@flow
+def numbered(flow: Draft) -> None:
+    known = flow.read("known", "code STRING, key BIGINT")
+    rows, new = flow.read("sales", "code STRING, n BIGINT").surrogate_key(
+        known, on="code", key="key"
+    )
+    rows.write("facts")
+    new.write("new_keys")
+
+
+@pytest.mark.parametrize("queue_packs", [1, 100])
+def test_known_new_repeated_and_missing_keys(queue_packs: int) -> None:
+    known = pa.table({"code": ["a", "b"], "key": [7, 9]})
+    codes = ["b", "x", "a", "y", "x", None]
+    sales = pa.table({"code": pa.array(codes), "n": list(range(6))})
+    given = {"known": known, "sales": sales}
+    made = numbered.run(given, pack_bytes=16, queue_packs=queue_packs)
+    keys = {(row["code"], row["n"]): row["key"] for row in made["facts"].to_pylist()}
+    assert keys == {
+        ("b", 0): 9,
+        ("x", 1): 10,
+        ("a", 2): 7,
+        ("y", 3): 11,
+        ("x", 4): 10,
+        (None, 5): None,
+    }
+    assert made["new_keys"].to_pylist() == [{"code": "x", "key": 10}, {"code": "y", "key": 11}]

@@ -1,0 +1,137 @@
+"""How does a declared flow read, what does it give, and what is said about a wrong one?"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import springhouse
+from springhouse.flows.declare import Draft
+from springhouse.flows.graph import FlowError
+
+ORDERS = pa.table(
+    {
+        "customer": [1, 2, 1, 3, 4],
+        "amount": [10, 0, 30, 40, 50],
+        "quantity": [1, 1, 2, 1, 1],
+    }
+)
+CUSTOMERS = pa.table({"customer": [1, 2, 3], "country": ["NO", "NO", "SE"]})
+
+
+@springhouse.flow
+def orders(flow: Draft) -> None:
+    fresh = flow.read("raw_orders").where("amount > 0").compute(total="amount * quantity")
+    known = fresh.lookup(flow.read("customers"), on="customer", take="country")
+    home, abroad = known.split("country = 'NO'")
+    home.write("orders_home")
+    abroad.write("orders_abroad")
+    known.aggregate("country", revenue="sum(total)").write("revenue")
+
+
+def test_a_flow_reads_like_a_sentence_and_does_what_it_says() -> None:
+    made = orders.run({"raw_orders": ORDERS, "customers": CUSTOMERS})
+    assert [row["total"] for row in made["orders_home"].to_pylist()] == [10, 60]
+    assert [row["country"] for row in made["orders_abroad"].to_pylist()] == ["SE", None]
+    revenue = {row["country"]: row["revenue"] for row in made["revenue"].to_pylist()}
+    assert revenue == {"NO": 70, "SE": 40, None: 50}
+
+
+Declare = Callable[[Draft], object]
+WRONG: list[tuple[str, Declare]] = [
+    ('names a column "price"', lambda flow: flow.read("orders").where("price > 0")),
+    ("amount is int64, not a condition", lambda flow: flow.read("orders").where("amount")),
+    ('the columns of "nowhere" are not known', lambda flow: flow.read("nowhere")),
+    ("amount \\+ 1 has no name", lambda flow: flow.read("orders").select("amount + 1")),
+    (
+        "median\\(amount\\) is not an aggregate that a flow has",
+        lambda flow: flow.read("orders").aggregate(m="median(amount)"),
+    ),
+    (
+        'names a column "nation", which "customers" doesn\'t have',
+        lambda flow: flow.read("orders").lookup(
+            flow.read("customers"), on="customer", take="nation"
+        ),
+    ),
+    (
+        'compares "amount" \\(int64\\) with "country" \\(string\\)',
+        lambda flow: flow.read("orders").join(flow.read("customers"), on={"amount": "country"}),
+    ),
+    (
+        'would have the column "customer" twice',
+        lambda flow: flow.read("orders").lookup(
+            flow.read("customers"), on="customer", take="customer"
+        ),
+    ),
+    (
+        'can\'t take the rows of "customers"',
+        lambda flow: flow.read("orders").union(flow.read("customers")),
+    ),
+    ("on_error is", lambda flow: flow.read("orders").apply(print, on_error="ignore")),
+    ("of type 1 or 2", lambda flow: _history(flow, scd_type=3)),
+]
+
+
+def _history(flow: Draft, scd_type: int) -> object:
+    changes = flow.read("orders")
+    return changes.keep_history(changes, keys="customer", sequence="amount", scd_type=scd_type)
+
+
+@pytest.mark.parametrize(("says", "declare"), WRONG, ids=[says for says, _ in WRONG])
+def test_what_is_wrong_is_said_before_any_row_moves(says: str, declare: Declare) -> None:
+    with pytest.raises(FlowError, match=says):
+        springhouse.flow(declare).graph({"orders": ORDERS.schema, "customers": CUSTOMERS.schema})
+
+
+def test_a_function_may_promise_other_columns() -> None:
+    @springhouse.flow
+    def lengths(flow: Draft) -> None:
+        def length(pack: pa.RecordBatch) -> pa.RecordBatch:
+            return pa.record_batch({"n": pa.array([pack.num_rows], pa.int32())})
+
+        flow.read("orders").apply(length, schema="n INT").write("out")
+
+    assert lengths.run({"orders": ORDERS})["out"].to_pylist() == [{"n": 5}]
+
+
+def test_a_function_that_returns_other_columns_is_named_with_them() -> None:
+    @springhouse.flow
+    def wrong(flow: Draft) -> None:
+        def score(pack: pa.RecordBatch) -> pa.RecordBatch:
+            return pack.rename_columns(["customer", "price", "quantity"])
+
+        flow.read("orders").apply(score).write("out")
+
+    says = (
+        'activity "score" returned other columns than it promised: '
+        'column "amount" is missing; column "price" is not expected'
+    )
+    with pytest.raises(FlowError, match=says):
+        wrong.run({"orders": ORDERS})
+
+
+def test_a_function_that_returns_no_rows_at_all() -> None:
+    @springhouse.flow
+    def wrong(flow: Draft) -> None:
+        flow.read("orders").apply(lambda pack: 3, name="three").write("out")  # type: ignore[arg-type,return-value]
+
+    with pytest.raises(FlowError, match='activity "three" returned int, not rows'):
+        wrong.run({"orders": ORDERS})
+
+
+def test_packs_that_a_function_can_not_take_go_to_quarantine_with_the_reason() -> None:
+    @springhouse.flow
+    def careful(flow: Draft) -> None:
+        def model(pack: pa.RecordBatch) -> pa.RecordBatch:
+            if 40 in pack.column("amount").to_pylist():
+                raise ValueError("I don't know 40")
+            return pack
+
+        flow.read("orders").apply(model, on_error="quarantine").write("out")
+
+    made = careful.run({"orders": ORDERS}, pack_bytes=48)
+    assert made["out"].column("amount").to_pylist() == [10, 0, 50]
+    aside = made["quarantine"].to_pylist()
+    assert [row["reason"] for row in aside] == ["ValueError: I don't know 40"] * 2
+    assert {row["origin"] for row in aside} == {"model"}
+    assert aside[1]["record"] == '{"customer": 3, "amount": 40, "quantity": 1}'

@@ -1,0 +1,96 @@
+"""Does an expression give what SQL gives? DuckDB is the judge, NULLs included."""
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from springhouse.flows.expressions import column, compiled, schema_of
+from springhouse.flows.graph import FlowError
+
+ROWS = pa.record_batch(
+    {
+        "a": pa.array([1, 2, None, -4, 5], pa.int64()),
+        "b": pa.array([0.5, None, 2.25, 4.0, -1.0], pa.float64()),
+        "t": pa.array(["Oslo", " Bergen ", None, "", "oslo"], pa.string()),
+        "p": pa.array([True, False, None, True, False]),
+    }
+)
+
+SAME_AS_DUCKDB = [
+    "a + 1",
+    "a * b - 2",
+    "-a",
+    "a > 1",
+    "a <> 2 AND b > 0",
+    "a = 2 OR b > 0",
+    "NOT p",
+    "a IS NULL",
+    "a IS NOT NULL AND t IS NOT NULL",
+    "p IS TRUE",
+    "a BETWEEN 0 AND 3",
+    "a IN (1, 5)",
+    "a NOT IN (1, 5)",
+    "t LIKE '%slo'",
+    "t IN ('Oslo', 'oslo')",
+    "upper(trim(t))",
+    "lower(t)",
+    "length(t)",
+    "substring(t, 2, 3)",
+    "substring(t, 2)",
+    "t || '!'",
+    "coalesce(a, 0)",
+    "coalesce(b, a, 0.0)",
+    "abs(a)",
+    "round(b)",
+    "CAST(a AS STRING)",
+    "CAST(b AS DOUBLE) / 2",
+    "a / 4",
+    "CASE WHEN a > 1 THEN 'many' WHEN a = 1 THEN 'one' END",
+    "CASE a WHEN 1 THEN 10 WHEN 2 THEN 20 ELSE 0 END",
+    "1",
+    "'x'",
+]
+
+
+@pytest.mark.parametrize("sql", SAME_AS_DUCKDB)
+def test_the_same_as_sql(sql: str) -> None:
+    found = column(compiled(sql, ROWS.schema, "test")(ROWS), ROWS.num_rows)
+    with duckdb.connect() as database:
+        database.register("rows", pa.Table.from_batches([ROWS]))
+        wanted = database.sql(f"SELECT {sql} FROM rows").fetchall()
+    assert found.to_pylist() == [value for (value,) in wanted]
+
+
+def test_an_expression_of_pyarrow() -> None:
+    found = compiled(pc.field("a") > 1, ROWS.schema, "test")(ROWS)
+    assert column(found, ROWS.num_rows).to_pylist() == [False, True, None, False, True]
+
+
+REFUSED = [
+    ("nowhere > 1", 'activity "test" names a column "nowhere", which its rows don\'t have'),
+    ("a >", '"a >" is not an expression'),
+    ("regexp_extract(t, 'x')", "a flow can't compute"),
+    ("t + p", "can't compute t \\+ p"),
+    ("CAST(a AS INTERVAL)", "a flow has no type"),
+]
+
+
+@pytest.mark.parametrize(("sql", "says"), REFUSED)
+def test_what_can_not_be_computed_is_said_before_any_row_moves(sql: str, says: str) -> None:
+    with pytest.raises(FlowError, match=says):
+        compiled(sql, ROWS.schema, "test")
+
+
+@pytest.mark.parametrize("sql", ["a * 9223372036854775807", "a / (a - 1)"])
+def test_overflow_and_division_by_zero_are_errors_as_in_spark(sql: str) -> None:
+    computed = compiled(sql, ROWS.schema, "test")
+    with pytest.raises(pa.ArrowInvalid):
+        computed(ROWS)
+
+
+def test_schemas_as_spark_writes_them() -> None:
+    wanted = pa.schema({"id": pa.int64(), "at": pa.timestamp("us", tz="UTC"), "d": pa.date32()})
+    assert schema_of("id BIGINT, at TIMESTAMP, d DATE", "read") == wanted
+    with pytest.raises(FlowError, match="is not a schema"):
+        schema_of("id BIGINT (", "read")

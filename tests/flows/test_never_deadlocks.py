@@ -1,0 +1,197 @@
+"""Random flows with random queue sizes come to their end, and lose and repeat nothing."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springhouse.flows.activities.router import Router
+from springhouse.flows.activities.sort import Sort
+from springhouse.flows.activities.union import Union
+from springhouse.flows.endpoints import Collected
+from springhouse.flows.execution import PolicyName
+from springhouse.flows.expressions import compiled
+from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
+from springhouse.flows.run import Pool, Settings, request_of, run_here
+
+SCHEMA = pa.schema({"a": pa.int64()})
+ODD = compiled("a IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19)", SCHEMA, "route")
+
+
+class Gate:
+    """Holds what comes by port 1 until port 0 ended, then lets everything pass: a join's shape."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.held: list[pa.RecordBatch] = []
+
+    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
+        if port == 1 and not self.open:
+            self.held.append(pack)
+            return ()
+        return ((0, pack),)
+
+    def end(self, port: int) -> Iterable[Output]:
+        if port == 1:
+            return ()
+        self.open = True
+        return ((0, pack) for pack in self.held)
+
+
+class Twice:
+    """Gives every pack two times, one after the other."""
+
+    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
+        return [(0, pack), (0, pack)]
+
+    def end(self, port: int) -> Iterable[Output]:
+        return ()
+
+
+def activity(name: str, kind: str) -> Node:
+    one, two = (SCHEMA,), (SCHEMA, SCHEMA)
+    match kind:
+        case "route":
+            return Node(name, Kind.ACTIVITY, one, two, lambda size: Router([ODD]), router=True)
+        case "sort":
+            keys = [("a", "ascending")]
+            return Node(
+                name,
+                Kind.ACTIVITY,
+                one,
+                one,
+                lambda size: Sort(SCHEMA, keys, size),
+                blocking=frozenset({0}),
+                memory_intensive=True,
+            )
+        case "union":
+            return Node(name, Kind.ACTIVITY, two, one, lambda size: Union())
+        case "gate":
+            return Node(
+                name,
+                Kind.ACTIVITY,
+                two,
+                one,
+                lambda size: Gate(),
+                blocking=frozenset({0}),
+                waits={1: 0},
+            )
+        case _:
+            return Node(name, Kind.ACTIVITY, one, one, lambda size: Twice())
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Sources, then activities fed by whatever is there already, then targets for all ports."""
+    nodes = {name: recordset(name, SCHEMA) for name in ("in0", "in1")}
+    ports = [("in0", 0), ("in1", 0)]
+    edges: list[Edge] = []
+    doublings = 0
+    for number in range(draw(st.integers(1, 9))):
+        kind = draw(st.sampled_from(["route", "sort", "union", "gate", "twice"]))
+        doublings += kind == "twice"
+        if doublings > 3:
+            kind = "union"
+        node = activity(f"{kind} {number}", kind)
+        nodes[node.name] = node
+        for port in range(len(node.inputs)):
+            producer, leaves = draw(st.sampled_from(ports[-5:]))
+            edges.append(Edge(producer, leaves, node.name, port))
+        ports += [(node.name, port) for port in range(len(node.outputs))]
+    for number, (producer, leaves) in enumerate(ports[2:]):
+        target = f"out{number % 3}" if draw(st.booleans()) else f"own{number}"
+        nodes.setdefault(target, recordset(target, SCHEMA))
+        edges.append(Edge(producer, leaves, target, 0))
+    return Graph(nodes, tuple(edges))
+
+
+def numbers(rows: Iterable[pa.RecordBatch]) -> Counter[int]:
+    return Counter(value for pack in rows for value in pack.column(0).to_pylist())
+
+
+def plainly(graph: Graph, sources: dict[str, pa.Table]) -> dict[str, Counter[int]]:
+    """The same flow with no engine: every node takes all its input at once."""
+    left: dict[tuple[str, int], list[pa.RecordBatch]] = {}
+    rested: dict[str, Counter[int]] = {}
+    for name in graph.order:
+        node = graph.nodes[name]
+        entering = sorted(graph.incoming[name], key=lambda edge: edge.enters)
+        if node.kind is Kind.RECORDSET:
+            batches = sources[name].to_batches() if name in sources else []
+            for edge in entering:
+                batches += left.get((edge.producer, edge.leaves), [])
+            left[name, 0] = batches
+            rested[name] = numbers(batches)
+            continue
+        assert node.make is not None
+        operator = node.make(1000)
+        for edge in entering:
+            for pack in left.get((edge.producer, edge.leaves), []):
+                for port, made in operator.take(edge.enters, pack):
+                    left.setdefault((name, port), []).append(made)
+            for port, made in operator.end(edge.enters):
+                left.setdefault((name, port), []).append(made)
+    return rested
+
+
+def source(first: int, rows: int) -> pa.Table:
+    return pa.table({"a": pa.array([(first + i) % 20 for i in range(rows)], pa.int64())})
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    graph=graphs(),
+    rows=st.tuples(st.integers(0, 30), st.integers(0, 30)),
+    queue_packs=st.integers(1, 4),
+    policy=st.sampled_from(list(PolicyName)),
+    pack_bytes=st.sampled_from([8, 40, 1000]),
+)
+def test_on_one_thread(
+    graph: Graph, rows: tuple[int, int], queue_packs: int, policy: PolicyName, pack_bytes: int
+) -> None:
+    sources = {"in0": source(0, rows[0]), "in1": source(7, rows[1])}
+    sinks = {name: Collected(SCHEMA) for name in graph.targets}
+    chosen = Settings(policy, 1, queue_packs, pack_bytes, slot_seconds=0.0001)
+    request = request_of(graph, sources, sinks, chosen)
+    run_here(request, chosen)
+    plain = plainly(graph, sources)
+    assert {name: numbers(sink.packs) for name, sink in sinks.items()} == {
+        name: plain[name] for name in graph.targets
+    }
+    assert request.monitor.packs == 0
+    assert request.monitor.size == 0
+
+
+@pytest.mark.parametrize("policy", list(PolicyName), ids=lambda policy: policy.value)
+def test_on_three_threads(policy: PolicyName) -> None:
+    chosen = Settings(policy, 3, 1, 40, slot_seconds=0.0001)
+    with Pool(chosen) as pool:
+
+        @settings(max_examples=15, deadline=None)
+        @given(graph=graphs(), queue_packs=st.integers(1, 3))
+        def finishes(graph: Graph, queue_packs: int) -> None:
+            sources = {"in0": source(0, 25), "in1": source(7, 13)}
+            sinks = {name: Collected(SCHEMA) for name in graph.targets}
+            tight = Settings(policy, 3, queue_packs, 40, slot_seconds=0.0001)
+            pool.submit(request_of(graph, sources, sinks, tight)).wait(60)
+            plain = plainly(graph, sources)
+            found = {name: numbers(sink.packs) for name, sink in sinks.items()}
+            assert found == {name: plain[name] for name in graph.targets}
+
+        finishes()
+
+
+def test_a_diamond_whose_arm_waits_for_the_other() -> None:
+    """One source feeds both sides of a gate: with room for one pack, it would wait for ever."""
+    gate = activity("gate", "gate")
+    nodes = {"in0": recordset("in0", SCHEMA), "gate": gate, "out": recordset("out", SCHEMA)}
+    edges = (Edge("in0", 0, "gate", 0), Edge("in0", 0, "gate", 1), Edge("gate", 0, "out", 0))
+    graph = Graph(nodes, edges)
+    for policy in PolicyName:
+        sink = Collected(SCHEMA)
+        chosen = Settings(policy, 1, 1, 8)
+        run_here(request_of(graph, {"in0": source(0, 50)}, {"out": sink}, chosen), chosen)
+        assert sink.table().num_rows == 100, policy
