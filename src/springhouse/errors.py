@@ -61,3 +61,7 @@ class ExpectationFailed(SpringhouseError):
 
 class CommitConflict(LakeError):
     """Somebody else committed the same work first; nothing of ours was written."""
+
+
+class NotOwned(LakeError):
+    """The work belongs to another node by now; nothing of ours was written."""

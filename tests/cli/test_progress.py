@@ -27,6 +27,7 @@ def finished(table="orders", **done):
         (finished(rows_added=4, rows_removed=4), "orders +4 -4 rows 0.41 s"),
         (finished(rows_added=117, rows_set_aside=3), "orders +117 rows, 3 quarantined 0.41 s"),
         (finished(), "orders unchanged 0.41 s"),
+        (Finished("orders", 1, None, "b was first"), "orders gave way: b was first"),
         (Failed("orders", 1, FAILURE), "orders failed: a.sql:3: no such file"),
     ],
     ids=str,

@@ -1,5 +1,6 @@
 """Charts are well-formed, and show what they are given."""
 
+from math import nan
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -36,3 +37,15 @@ def test_far_apart_is_logarithmic(factor):
 @pytest.mark.parametrize("points", [[], [(0.0, 0.0)], [(1.0, 5.0), (1.0, 5.0)]])
 def test_little_to_draw(points):
     assert drawn(one=points).tag == f"{SVG}svg"
+
+
+def test_a_point_that_is_no_number_is_a_gap():
+    svg = line_chart("t", "x", "y", {"a": [(0, 1), (1, 2), (1, nan), (2, 3), (3, 4)]})
+    assert svg.count("<polyline") == 2
+    assert "nan" not in svg.replace("<title", "").split("<circle")[0]
+
+
+def test_an_axis_can_be_asked_to_be_linear():
+    curve = {"a": [(0, 1), (1, 1000)]}
+    assert "logarithmic" in line_chart("t", "x", "y", curve)
+    assert "logarithmic" not in line_chart("t", "x", "y", curve, linear=True)

@@ -298,9 +298,7 @@ PRESENT: dict[str, Present] = {
     "correlated_scalar_subquery": _has(
         exp.Subquery, where=lambda node: _is_scalar(node) and _is_correlated(node)
     ),
-    "few_ask": _has(
-        exp.Subquery, where=lambda node: _is_scalar(node) and _is_correlated(node)
-    ),
+    "few_ask": _has(exp.Subquery, where=lambda node: _is_scalar(node) and _is_correlated(node)),
     "group_by": _has(
         exp.Group, where=lambda group: any(isinstance(e, exp.Column) for e in group.expressions)
     ),

@@ -7,9 +7,11 @@ import typer
 import springhouse
 from springhouse.cli import (
     check,
+    cluster,
     explain,
     history,
     init,
+    node,
     plan,
     query,
     run,
@@ -58,4 +60,6 @@ app.command()(query.query)
 app.command()(explain.explain)
 app.command()(history.history)
 app.command()(vacuum.vacuum)
+app.command()(node.node)
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(simulate.app, name="simulate")

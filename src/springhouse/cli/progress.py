@@ -76,6 +76,10 @@ def event_line(event: Event, now: Instant) -> Text | None:
         case Started():
             return None
         case Finished():
+            if event.gave_way is not None:
+                return Text.assemble(
+                    at, (event.table, "bold"), (f" gave way: {event.gave_way}", "dim")
+                )
             if event.done is None:
                 return None
             took = (f" {span_text(event.done.seconds)}", "dim")

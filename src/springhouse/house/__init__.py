@@ -30,6 +30,7 @@ from springhouse.house.live import (
     SparkNeeded,
     Started,
 )
+from springhouse.house.owning import Permits
 from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
@@ -103,6 +104,7 @@ class House:
         configuration: Mapping[str, str] | None = None,
         listener: Listener = lambda event: None,
         clock: Callable[[], Instant] = wall_clock,
+        permits: Permits | None = None,
     ) -> None:
         self._stop = threading.Event()
         self._clock = clock
@@ -123,13 +125,16 @@ class House:
         settings |= given
         self.project: Project = replace(declared, configuration=settings)
         node = settings.get("springhouse.node.name", "local")
-        self.watch = Watch(self.project, self.lake, self._clock, node)
+        self.watch = Watch(self.project, self.lake, self._clock, node, permits)
         self.failures: Mapping[str, Failure] = {}
         self.kept: Mapping[str, Kept] = {}
 
     def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
         place = Storage.at(storage, folder)
-        log = Path(place.root) / "logs" / "spark.log" if "://" not in place.root else None
+        # The nodes of a cluster share the storage; each has a Spark with a log of its own.
+        node = settings.get("springhouse.node.name")
+        file = f"spark-{node}.log" if node else "spark.log"
+        log = Path(place.root) / "logs" / file if "://" not in place.root else None
         spark = Spark(
             settings,
             f"springhouse {name}",

@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from springhouse.errors import CommitConflict
+from springhouse.errors import CommitConflict, NotOwned
 from springhouse.house.performing import perform, total
 from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Running, Tracks
 from springhouse.house.watch import Watch, told
+from springhouse.lake.commits import committing
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
@@ -59,11 +60,12 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A refresh ended well."""
+    """A refresh ended well; if it gave way to another writer, that is told."""
 
     table: str
     track: int
     done: Done | None
+    gave_way: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,10 @@ class Runner:
     ) -> None:
         self._listener(Started(job.table, track, job.reason))
 
+        permit = self.watch.permits.begin(job.table)
+
         def work() -> list[Done]:
-            with self.watch.lake.spark.track(f"track-{track}"):
+            with self.watch.lake.spark.track(f"track-{track}"), committing(permit.prove):
                 return perform(
                     self.watch,
                     job.table,
@@ -152,14 +156,19 @@ class Runner:
     def _settle(self, ended: Ended) -> None:
         """Write down what a refresh did, or when it is tried again."""
         now = self._clock()
+        self.watch.permits.ended(ended.table)
         self.done += [d for d in ended.done if d.committed]
         self.watch.ran(ended.table, now, found_something=bool(ended.done))
-        if ended.error is None or isinstance(ended.error, CommitConflict):
+        if ended.error is None or isinstance(ended.error, CommitConflict | NotOwned):
             # A conflict is no failure: somebody else did the work, and we look again.
             self.failures.pop(ended.table, None)
+            gave_way = None
             if ended.error is not None:
                 self.watch.forget(ended.table)
-            self._listener(Finished(ended.table, ended.track, total(ended.done)))
+                gave_way = ended.error.problem
+            else:
+                self.watch.permits.progressed(self.watch.progress(ended.table))
+            self._listener(Finished(ended.table, ended.track, total(ended.done), gave_way))
             return
         problem = told(ended.error)
         failure = failed(self.failures.get(ended.table), problem, now, self._retry)
@@ -258,6 +267,7 @@ class Live(Runner):
             now = self._clock()
             if seconds is not None and now - began >= seconds:
                 break
+            self._take_over()
             self.watch.poll(now)
             self.schedule.hear(self._waiting(now), now)
             for order in self.schedule.starts(self.tracks.free(), now):
@@ -272,7 +282,15 @@ class Live(Runner):
 
     def _waiting(self, now: Instant) -> list[Job]:
         """The refreshes that are wanted and not running."""
-        return [job for job in self.watch.jobs(now) if job.table not in self.tracks.running]
+        owns, running = self.watch.permits.owns, self.tracks.running
+        return [j for j in self.watch.jobs(now) if j.table not in running and owns(j.table)]
+
+    def _take_over(self) -> None:
+        """Begin with what another node did until now."""
+        for name in self.watch.permits.newly_taken():
+            if name in self.kept:  # A unit may be of a table that this node's files lack.
+                self.watch.forget(name)
+                self.schedule.take_over(name)
 
     def _obey(self, order: Order) -> None:
         """Start a refresh: of all that waits, or of the part that the order is for."""
@@ -296,7 +314,13 @@ class Live(Runner):
             self.schedule.finished(ended.table, now, Seconds(done.seconds), rows)
 
     def _observe(self, now: Instant) -> None:
+        permits = self.watch.permits
+        permits.tracks_busy = len(self.tracks.running) / self.tracks.count
+        waiting = self.schedule.order(now)
+        permits.backlog_seconds = sum(w.expected_seconds for _, w in waiting if w.released <= now)
         for name, kept in self.kept.items():
+            if not permits.owns(name):
+                continue
             kept.lags.append(lag(self.watch.waiting_since(name, now), now))
             known = self.schedule.known(name, now)
             if known is not None and known.freshness is not None:

@@ -57,6 +57,11 @@ class Schedule:
             self._scheduler.declare(self._table(name), self._reached(name))
             self._remember(name)
 
+    def take_over(self, name: str) -> None:
+        """A table is this House's to refresh, and others did it until now: see how it stands."""
+        self._scheduler.declare(self._table(name), self._reached(name))
+        self._remember(name)
+
     def hear(self, jobs: Sequence[Job], now: Instant) -> None:
         """Pass on which refreshes are wanted now, and which are not any more."""
         self._wanted = {job.table: job for job in jobs}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from springhouse.errors import SpringhouseError
 from springhouse.house.choosing import Chooser
+from springhouse.house.owning import Permits, unit_of
 from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.lake import Lake, input_key, provenance_of
@@ -67,9 +68,15 @@ class Watch:
     """What is wanted in one House. Safe to use from several threads."""
 
     def __init__(
-        self, project: Project, lake: Lake, clock: Callable[[], Instant], node: str
+        self,
+        project: Project,
+        lake: Lake,
+        clock: Callable[[], Instant],
+        node: str,
+        permits: Permits | None = None,
     ) -> None:
         self.project = project
+        self.permits = permits or Permits()
         self.graph = Graph(project)
         self.lake = lake
         self.chooser = Chooser(project, self.graph, lake)
@@ -88,7 +95,14 @@ class Watch:
         with self._lock:
             if table not in self._feeds:
                 self._feeds[table] = tuple(
-                    open_feed(self.lake, self.project, flow, self._clock, self._node)
+                    open_feed(
+                        self.lake,
+                        self.project,
+                        flow,
+                        self._clock,
+                        self._node,
+                        lambda partition: self.permits.owns_partition(table, partition),
+                    )
                     for flow in self.project.flows_into(table)
                     if not is_streaming_function(flow)
                 )
@@ -101,7 +115,7 @@ class Watch:
 
     def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
         """Ask the sources that are due for what they have."""
-        for name, table in self.project.tables.items():
+        for name, table in self._owned_tables():
             seen = self._seen[name]
             if all_of_them or now - seen.asked >= table.period_seconds:
                 self._ask(table, seen, now)
@@ -110,9 +124,12 @@ class Watch:
         """How long until some source is due."""
         dues = [
             self._seen[name].asked + table.period_seconds - now
-            for name, table in self.project.tables.items()
+            for name, table in self._owned_tables()
         ]
         return Seconds(max(min(dues, default=1.0), 0.0))
+
+    def _owned_tables(self) -> list[tuple[str, Table]]:
+        return [each for each in self.project.tables.items() if self.permits.owns(each[0])]
 
     def _ask(self, table: Table, seen: _Seen, now: Instant) -> None:
         seen.asked = now
@@ -192,6 +209,17 @@ class Watch:
         seen.pause = Seconds(0.0) if found_something else Seconds(longer)
         seen.waiting_since = None
         seen.asked = Instant(float("-inf"))
+
+    def progress(self, table: str) -> dict[str, int]:
+        """How far a table's units got: its sources' offsets by partition, or its version."""
+        commits = self.lake.log(table).commits()
+        if not commits:
+            return {}
+        found = {unit_of(table): commits[-1].version}
+        if table in self.project.tables:
+            for transaction, end in commits[-1].transactions.items():
+                found[unit_of(table, transaction.rpartition("/")[2])] = end
+        return found
 
     def stored(self, table: str) -> TableVersion | None:
         """The newest version of a table, opened only when it has moved."""

@@ -13,8 +13,9 @@ between the reading and the commit: that would forget what was read.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from deltalake import CommitProperties, Schema, TableFeatures, Transaction
@@ -52,8 +53,22 @@ class Change:
     replace: StructType | None = None
 
 
+_PROOF: ContextVar[Callable[[], None]] = ContextVar("proof", default=lambda: None)
+
+
+@contextmanager
+def committing(prove: Callable[[], None]) -> Iterator[None]:
+    """Ask `prove` before each commit of this thread: what it raises, the commit raises."""
+    token = _PROOF.set(prove)
+    try:
+        yield
+    finally:
+        _PROOF.reset(token)
+
+
 def commit(ground: TableVersion, change: Change) -> None:
     """Write the change on top of the ground, or raise `CommitConflict` and change nothing."""
+    _PROOF.get()()
     now = int(time.time() * 1000)
     data_change = change.note.kind != "compaction"
     removes = [
@@ -86,6 +101,7 @@ def able_to_hold(ground: TableVersion, schema: StructType, note: Note) -> TableV
     features = ground.delta.protocol().writer_features or ()
     if not _has_ntz(schema) or "timestampNtz" in features:
         return ground
+    _PROOF.get()()
     ground.delta.alter.add_feature(
         [TableFeatures.TimestampWithoutTimezone],
         allow_protocol_versions_increase=True,
@@ -122,6 +138,7 @@ def prove_unread(ground: TableVersion, ranges: Mapping[str, tuple[int, int]]) ->
 
 def create(storage: Storage, schema: StructType, change: Change) -> None:
     """Make the table, with the change as its first version; `CommitConflict` if it is there."""
+    _PROOF.get()()
     try:
         create_table_with_add_actions(
             storage.root,
@@ -148,6 +165,7 @@ def ensure(storage: Storage, schema: StructType, note: Note) -> TableVersion:
 
 def add_columns(ground: TableVersion, columns: Sequence[StructField], note: Note) -> TableVersion:
     """The table with these columns added; they are NULL in the rows that are already there."""
+    _PROOF.get()()
     fields = delta_schema(StructType([StructField(c.name, c.dataType) for c in columns])).fields
     try:
         ground.delta.alter.add_columns(

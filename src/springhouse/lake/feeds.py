@@ -57,6 +57,8 @@ class Feed:
 
     flow: Flow
     streams: tuple[Stream, ...]
+    # Which of their partitions are ours to read: all of them, unless nodes share the work.
+    is_ours: Callable[[str], bool] = lambda partition: True
 
     def latest(self) -> dict[str, int]:
         """The end of what can be read now, by transaction."""
@@ -84,6 +86,8 @@ class Feed:
         if self.flow.once and table is not None and table.offset(self._once):
             return ranges
         for transaction, latest in self.latest().items():
+            if not self.is_ours(transaction.rpartition("/")[2]):
+                continue
             start = table.offset(transaction) if table else 0
             end = latest if until is None else min(latest, until.get(transaction, latest))
             end = min(end, start + self._largest_range(transaction))
@@ -155,7 +159,12 @@ class Feed:
 
 
 def open_feed(
-    lake: Lake, project: Project, flow: Flow, now: Callable[[], Instant], node: str
+    lake: Lake,
+    project: Project,
+    flow: Flow,
+    now: Callable[[], Instant],
+    node: str,
+    is_ours: Callable[[str], bool] = lambda partition: True,
 ) -> Feed:
     """Open the sources of a flow, with what its last commit remembered."""
     remembered = _remembered(lake.log(flow.target), flow.name)
@@ -172,7 +181,7 @@ def open_feed(
             memory=remembered.get(name, {}),
         )
         streams.append(Stream(name, reference, _source(lake, project, reference, context)))
-    return Feed(flow, tuple(streams))
+    return Feed(flow, tuple(streams), is_ours)
 
 
 def stream_references(project: Project, flow: Flow) -> list[Reference]:

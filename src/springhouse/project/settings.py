@@ -80,6 +80,38 @@ SETTINGS = (
     Setting("springhouse.spark.master", "the Spark cluster to use", "a URL", _any_text),
     Setting("springhouse.spark.remote", "the Spark Connect server to use", "a URL", _any_text),
     Setting("springhouse.node.name", "this node's name in its cluster", "a name", _any_text),
+    Setting(
+        "springhouse.cluster.nodes",
+        "all nodes of the cluster",
+        '"NAME=HOST:PORT, NAME=HOST:PORT, …"',
+        _any_text,
+    ),
+    Setting("springhouse.cluster.name", "which cluster this is", "a name", _any_text),
+    Setting(
+        "springhouse.cluster.tls",
+        "whether nodes prove who they are",
+        '"off", or left out',
+        lambda value: value == "off",
+    ),
+    Setting("springhouse.cluster.tls.certificate", "what a node shows", "a PEM file", _any_text),
+    Setting("springhouse.cluster.tls.key", "the key of that", "a PEM file", _any_text),
+    Setting("springhouse.cluster.tls.authority", "who signed all of them", "a PEM file", _any_text),
+    Setting(
+        "springhouse.cluster.memory", "where nodes keep their votes", "a local folder", _any_text
+    ),
+    Setting("springhouse.cluster.heartbeat.seconds", "the pause of a leader", "a number", _seconds),
+    Setting(
+        "springhouse.cluster.election.seconds",
+        "how long a leader may be silent",
+        "a number",
+        _seconds,
+    ),
+    Setting(
+        "springhouse.cluster.keep-alive.seconds",
+        "how long a node works without news of a quorum",
+        "a number",
+        _seconds,
+    ),
     Setting("springhouse.retry.seconds", "the pause before a second attempt", "a number", _seconds),
     Setting("springhouse.retention", "how long vacuum keeps old files", "a duration", _duration),
     Setting("springhouse.compact.files", "small files that are too many", "a whole number", _count),

@@ -2,12 +2,13 @@
 
 A line chart as SVG text, written by hand: no plotting library is needed to look at a simulation,
 and the same numbers give the same bytes. The vertical axis becomes logarithmic when the largest
-value is far above the smallest.
+value is far above the smallest, unless it is to be linear. A point that is not a number is a gap.
 """
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import ceil, floor, log10
+from itertools import groupby
+from math import ceil, floor, isnan, log10
 
 Curve = Sequence[tuple[float, float]]
 
@@ -21,11 +22,13 @@ _LOGARITHMIC_FROM = 30.0
 _MOST_DOTS = 40
 
 
-def line_chart(title: str, x_label: str, y_label: str, curves: Mapping[str, Curve]) -> str:
+def line_chart(
+    title: str, x_label: str, y_label: str, curves: Mapping[str, Curve], *, linear: bool = False
+) -> str:
     """The curves, each under its name, as an SVG document."""
     xs = [x for curve in curves.values() for x, _ in curve]
-    ys = [y for curve in curves.values() for _, y in curve]
-    positive = [y for y in ys if y > 0]
+    ys = [y for curve in curves.values() for _, y in curve if not isnan(y)]
+    positive = [] if linear else [y for y in ys if y > 0]
     logarithmic = bool(positive) and max(positive) > _LOGARITHMIC_FROM * min(positive)
     columns = 2 if all(len(name) <= _SHORT_NAME for name in curves) else 1
     below = _HEIGHT + _LEGEND_ROW * -(-len(curves) // columns)
@@ -97,8 +100,11 @@ def _style(number: int) -> str:
 
 def _drawn(number: int, points: Sequence[tuple[float, float]], dots: bool) -> list[str]:
     """One curve."""
-    path = " ".join(f"{x},{y}" for x, y in points)
-    parts = [f'<polyline points="{path}" {_style(number)}/>']
+    parts = []
+    for is_gap, piece in groupby(points, key=lambda point: isnan(point[1])):
+        if not is_gap:
+            path = " ".join(f"{x},{y}" for x, y in piece)
+            parts.append(f'<polyline points="{path}" {_style(number)}/>')
     if dots:
         colour = _COLOURS[number % len(_COLOURS)]
         parts += [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in points]

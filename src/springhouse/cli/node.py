@@ -1,0 +1,110 @@
+"""`springhouse node`: run a project as one node of a cluster."""
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from springhouse.cli.options import ProjectFolder, Settings, parse_duration
+from springhouse.units import Instant, Seconds
+
+if TYPE_CHECKING:
+    from springhouse.house import Event
+    from springhouse.house.node import NodeOfHouse
+
+_LOG_LINE = "%(asctime)s %(levelname)s %(message)s"
+
+
+def node(
+    name: Annotated[str, typer.Option("--name", help="This node's name.", show_default=False)],
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Where others reach it; else its address in springhouse.cluster.nodes.",
+            show_default=False,
+        ),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            "--peers",
+            metavar="NAME=HOST:PORT,…",
+            help="All others; else those in springhouse.cluster.nodes.",
+            show_default=False,
+        ),
+    ] = None,
+    without_tls: Annotated[
+        bool, typer.Option("--without-tls", help="Only within one machine, to try it out.")
+    ] = False,
+    duration: Annotated[
+        Seconds | None,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            parser=parse_duration,
+            help="Leave after so long.",
+            show_default=False,
+        ),
+    ] = None,
+    project: ProjectFolder = None,
+    settings: Settings = None,
+) -> None:
+    """Share the work on a project with other nodes, until Ctrl-C."""
+    from springhouse.cli.cluster_options import joining
+    from springhouse.house import House
+    from springhouse.house.node import NodeOfHouse
+    from springhouse.house.owning import Permits
+
+    logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.WARNING)
+    logging.getLogger("springhouse").setLevel(logging.INFO)
+    said = joining(project, settings, without_tls=without_tls)
+    members = said.members(name, listen, peers)
+    permits = Permits(everything=False)
+    given = {**said.given, "springhouse.node.name": name}
+    with House(said.folder, configuration=given, listener=_tell, permits=permits) as house:
+        running = NodeOfHouse(house, permits, members, said)
+        others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
+        _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
+        with _stopped_by_signals(running):
+            refreshed = running.run(duration)
+    for table, failure in refreshed.failures.items():
+        _say(f"failing: {table}: {failure.problem}")
+
+
+def _tell(event: "Event") -> None:
+    from springhouse.cli.progress import event_line
+
+    line = event_line(event, Instant(time.time()))
+    if line is not None:
+        _say(line.plain)
+
+
+def _say(line: str) -> None:
+    typer.echo(line)
+    sys.stdout.flush()
+
+
+@contextmanager
+def _stopped_by_signals(running: "NodeOfHouse") -> Iterator[None]:
+    """The first signal lets the node hand its units over, the second ends its House."""
+    asked: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        running.stop()
+        if asked:
+            running.house.stop()
+        asked.append(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,117 @@
+"""How is a House one node of a cluster?
+
+It runs as it would alone, with permits that the cluster gives and takes. Beside it one thread keeps
+the cluster informed: which units there are, how busy this node is, and whether it can work. It
+can't until its Spark has started, and not any more once it was asked to leave: then the leader
+gives its units to others, one by one as they are free, and nobody has to wait for a time-out.
+"""
+
+import logging
+import threading
+import time
+
+from springhouse.cluster.load import Load
+from springhouse.cluster.members import Members
+from springhouse.cluster.messages import Measured, UnitsDeclared
+from springhouse.cluster.run import Agent
+from springhouse.errors import SpringhouseError
+from springhouse.house import House, Refreshed
+from springhouse.house.joining import Joining
+from springhouse.house.machine import Machine
+from springhouse.house.owning import Permits
+from springhouse.house.survey import Survey
+
+LOG = logging.getLogger("springhouse.cluster")
+
+_PULSE_SECONDS = 0.5
+_SURVEY_SECONDS = 10.0
+_LEAVING_TIMEOUTS = 3
+"""So many keep-alive times a node that leaves waits for others to take its units."""
+
+
+class NodeOfHouse:
+    """A House, and the agent that gives it permits; from `run` to `stop`."""
+
+    def __init__(self, house: House, permits: Permits, members: Members, joining: Joining) -> None:
+        self.house = house
+        self._permits = permits
+        timing = joining.timing
+        self._patience = _LEAVING_TIMEOUTS * timing.keep_alive_seconds
+        self.agent = Agent(members, timing, joining.memory(members.name), permits)
+        permits.report_to(self.agent.tell, lambda: self.agent.may_process)
+        self._survey = Survey(house.watch, permits)
+        self._machine = Machine()
+        self._ready = threading.Event()
+        self._leaving = threading.Event()
+        self._over = threading.Event()
+
+    def run(self, seconds: float | None = None) -> Refreshed:
+        """Work as a node, for so long or until `stop`; an error if the node itself broke down."""
+        self._measure()
+        self.agent.start()
+        threads = [
+            threading.Thread(target=run, name=name, daemon=True)
+            for run, name in ((self._pulse, "pulse"), (self._warm_up, "warm-up"))
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            return self.house.run(seconds)
+        finally:
+            self._over.set()
+            self.agent.stop()
+            for thread in threads:
+                thread.join(timeout=5.0)
+            if self.agent.problem is not None:
+                raise SpringhouseError(
+                    f"this node can't go on: {self.agent.problem}",
+                    hint="Its log says where that came from; the other nodes take its units.",
+                ) from self.agent.problem
+
+    def stop(self) -> None:
+        """Hand everything over, then end."""
+        self._leaving.set()
+
+    def _warm_up(self) -> None:
+        """Have Spark compute something, so that the first refresh does not wait for it."""
+        try:
+            session = self.house.lake.spark.session()
+            session.range(1).count()
+            self.house.lake.spark.quick().range(1).count()
+        except Exception as error:  # noqa: BLE001  the first refresh will meet and report it
+            LOG.warning("Spark does not start: %s", error)
+        self._ready.set()
+
+    def _pulse(self) -> None:
+        """Keep the cluster informed until this node ends."""
+        surveyed_at, left_at = float("-inf"), float("inf")
+        while not self._over.wait(_PULSE_SECONDS):
+            now = time.monotonic()
+            if self.agent.problem is not None:
+                self.house.stop()
+                return
+            if self._leaving.is_set():
+                left_at = min(left_at, now)
+                if not self._permits.units or now > left_at + self._patience:
+                    self.house.stop()
+            if now >= surveyed_at + _SURVEY_SECONDS:
+                surveyed_at = now
+                units = self._survey.units()
+                if units is not None:
+                    self.agent.tell(UnitsDeclared(units))
+            self._measure()
+
+    def _measure(self) -> None:
+        permits, machine = self._permits, self._machine
+        able = self._ready.is_set() and not self._leaving.is_set()
+        self.agent.tell(
+            Measured(
+                Load(
+                    machine.cpu(),
+                    machine.memory(),
+                    permits.tracks_busy,
+                    permits.backlog_seconds,
+                    able,
+                )
+            )
+        )
