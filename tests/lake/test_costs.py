@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from springhouse.lake.costs import Cost, is_worth_state, lessons
+from springhouse.lake.costs import Cost, lessons
 from springhouse.lake.note import Note
 from springhouse.units import Instant
 from springhouse.views.variants import Way
@@ -56,10 +56,9 @@ def test_a_cost_says_what_it_is_made_of() -> None:
     assert str(cost) == "incremental: 2 queries, 1,000 rows read, 10 changed, about 0.5 s"
 
 
-def test_state_that_was_given_up_has_to_promise_more() -> None:
-    kept, not_kept = (replace(took("full", 1.0, 1.0), stateful=each) for each in (True, False))
-    assert is_worth_state(0.5, [])
-    assert is_worth_state(0.5, [kept, kept])
-    assert not is_worth_state(0.5, [kept, not_kept])
-    assert is_worth_state(1.0, [kept, not_kept])
-    assert not is_worth_state(1.0, [kept, not_kept, kept, not_kept])
+def test_a_recomputation_takes_no_longer_than_one_that_builds_state() -> None:
+    built = replace(took("full", 1.5, 3.0), stateful=True)
+    slow = took("incremental", 1.0, 0.1)
+    assert lessons([built, slow, slow]).correction(Way.BATCH, 3.0) == 0.5
+    assert lessons([replace(built, seconds=30.0), slow]).correction(Way.BATCH, 3.0) == 1.0
+    assert lessons([built, slow, slow]).correction(Way.INCREMENTAL, 0.1) == 10.0

@@ -13,14 +13,16 @@ take about as long, because what is wrong for a small change need not be wrong f
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from statistics import median
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from springhouse.lake.incremental import Work
 from springhouse.lake.note import Note
-from springhouse.lake.stores import ROWS_PER_FILE
+from springhouse.lake.stores import ROWS_PER_FILE, Store
+from springhouse.lake.tables import read_arrow
+from springhouse.views.aggregate import COUNT
 from springhouse.views.explain import usual_statements
 from springhouse.views.statement import Kind, Reading, Statement
 from springhouse.views.variants import Variant, Way
@@ -28,8 +30,11 @@ from springhouse.views.variants import Variant, Way
 STATE_ROWS = 150_000
 """Inputs of more rows than this are worth building state for, before anything is known."""
 
-_WORTH_STATE = 0.2
-_RELUCTANCE = 4.0
+BUILDING = "building"
+"""What a recomputation that also builds state teaches about."""
+
+_COUNTABLE = 100_000
+"""In a hidden table of up to so many groups it is counted how many rows were gathered."""
 
 _START = 0.25
 _ROW = 0.6e-6
@@ -92,11 +97,15 @@ class Past:
     lessons: tuple[Lesson, ...] = ()
 
     def correction(self, way: Way, estimate: float) -> float:
-        """By what to correct an estimate; a way that was never tried is like the others.
+        """By what to correct an estimate: the median of what was wrong, and of nothing being so.
 
-        The median of what was wrong, together with the belief that nothing was.
+        A way that was never tried is like the others. A recomputation is not; but it takes no
+        longer than one that also builds state.
         """
-        own = [each for each in self.lessons if each.way == way.value] or list(self.lessons)
+        own = [each for each in self.lessons if each.way == way.value]
+        if not own and way is Way.BATCH:
+            return min([1.0, *(each.wrong for each in self.lessons if each.way == BUILDING)])
+        own = own or [each for each in self.lessons if each.way != BUILDING]
         low, high = estimate / _ALIKE, estimate * _ALIKE
         alike = [each for each in own if low <= each.expected <= high]
         taught = [each.wrong for each in (alike or own)[-_LESSONS:]]
@@ -108,12 +117,16 @@ def lessons(notes: Iterable[Note]) -> Past:
     """What these refreshes teach."""
     return Past(
         tuple(
-            Lesson(note.variant, note.expected, note.seconds / note.expected)
+            Lesson(_taught(note), note.expected, note.seconds / note.expected)
             for note in notes
             # Under a clock that stands, as a test may have one, nothing takes any time.
             if note.expected > 0.0 and note.seconds > 0.0
         )
     )
+
+
+def _taught(note: Note) -> str:
+    return BUILDING if note.stateful and note.variant == Way.BATCH.value else note.variant
 
 
 def cost_of(work: Work, variant: Variant, past: Past) -> Cost:
@@ -148,16 +161,6 @@ def _without_reading(work: Work, variant: Variant) -> Cost:
     return Cost(variant.way, len(asked), 0, changed, relations)
 
 
-def is_worth_state(saved: float, notes: Iterable[Note]) -> bool:
-    """Whether to build state that would have saved so many seconds of this refresh.
-
-    Four times as many for each time that state was built lately and then given up.
-    """
-    kept = [note.stateful for note in notes]
-    given_up = sum(before and not after for before, after in pairwise(kept))
-    return saved > _WORTH_STATE * _RELUCTANCE**given_up
-
-
 def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int]:
     """The rows in the files that a statement would read, and how many of them groups meet."""
     tables: dict[str, pa.Table | None] = {}
@@ -187,18 +190,37 @@ def _share_of_groups(
 
     None if it is not looked up by those groups. They are scattered, as far as anybody knows.
     """
+    if reading.kind is Kind.STORED:
+        return None
     hidden = {
-        each.name: work.stores[each.of].rows
+        each.name: work.stores[each.of]
         for each in statement.reads
         if each.kind is Kind.CHANGE and each.of in work.stores
     }
-    if reading.kind is Kind.STORED:
-        return None
-    groups = [
+    stores = [
         hidden[relation]
         for near in reading.near
         if len(near.among) == 1
         for relation, _ in near.among
-        if hidden.get(relation)
+        if relation in hidden and hidden[relation].rows
     ]
-    return min((min(changed / count, 1.0) for count in groups), default=None)
+    return min((_share(work, store, changed) for store in stores), default=None)
+
+
+def _share(work: Work, store: Store, changed: int) -> float:
+    """Which part of all rows belongs to groups of a hidden table that changed rows touch."""
+    rows = sum(work.after[name].rows for name in work.changes)
+    # Only few rows may be gathered there at all: then few of the changed ones are, too.
+    gathered = min(_gathered(store) / max(rows, 1), 1.0)
+    return gathered * min(changed * gathered / store.rows, 1.0)
+
+
+def _gathered(store: Store) -> float:
+    """How many rows the groups of a hidden table were gathered from, as far as it is easily told.
+
+    Unlimited, if it is not.
+    """
+    if store.rows > _COUNTABLE or COUNT not in store.schema.names:
+        return float("inf")
+    counts = read_arrow(store.storage, [file.path for file in store.files], [COUNT])
+    return float(pc.sum(counts[COUNT]).as_py() or 0)

@@ -55,6 +55,8 @@ class Note:
     seconds: float = 0.0
     # What they were expected to be, if the way was chosen by that, before the past corrected it.
     expected: float = 0.0
+    # How many of them would not have been needed, had there been state to build on.
+    missed: float = 0.0
     definition: str = ""
     # None: the commit's own added files are the change. Otherwise files under `_changes/`, whose
     # rows carry a weight; an empty tuple says that nothing changed.

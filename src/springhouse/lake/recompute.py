@@ -48,12 +48,16 @@ _SORTABLE = 4_000_000
 
 @dataclass(frozen=True)
 class Chosen:
-    """A recomputation that was chosen: with a plan, state is built; why, and for how long."""
+    """A recomputation that was chosen: with a plan, state is built; why, and for how long.
+
+    `missed` are the seconds that state would have saved.
+    """
 
     plan: Plan | None
     reason: str
     why: str
     expected: float = 0.0
+    missed: float = 0.0
 
 
 def recompute(
@@ -82,7 +86,8 @@ def recompute(
         variant="full",
         reason=reason,
         why=chosen.why,
-        expected=chosen.expected if plan is None else 0.0,
+        expected=chosen.expected,
+        missed=chosen.missed if plan is None else 0.0,
         rows=landed.count,
         rows_added=delta.inserted,
         rows_removed=delta.deleted,

@@ -25,9 +25,9 @@ from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.costs import (
     STATE_ROWS,
+    Cost,
     Past,
     cost_of,
-    is_worth_state,
     least_cost,
     lessons,
 )
@@ -49,6 +49,7 @@ from springhouse.lake.standing import (
 from springhouse.lake.stores import Rewritten
 from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
+from springhouse.lake.worth import worth_building, worth_keeping
 from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
@@ -95,17 +96,21 @@ def refresh_view(
             except Astray as astray:
                 how = replace(how, state=True, why=f"rebuilt: {astray.problem}")
         plan = found if how.state and isinstance(found, Plan) else None
-        chosen = Chosen(plan, reason, how.why, how.expected)
+        chosen = Chosen(plan, reason, how.why, how.expected, how.missed)
         return recompute(lake, project, view, ground, inputs, chosen, began)
 
 
 @dataclass(frozen=True)
 class _How:
-    """The way that was chosen, and why: incremental if there is work for it."""
+    """The way that was chosen, and why: incremental if there is work for it.
+
+    `missed` are the seconds that an incremental refresh would have saved.
+    """
 
     why: str
     state: bool = False
     expected: float = 0.0
+    missed: float = 0.0
     work: Work | None = None
     variant: Variant = field(default_factory=lambda: Variant(Way.BATCH))
 
@@ -150,17 +155,22 @@ def _choose(
     forced = view.refresh is RefreshMode.INCREMENTAL or way not in (None, Way.BATCH)
     wanted = forced or view.promise.is_relaxed
     rows = sum(version.rows for version in after.values())
+
+    def anew(why: str, *, state: bool = True) -> _How:
+        # Without state, a first refresh in a cold process would pass for a plain recomputation.
+        return _How(why, state, Cost(Way.BATCH, 1, rows).estimate if state else 0.0)
+
     if ground is None or newest is None:
-        return _How("its first refresh", state=wanted or rows > STATE_ROWS)
+        return anew("its first refresh", state=wanted or rows > STATE_ROWS)
     if note is None:
-        return _How("somebody else wrote it, and its hidden columns are lost", state=True)
+        return anew("somebody else wrote it, and its hidden columns are lost")
     if note.definition != fingerprint(project, view):
-        return _How("its definition changed", state=wanted or rows > STATE_ROWS)
+        return anew("its definition changed", state=wanted or rows > STATE_ROWS)
     if note.mixed:
-        return _How(f"it reflects several versions of {', '.join(note.mixed)}", state=True)
+        return anew(f"it reflects several versions of {', '.join(note.mixed)}")
     before = inputs_before(lake, found, note, after)
     if isinstance(before, str):
-        return _How(before, state=True)
+        return anew(before)
     stores = stored_state(lake, view, found, ground, note)
     work = Work(lake, changed_inputs(lake, found, before, after), before, after, {}, found.shapes)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
@@ -171,8 +181,12 @@ def _choose(
     if isinstance(stores, str):
         return _with_or_without_state(lake, view, found, work, notes, stores, wanted=wanted)
     work.stores.update(stores)
-    best = _by_cost(work, found, changed, lessons(notes), way, forced=forced)
-    return replace(best, state=view.promise.is_relaxed) if best.work is None else best
+    past = lessons(notes)
+    best = _by_cost(work, found, changed, past, way, forced=forced)
+    if best.work is not None:
+        return best
+    batch = cost_of(work, Variant(Way.BATCH), past)
+    return replace(best, state=view.promise.is_relaxed or worth_keeping(notes, batch.seconds))
 
 
 def _with_or_without_state(
@@ -190,10 +204,10 @@ def _with_or_without_state(
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
     batch = cost_of(work, Variant(Way.BATCH), past)
     work.stores.update(empty_state(lake, view, found))
-    saved = batch.seconds - cost_of(work, synchronous(found.compiled, changed), past).seconds
-    state = wanted or is_worth_state(saved, notes)
-    # Without state it is a plain batch, and tells what one takes.
-    return _How(missing, state=state, expected=0.0 if state else batch.estimate)
+    other = cost_of(work, synchronous(found.compiled, changed), past)
+    saved = max(batch.seconds - other.seconds, 0.0)
+    state = wanted or worth_building(saved, notes, batch.seconds)
+    return _How(missing, state=state, expected=batch.estimate, missed=saved)
 
 
 def _by_cost(
