@@ -51,7 +51,7 @@ def test_rows_are_found_by_value_in_all_files(place: Storage) -> None:
 
 def test_a_condition_may_ask_for_columns_that_are_not_wanted(place: Storage) -> None:
     files = [stored(place, "a.parquet", rows((1, "a"), (2, "b")))]
-    sought = Sought({"id": numbers(1, 2)}, pc.field("word") == "b")
+    sought = Sought({"id": numbers(1, 2)}, pc.field("word") == "b", frozenset({"word"}))
     assert sought.look_up(place, files, SCHEMA, ["id"]) == pa.table({"id": numbers(2)})
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from springhouse.errors import LakeError
@@ -30,6 +29,7 @@ from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
 from springhouse.lake.pruning import Ranges, chosen_files
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
 from springhouse.lake.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
+from springhouse.views.algebra import free_columns
 from springhouse.views.rows import WEIGHT
 from springhouse.views.statement import (
     STALE,
@@ -105,13 +105,13 @@ class Work:
                 if field.name in types and field.dataType != types[field.name]
             }
             if wrong:
-                columns = {name: sf.col(quoted(name)) for name in frame.columns}
-                frame = frame.select(
-                    *(
-                        value.cast(types[name]).alias(name) if name in wrong else value
-                        for name, value in columns.items()
-                    )
-                )
+                columns = {name: quoted(name) for name in frame.columns}
+                columns |= {
+                    name: f"CAST({quoted(name)} AS {types[name].simpleString()}) AS {quoted(name)}"
+                    for name in wrong
+                }
+                # As text: a call into the JVM for each column, and for each of its parts, adds up.
+                frame = frame.selectExpr(*columns.values())
         return frame.toArrow()
 
     def frame(self, statement: Statement, **given: pa.Table) -> "DataFrame":
@@ -201,7 +201,8 @@ class Work:
             return None
         schema = self._columns(reading)
         condition = decidable(reading.where, self._comparable(reading))
-        sought = Sought(self._wanted(reading, tables), condition)
+        mentioned = frozenset().union(*map(free_columns, reading.where)) & {*schema.names}
+        sought = Sought(self._wanted(reading, tables), condition, mentioned)
         files = self.files(reading, sought.ranges)
         if not sought.is_worth_it(sum(file.rows for file in files)):
             return None

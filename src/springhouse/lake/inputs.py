@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from springhouse.errors import LakeError
 from springhouse.lake.lake import QUARANTINE, Lake, input_key
 from springhouse.lake.queries import frame
-from springhouse.lake.tables import TableVersion, open_table
+from springhouse.lake.tables import TableVersion
 from springhouse.project.declaration import Project, Query, Reading, Reference, SqlQuery
 from springhouse.project.names import Names
 
@@ -118,7 +118,7 @@ class Inputs:
             if newest is None:
                 raise NotThereYet(key, str(reference.place))
             version = newest.version
-        opened = open_table(self._lake.place(key), version)
+        opened = self._lake.as_of(key, version)
         if opened is None:
             raise NotThereYet(key, str(reference.place))
         self.read[key] = version

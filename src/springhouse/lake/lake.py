@@ -60,7 +60,9 @@ class Lake:
     now: Callable[[], Instant] = wall_clock
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
-    _kept: "OrderedDict[tuple[str, int], TableVersion]" = field(default_factory=OrderedDict)
+    _kept: "OrderedDict[tuple[str, int, int | None], TableVersion]" = field(
+        default_factory=OrderedDict
+    )
     _logs: dict[str, TableLog] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -79,7 +81,7 @@ class Lake:
 
     def open(self, key: str, version: int | None = None) -> TableVersion:
         """The table as of a version; an error if it is not there."""
-        opened = open_table(self.place(key), version)
+        opened = self.find(key) if version is None else self.as_of(key, version)
         if opened is None:
             raise LakeError(
                 f'there is no table "{key}" yet',
@@ -88,21 +90,25 @@ class Lake:
             )
         return opened
 
-    def keep(self, key: str, opened: TableVersion) -> None:
-        """Remember a version that was just read: the next refresh asks what changed since."""
+    def as_of(self, key: str, version: int) -> TableVersion | None:
+        """The table as of a version, which is remembered: many views read it, and more than once.
+
+        Who deletes a table and makes it anew begins again with its versions, but not at the same
+        moment: so the time of the log's entry is remembered too.
+        """
+        place = self.place(key)
+        asked = (key, version, place.inside("_delta_log").modified(f"{version:020}.json"))
         with self._lock:
-            self._kept[key, opened.version] = opened
-            self._kept.move_to_end((key, opened.version))
+            if asked in self._kept:
+                self._kept.move_to_end(asked)
+                return self._kept[asked]
+        opened = open_table(place, version)
+        with self._lock:
+            if opened is not None:
+                self._kept[asked] = opened
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
-
-    def earlier(self, key: str, version: int, now: TableVersion) -> TableVersion:
-        """The table as of an earlier version than the one that it has now."""
-        with self._lock:
-            known = self._kept.get((key, version))
-        # Who deletes a table and makes it anew begins again with its versions.
-        same = known is not None and known.delta.metadata().id == now.delta.metadata().id
-        return known if known is not None and same else self.open(key, version)
+        return opened
 
     def find(self, key: str) -> TableVersion | None:
         """The newest version of a table, or None if it has none."""

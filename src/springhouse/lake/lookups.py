@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from springhouse.lake.at_once import at_once
+from springhouse.lake.column_cache import COLUMNS
 from springhouse.lake.pruning import Ranges, ranges_of
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile
@@ -32,10 +34,14 @@ WHOLE_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Sought:
-    """The rows that are looked for: columns have certain values, and a condition is met."""
+    """The rows that are looked for: columns have certain values, and a condition is met.
+
+    `mentioned` are the columns that the condition speaks of.
+    """
 
     wanted: Mapping[str, pa.Array]
     condition: pc.Expression | None = None
+    mentioned: frozenset[str] = frozenset()
 
     @cached_property
     def ranges(self) -> dict[str, Ranges]:
@@ -65,15 +71,39 @@ class Sought:
         """
         if not files:
             return pa.schema([schema.field(name) for name in columns]).empty_table()
-        paths = [f"{storage.path}/{file.path}" for file in files]
+        names = sorted({*columns, *self.wanted, *self.mentioned})
+        fields = [schema.field(name) for name in names]
+        remembered = bool(self.wanted) and COLUMNS.holds(fields, sum(file.rows for file in files))
         try:
-            source = ds.dataset(
-                paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=storage.filesystem
-            )
-            found = source.to_table(columns=list(columns), filter=self._filter)
+            if remembered:
+                parts = at_once(lambda file: self._in_file(storage, file, fields), files)
+                found = pa.concat_tables(parts).select(list(columns))
+            else:
+                found = self._scanned(storage, files, schema, columns)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             return None
         return found if found.num_rows <= GIVEN_ROWS else None
+
+    def _in_file(self, storage: Storage, file: DataFile, fields: Sequence[pa.Field]) -> pa.Table:
+        """The rows of one file: its keys are asked first, and remembered for the next time."""
+        keys = [each for each in fields if each.name in self.wanted]
+        asked = COLUMNS.read(storage, file.path, keys)
+        hits = [pc.is_in(asked[name], value_set=values) for name, values in self.wanted.items()]
+        places = pc.indices_nonzero(reduce(pc.and_, hits))
+        if not len(places):
+            return pa.schema(fields).empty_table()
+        rows = COLUMNS.read(storage, file.path, fields).take(places)
+        return rows if self.condition is None else rows.filter(self.condition)
+
+    def _scanned(
+        self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
+    ) -> pa.Table:
+        """The rows of all files, filtered while they are decoded."""
+        paths = [f"{storage.path}/{file.path}" for file in files]
+        source = ds.dataset(
+            paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=storage.filesystem
+        )
+        return source.to_table(columns=list(columns), filter=self._filter)
 
 
 def values_for(kind: pa.DataType, sources: Sequence[pa.ChunkedArray]) -> pa.Array | None:

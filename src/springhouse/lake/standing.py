@@ -31,7 +31,6 @@ def inputs_before(
     """The inputs as the view reflects them, or why they can't be had."""
     before: dict[str, TableVersion] = {}
     for name, key in plan.inputs.items():
-        lake.keep(key, after[name])
         if key not in note.read:
             return f'it has not read "{key}" before'
         version = note.read[key]
@@ -41,7 +40,7 @@ def inputs_before(
         if version > after[name].version:
             return f'"{key}" stepped back'
         try:
-            before[name] = lake.earlier(key, version, after[name])
+            before[name] = lake.open(key, version)
         except LakeError:
             return f'version {version} of "{key}" is gone'
         if before[name].schema != after[name].schema:

@@ -77,6 +77,11 @@ class Storage:
         except FileNotFoundError:
             return None
 
+    def modified(self, name: str) -> int | None:
+        """When a file in it was written, in nanoseconds; None if there is none."""
+        found: int | None = self.filesystem.get_file_info(f"{self.path}/{name}").mtime_ns
+        return found
+
     def remove(self) -> None:
         """Delete it with everything in it, if it is there."""
         if self.exists():

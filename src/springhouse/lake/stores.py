@@ -7,12 +7,9 @@ together (new orders, old orders) those are few, for scattered ones they are all
 other split. Files are small, so that little is rewritten for a little change.
 """
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from springhouse.lake.at_once import at_once
 from springhouse.lake.key_codes import codes_of, is_among, netted, repeated
 from springhouse.lake.pruning import chosen_files, ranges_of_keys
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, read_arrow
 from springhouse.lake.writing import bounds_of, write_arrow
-
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
-_WORKERS = ThreadPoolExecutor(os.cpu_count() or 2, "springhouse-files")
 
 ROWS_PER_FILE = 65_536
 _MOST_SCRAPS = 8
@@ -80,7 +74,7 @@ def replace_keys(store: Store, keys: Sequence[str], touched: pa.Table, rows: pa.
     if keys:
         candidates = chosen_files(store.files, ranges_of_keys(touched, keys))
     removed, kept, gone = [], [], []
-    for file, table, hit in _at_once(lambda file: _hit(store, file, keys, touched), candidates):
+    for file, table, hit in at_once(lambda file: _hit(store, file, keys, touched), candidates):
         if hit is None:
             removed.append(file)
             gone.append(table)
@@ -185,15 +179,10 @@ def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[Add
     if orderly and table.num_rows > 1:
         table = table.sort_by([(key, "ascending") for key in orderly])
     pieces = range(0, table.num_rows, ROWS_PER_FILE)
-    return _at_once(
+    return at_once(
         lambda start: write_arrow(store.storage, table.slice(start, ROWS_PER_FILE), store.folder),
         pieces,
     )
-
-
-def _at_once(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    """What some work gives for each item: Arrow and Parquet leave Python's lock to others."""
-    return list(_WORKERS.map(work, items)) if len(items) > 1 else [work(each) for each in items]
 
 
 @lru_cache(maxsize=100_000)

@@ -1,0 +1,18 @@
+"""How are several files read or written at once?
+
+By threads: Arrow and Parquet leave Python's lock to others while they work.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_WORKERS = ThreadPoolExecutor(os.cpu_count() or 2, "springhouse-files")
+
+
+def at_once(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    """What some work gives for each item, in order."""
+    return list(_WORKERS.map(work, items)) if len(items) > 1 else [work(each) for each in items]
