@@ -18,9 +18,9 @@ from springhouse.views.algebra import (
     TopK,
     UnionAll,
     children,
-    free_columns,
     walk,
 )
+from springhouse.views.expressions import free_columns
 from springhouse.views.parse import Parsed, parse
 from springhouse.views.refused import Refused
 

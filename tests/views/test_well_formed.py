@@ -6,7 +6,6 @@ from sqlglot import parse_one
 from springhouse.views.algebra import (
     Aggregate,
     Constant,
-    Expression,
     Filter,
     Generate,
     InnerJoin,
@@ -19,8 +18,8 @@ from springhouse.views.algebra import (
     TopK,
     UnionAll,
     Window,
-    column,
 )
+from springhouse.views.expressions import Expression, column
 from springhouse.views.refused import Refused
 from springhouse.views.well_formed import prove_well_formed
 

@@ -29,7 +29,7 @@ from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
 from springhouse.lake.pruning import Ranges, chosen_files
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
 from springhouse.lake.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
-from springhouse.views.algebra import free_columns
+from springhouse.views.expressions import free_columns
 from springhouse.views.rows import WEIGHT
 from springhouse.views.statement import (
     STALE,

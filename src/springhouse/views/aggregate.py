@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Aggregate, Expression
+from springhouse.views.algebra import Aggregate
+from springhouse.views.expressions import Expression
 from springhouse.views.rows import WEIGHT, quoted, sql
 
 HIDDEN = "__springhouse_"

@@ -25,7 +25,6 @@ from sqlglot import exp
 
 from springhouse.views.algebra import (
     Aggregate,
-    Expression,
     Filter,
     InnerJoin,
     Node,
@@ -35,13 +34,12 @@ from springhouse.views.algebra import (
     Scan,
     SemiJoin,
     children,
-    column,
-    conjuncts,
     met,
     origin,
     walk,
     with_children,
 )
+from springhouse.views.expressions import Expression, column, conjuncts
 from springhouse.views.rows import Link
 
 Schemas = Mapping[str, Mapping[str, str]]

@@ -16,15 +16,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from springhouse.views.algebra import (
-    Expression,
-    Named,
-    Node,
-    Project,
-    column,
-    filtered,
-    free_columns,
-)
+from springhouse.views.algebra import Node, Project, filtered
+from springhouse.views.expressions import Expression, Named, column, free_columns
 from springhouse.views.functions import is_aggregate
 from springhouse.views.refused import Refused, line_of
 from springhouse.views.scope import Scope

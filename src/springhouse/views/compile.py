@@ -22,20 +22,10 @@ from springhouse.views import (
     top_k,
 )
 from springhouse.views.aggregate import COUNT, HIDDEN, Kept, kept
-from springhouse.views.algebra import (
-    Aggregate,
-    Expression,
-    Node,
-    Project,
-    TopK,
-    column,
-    free_columns,
-    inputs,
-    replaced,
-    walk,
-)
+from springhouse.views.algebra import Aggregate, Node, Project, TopK, inputs, walk
 from springhouse.views.asked_groups import only_asked_groups
 from springhouse.views.exact import Kinds
+from springhouse.views.expressions import Expression, column, free_columns, replaced
 from springhouse.views.parse import Schemas, parse
 from springhouse.views.rows import (
     WEIGHT,

@@ -9,15 +9,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from springhouse.views.algebra import (
-    Aggregate,
-    Constant,
-    Expression,
-    Node,
-    Project,
-    Scan,
-    walk,
-)
+from springhouse.views.algebra import Aggregate, Constant, Node, Project, Scan, walk
+from springhouse.views.expressions import Expression
 
 _EXACT_TYPES = ("tinyint", "smallint", "int", "integer", "bigint", "long", "decimal", "numeric")
 _WHOLE_TYPES = tuple(name for name in _EXACT_TYPES if name not in ("decimal", "numeric"))

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Filter, Generate, Project, column, free_columns
+from springhouse.views.algebra import Filter, Generate, Project
+from springhouse.views.expressions import column, free_columns
 from springhouse.views.rows import Near, Rows, Side, Touched, Writer, quoted, restricted, sql
 
 

@@ -14,22 +14,18 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from springhouse.views.algebra import (
-    Expression,
     Generate,
-    Named,
     Node,
     Partner,
     Project,
     UnionAll,
-    column,
-    conjuncts,
     filtered,
-    free_columns,
     joined,
     met,
     outer_joined,
 )
 from springhouse.views.block import Block
+from springhouse.views.expressions import Expression, Named, column, conjuncts, free_columns
 from springhouse.views.functions import prove_plain
 from springhouse.views.refused import Refused
 from springhouse.views.scope import Bound, Scope

@@ -12,8 +12,9 @@ from sqlglot import exp
 from sqlglot.optimizer.simplify import simplify
 
 from springhouse.views import grouping_sets
-from springhouse.views.algebra import (
-    Aggregate,
+from springhouse.views.algebra import Aggregate
+from springhouse.views.block import Asked, Block, short_name
+from springhouse.views.expressions import (
     Expression,
     Named,
     column,
@@ -21,7 +22,6 @@ from springhouse.views.algebra import (
     free_columns,
     replaced,
 )
-from springhouse.views.block import Asked, Block, short_name
 from springhouse.views.functions import aggregates, of_nothing, prove_flat, prove_plain
 from springhouse.views.grouping_sets import Sets
 from springhouse.views.refused import Refused

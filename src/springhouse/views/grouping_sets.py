@@ -12,15 +12,8 @@ from itertools import product
 
 from sqlglot import exp, parse_one
 
-from springhouse.views.algebra import (
-    Constant,
-    Expression,
-    Named,
-    Node,
-    Project,
-    column,
-    joined,
-)
+from springhouse.views.algebra import Constant, Node, Project, joined
+from springhouse.views.expressions import Expression, Named, column
 from springhouse.views.functions import aggregates
 from springhouse.views.refused import Refused
 

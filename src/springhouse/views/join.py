@@ -12,7 +12,8 @@ that each further child is met with few rows, and only those rows of it are read
 from collections.abc import Sequence
 from dataclasses import replace
 
-from springhouse.views.algebra import Expression, InnerJoin, Node, column, free_columns
+from springhouse.views.algebra import InnerJoin, Node
+from springhouse.views.expressions import Expression, column, free_columns
 from springhouse.views.rows import (
     WEIGHT,
     Link,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Expression, Named, Node, TopK, column
+from springhouse.views.algebra import Node, TopK
 from springhouse.views.block import Block
+from springhouse.views.expressions import Expression, Named, column
 from springhouse.views.group_by import item_at
 from springhouse.views.refused import Refused
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from springhouse.views.algebra import OuterJoin, Partner, column, free_columns
+from springhouse.views.algebra import OuterJoin, Partner
+from springhouse.views.expressions import column, free_columns
 from springhouse.views.rows import (
     WEIGHT,
     Near,

@@ -25,7 +25,6 @@ from sqlglot.errors import SqlglotError
 from springhouse.views.algebra import (
     Aggregate,
     Constant,
-    Named,
     Node,
     Project,
     Scan,
@@ -33,12 +32,10 @@ from springhouse.views.algebra import (
     SetOperation,
     TopK,
     UnionAll,
-    column,
-    conjuncts,
-    free_columns,
     renamed,
 )
 from springhouse.views.block import Asked, Block, Query
+from springhouse.views.expressions import Named, column, conjuncts, free_columns
 from springhouse.views.from_clause import bring_together, column_aliases, generated
 from springhouse.views.functions import is_generator, prove_deterministic, prove_plain
 from springhouse.views.group_by import (

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Expression, Named, Window, column, conjuncts
+from springhouse.views.algebra import Window
 from springhouse.views.block import Asked, Block, short_name
+from springhouse.views.expressions import Expression, Named, column, conjuncts
 from springhouse.views.refused import Refused
 
 

@@ -22,7 +22,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Expression, Node, column, replaced
+from springhouse.views.algebra import Node
+from springhouse.views.expressions import Expression, column, replaced
 
 WEIGHT = "__springhouse_weight"
 _MARK = "\0"

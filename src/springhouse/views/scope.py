@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Expression, column
+from springhouse.views.expressions import Expression, column
 from springhouse.views.refused import Refused
 
 

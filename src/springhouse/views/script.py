@@ -21,7 +21,6 @@ from springhouse.views import (
 from springhouse.views.algebra import (
     Aggregate,
     Constant,
-    Expression,
     Filter,
     Generate,
     InnerJoin,
@@ -36,10 +35,9 @@ from springhouse.views.algebra import (
     UnionAll,
     Window,
     children,
-    column,
     inputs,
-    replaced,
 )
+from springhouse.views.expressions import Expression, column, replaced
 from springhouse.views.rows import (
     WEIGHT,
     Near,

@@ -13,11 +13,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from springhouse.views.algebra import (
+from springhouse.views.algebra import Node, Partner, SemiJoin
+from springhouse.views.expressions import (
     Expression,
-    Node,
-    Partner,
-    SemiJoin,
     any_of,
     column,
     conjuncts,

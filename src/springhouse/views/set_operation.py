@@ -11,7 +11,8 @@ they were as many as that, less the change.
 
 from sqlglot import exp
 
-from springhouse.views.algebra import SetKind, SetOperation, column
+from springhouse.views.algebra import SetKind, SetOperation
+from springhouse.views.expressions import column
 from springhouse.views.rows import (
     Near,
     Rows,

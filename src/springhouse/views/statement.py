@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from springhouse.views.algebra import Expression
+from springhouse.views.expressions import Expression
 from springhouse.views.rows import Near, bare, marked
 
 

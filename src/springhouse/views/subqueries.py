@@ -21,19 +21,21 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from springhouse.views.algebra import (
-    Expression,
-    Named,
     Node,
     Partner,
     Project,
     UnionAll,
-    column,
-    every_of,
     filtered,
-    free_columns,
     joined,
     met,
     outer_joined,
+)
+from springhouse.views.expressions import (
+    Expression,
+    Named,
+    column,
+    every_of,
+    free_columns,
     replaced,
 )
 from springhouse.views.refused import Refused

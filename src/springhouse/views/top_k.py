@@ -4,7 +4,8 @@ Inside a query there is no stored result to compare with, so both are computed f
 the top of a view the rows are stored, and `compile` keeps them: see `Top` there.
 """
 
-from springhouse.views.algebra import TopK, column, free_columns
+from springhouse.views.algebra import TopK
+from springhouse.views.expressions import column, free_columns
 from springhouse.views.rows import (
     Near,
     Rows,

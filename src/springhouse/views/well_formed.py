@@ -17,7 +17,6 @@ from sqlglot import exp
 from springhouse.views.algebra import (
     Aggregate,
     Constant,
-    Expression,
     Filter,
     Generate,
     InnerJoin,
@@ -31,10 +30,9 @@ from springhouse.views.algebra import (
     UnionAll,
     Window,
     children,
-    column,
-    free_columns,
     walk,
 )
+from springhouse.views.expressions import Expression, column, free_columns
 from springhouse.views.functions import prove_flat, prove_plain
 from springhouse.views.refused import Refused
 

@@ -6,7 +6,8 @@ A function over a partition may change for all of its rows; rows of other partit
 Rows that come out as they were cancel.
 """
 
-from springhouse.views.algebra import Window, column, free_columns
+from springhouse.views.algebra import Window
+from springhouse.views.expressions import column, free_columns
 from springhouse.views.rows import (
     Near,
     Rows,
