@@ -49,8 +49,9 @@ def test_what_if(springhouse):
 
 
 def test_another_policy(springhouse):
-    fifo = told(springhouse, "--policy", "fifo; tracks global; inheritance none; chopping none")
-    assert fifo["policy"] == "fifo; tracks global; inheritance none; chopping none"
+    words = "fifo; tracks global; inheritance none; chopping none; last-track take"
+    fifo = told(springhouse, "--policy", words)
+    assert fifo["policy"] == words
     assert fifo["relative_lateness"] == fifo["relative_lateness_of_fifo"]
 
 

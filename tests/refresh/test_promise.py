@@ -174,6 +174,16 @@ def test_what_held_up_a_reader_is_in_no_hurry_afterwards() -> None:
     assert scheduler.next_change(Instant(1000.0)) == 1290.0
 
 
+def test_what_has_nothing_to_load_is_not_hurried_for_later() -> None:
+    scheduler = scheduled(
+        promised("customers", Seconds(600.0)),
+        Table("segments", ("customers",), None, 1.0, Seconds(300.0), Cost(5.0, 0.0)),
+    )
+    scheduler.held_up("segments", Instant(0.0), Instant(110.0))
+    scheduler.arrived("customers", Instant(1000.0), freshness=Instant(1000.0))
+    assert scheduler.next_change(Instant(1000.0)) == 1290.0
+
+
 def test_one_that_is_held_up_without_a_promise_hurries_nobody() -> None:
     scheduler = scheduled(
         promised("customers", Seconds(600.0)),
@@ -197,6 +207,22 @@ def test_a_promise_about_to_break_may_use_every_track() -> None:
     scheduler.arrived("slow", Instant(100.0), freshness=Instant(100.0))
     assert scheduler.starts([1], Instant(109.0)) == []
     assert [start.track for start in scheduler.starts([1], Instant(110.0))] == [1]
+
+
+def test_an_input_that_may_wait_longer_is_not_hurried_by_the_other_one() -> None:
+    chart = Table(
+        "chart",
+        ("orders", "customers"),
+        promise_seconds=Seconds(20.0),
+        cost=Cost(5.0, 0.0),
+        promise_by_input={"orders": Seconds(20.0), "customers": MINUTE},
+    )
+    scheduler = scheduled(promised("orders", None), promised("customers", None), chart)
+    scheduler.arrived("customers", Instant(100.0), freshness=Instant(100.0))
+    assert _latest_start(scheduler, "customers", 100.0) == 100.0 + 60.0 - 5.0 - 5.0
+    scheduler.withdrawn("customers", Instant(100.0))
+    scheduler.arrived("orders", Instant(100.0), freshness=Instant(100.0))
+    assert _latest_start(scheduler, "orders", 100.0) == 100.0 + 20.0 - 5.0 - 5.0
 
 
 def test_allowance() -> None:

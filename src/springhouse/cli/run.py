@@ -144,7 +144,7 @@ def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed")
     show(totals_text(progress, _now()))
     for name, kept in house.kept.items():
         declared = house.project.tables.get(name) or house.project.views[name]
-        promise = declared.promise.staleness_seconds
+        promise = declared.promise.strictest_seconds
         share = kept.share(promise)
         if promise is not None and share is not None and kept.lags:
             show(kept_line(name, promise, share, kept.worst))

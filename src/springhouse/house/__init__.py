@@ -128,6 +128,7 @@ class House:
         self.watch = Watch(self.project, self.lake, self._clock, node, permits)
         self.failures: Mapping[str, Failure] = {}
         self.kept: Mapping[str, Kept] = {}
+        self._live: Live | None = None
 
     def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
         place = Storage.at(storage, folder)
@@ -160,7 +161,11 @@ class House:
         self.kept = live.kept
         courier = self._courier()
         with courier.running():
-            live.run(self._stop, None if seconds is None else Seconds(seconds))
+            self._live = live
+            try:
+                live.run(self._stop, None if seconds is None else Seconds(seconds))
+            finally:
+                self._live = None
         return Refreshed(tuple(live.done), {**live.failures, **courier.failures})
 
     def _courier(self) -> Courier:
@@ -284,7 +289,10 @@ class House:
         )
 
     def _schedule(self, now: Instant) -> Schedule:
-        """The scheduler as the Delta logs tell of it, with all that waits now."""
+        """The scheduler that runs; if none does, as the Delta logs tell of it, with what waits."""
+        live = self._live
+        if live is not None:
+            return live.schedule
         self.watch.poll(now, all_of_them=True)
         schedule = Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
         schedule.hear(self.watch.jobs(now), now)

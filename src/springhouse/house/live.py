@@ -321,7 +321,9 @@ class Live(Runner):
         for name, kept in self.kept.items():
             if not permits.owns(name):
                 continue
-            kept.lags.append(lag(self.watch.waiting_since(name, now), now))
+            waits = self.watch.waiting_since(name, now)
+            self.schedule.observe(name, waits, now)
+            kept.lags.append(lag(waits, now))
             known = self.schedule.known(name, now)
             if known is not None and known.freshness is not None:
                 kept.staleness.append(Seconds(max(now - known.freshness, 0.0)))

@@ -82,6 +82,8 @@ def status(
         known = schedule.known(name, now)
         if known is not None:
             told = replace(told, expected_seconds=known.expected_seconds, tracks=known.homes)
+            if known.track is not None:
+                turns[name] = f"runs on {known.track}"
         own = kept.get(name)
         promise = told.promise_seconds
         if own is not None and own.lags:
@@ -162,7 +164,7 @@ def _table_status(
         rows=last.note.rows if last and last.note else None,
         staleness_seconds=staleness(_freshness(watch, name), now),
         lag_seconds=behind,
-        promise_seconds=declared.promise.staleness_seconds,
+        promise_seconds=declared.promise.strictest_seconds,
         priority=declared.promise.priority,
         state=state,
         refreshed_at=last.at if last else None,

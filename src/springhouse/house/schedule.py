@@ -5,15 +5,18 @@ the scheduler, with the costs that the Delta logs tell; passes on what the watch
 up to where a refresh goes that is to load only a part of what waits.
 
 Times are times of arrival: data that the House first saw at ten makes a base table fresh up to ten,
-and a view is as fresh as the newest base version that it reflects.
+and a view is as fresh as the newest base version that it reflects. A House that runs in one thread
+may be asked for its status by another: everything here is done by one at a time.
 """
 
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from springhouse.house.watch import Watch
 from springhouse.lake.lake import provenance_of
+from springhouse.project.declaration import Promise
 from springhouse.refresh.job import Job, Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.scheduler import Scheduler
@@ -41,9 +44,10 @@ class Order:
 
 
 class Schedule:
-    """The scheduler of one House."""
+    """The scheduler of one House. Safe to use from several threads."""
 
     def __init__(self, watch: Watch, policy: Policy, tracks: int, now: Instant) -> None:
+        self._lock = threading.RLock()
         self._watch = watch
         self._scheduler = Scheduler(tracks, policy)
         self._wanted: dict[str, Job] = {}
@@ -64,25 +68,50 @@ class Schedule:
 
     def hear(self, jobs: Sequence[Job], now: Instant) -> None:
         """Pass on which refreshes are wanted now, and which are not any more."""
-        self._wanted = {job.table: job for job in jobs}
-        for name in self._heard_of - self._wanted.keys() - self._under_way.keys():
-            self._heard_of.discard(name)
-            self._scheduler.withdrawn(name, now)
-        for job in jobs:
-            self._heard_of.add(job.table)
-            reach = self._reaches[job.table] = self._reach(job, now)
-            since = self._due(job, now) if job.urgent else job.since
-            self._scheduler.arrived(job.table, now, freshness=reach, since=since)
+        with self._lock:
+            self._wanted = {job.table: job for job in jobs}
+            for name in self._heard_of - self._wanted.keys() - self._under_way.keys():
+                self._heard_of.discard(name)
+                self._scheduler.withdrawn(name, now)
+            for job in jobs:
+                self._heard_of.add(job.table)
+                reach = self._reaches[job.table] = self._reach(job, now)
+                since = self._since(job, now)
+                self._scheduler.arrived(job.table, now, freshness=reach, since=since)
 
-    def _due(self, job: Job, now: Instant) -> Instant:
-        """Since when its data would have to wait for a job to be due now."""
+    def observe(self, name: str, waits: Sequence[Instant], now: Instant) -> None:
+        """Pass on since when data waits for a table, also such as it can't have yet.
+
+        A view reads its inputs as of one moment. So what has arrived may have to wait until all of
+        them have come to the same, and then those that have not are to hurry. (Where some
+        inconsistency is allowed, the planner says what is needed first.)
+        """
+        if not waits or name in self._under_way or self._watch.is_relaxed(name):
+            return
+        with self._lock:
+            oldest, job = min(waits), self._wanted.get(name)
+            if job is None or oldest < self._since(job, now):
+                self._scheduler.held_up(name, oldest, now)
+
+    def _since(self, job: Job, now: Instant) -> Instant:
+        """Since when the data of a job waits, as its promise counts."""
+        promise = self._promise(job.table)
+        if job.urgent:
+            # Since when it would have to wait for the job to be due now.
+            return min(job.since, Instant(now - (promise.strictest_seconds or 0.0)))
+        if promise.staleness_by_input:
+            # What may wait for longer than the rest counts from later on.
+            return min(self._watch.waiting_since(job.table, now), default=now)
+        return job.since
+
+    def _promise(self, name: str) -> Promise:
         project = self._watch.project
-        declared = project.tables.get(job.table) or project.views[job.table]
-        return min(job.since, Instant(now - (declared.promise.staleness_seconds or 0.0)))
+        return (project.tables.get(name) or project.views[name]).promise
 
     def starts(self, free_tracks: Collection[int], now: Instant) -> list[Order]:
         """What to start now. It counts as under way until `finished` or `failed`."""
-        return [self._ordered(start) for start in self._scheduler.starts(free_tracks, now)]
+        with self._lock:
+            return [self._ordered(start) for start in self._scheduler.starts(free_tracks, now)]
 
     def _ordered(self, start: Start) -> Order:
         reach, job = self._reaches.pop(start.table), self._wanted.pop(start.table)
@@ -108,41 +137,55 @@ class Schedule:
         self, name: str, now: Instant, seconds: Seconds | None, rows: int | None = None
     ) -> None:
         """A refresh ended well; without `seconds` nothing is learned from it."""
-        reached = self._under_way.pop(name, None)
-        self._troubled.discard(name)
         count = None if rows is None else RowCount(rows)
-        self._scheduler.finished(name, now, seconds=seconds, rows=count, freshness=reached)
+        with self._lock:
+            reached = self._under_way.pop(name, None)
+            self._troubled.discard(name)
+            self._scheduler.finished(name, now, seconds=seconds, rows=count, freshness=reached)
 
     def failed(self, name: str, now: Instant, retry_at: Instant) -> None:
         """A refresh failed, and is tried again then."""
-        self._under_way.pop(name, None)
-        self._troubled.add(name)
-        self._scheduler.failed(name, now, retry_at)
+        with self._lock:
+            self._under_way.pop(name, None)
+            self._troubled.add(name)
+            self._scheduler.failed(name, now, retry_at)
 
     def order(self, now: Instant) -> list[tuple[Job, Waiting]]:
         """Everything that waits: first what may start, best first, then what may not yet."""
-        waiting = self._scheduler.order(now)
-        return [(self._wanted[w.table], w) for w in waiting if w.table in self._wanted]
+        with self._lock:
+            waiting = self._scheduler.order(now)
+            return [(self._wanted[w.table], w) for w in waiting if w.table in self._wanted]
 
     def known(self, name: str, now: Instant) -> Known | None:
         """What the scheduler knows of a table."""
-        return self._scheduler.known(name, now)
+        with self._lock:
+            return self._scheduler.known(name, now)
 
     def next_change(self, now: Instant) -> Instant | None:
         """When something may start though nothing happens."""
-        return self._scheduler.next_change(now)
+        with self._lock:
+            return self._scheduler.next_change(now)
 
     # What a table is
 
     def _table(self, name: str) -> Table:
         project, graph = self._watch.project, self._watch.graph
-        declared = project.tables.get(name) or project.views[name]
         known = {*project.tables, *project.views}
         upstream = tuple(each for each in graph.tables_read(name) if each in known and each != name)
         base = project.tables.get(name)
         period = base.period_seconds if base is not None and not upstream else None
-        promise = declared.promise
-        return Table(name, upstream, period, promise.priority, promise.staleness_seconds)
+        promise = self._promise(name)
+        return Table(
+            name,
+            upstream,
+            period,
+            promise.priority,
+            promise.strictest_seconds,
+            promise_by_input={
+                each: promise.staleness_through(each)
+                for each in (upstream if promise.staleness_by_input else ())
+            },
+        )
 
     def _remember(self, name: str) -> None:
         """What the refreshes of a table took, as its Delta log tells."""

@@ -404,7 +404,7 @@ class Watch:
         """By how much longer than other data what comes through one input may wait."""
         promise = self.project.views[name].promise
         direct = pathway.rpartition(">")[2]
-        usual = promise.staleness_seconds or Seconds(0.0)
+        usual = promise.strictest_seconds or Seconds(0.0)
         return Seconds(max(promise.staleness_through(direct) - usual, 0.0))
 
     def problem(self, table: str) -> str | None:

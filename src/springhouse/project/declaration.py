@@ -176,6 +176,17 @@ class Promise:
         """How long what arrived may wait that comes through a direct input; 0: not at all."""
         return self.staleness_by_input.get(name, self.staleness_seconds or Seconds(0.0))
 
+    @property
+    def strictest_seconds(self) -> Seconds | None:
+        """The bound on the lag that is the hardest to keep; None if some data has none.
+
+        >>> Promise(Seconds(60.0), {"orders": Seconds(10.0)}).strictest_seconds
+        10.0
+        """
+        if self.staleness_seconds is None:
+            return None
+        return min((self.staleness_seconds, *self.staleness_by_input.values()))
+
 
 @dataclass(frozen=True)
 class Table:

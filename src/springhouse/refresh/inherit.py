@@ -10,6 +10,7 @@ from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.priority import Inheritance, inherited_priority
 from springhouse.refresh.promise import Reader, allowance
 from springhouse.refresh.standing import Standing
+from springhouse.refresh.table import Table
 
 
 def pass_on(
@@ -52,15 +53,26 @@ def _inherit_weight(
     standing.priority = inherited_priority(
         name, hierarchy, inheritance, lambda reader: standings[reader].priority
     )
-    readers = (standings[each] for each in hierarchy.downstream(name))
-    standing.allowance = allowance(
-        hierarchy.tables[name].promise_seconds, [as_reader(each) for each in readers]
-    )
+    own = hierarchy.tables[name].promise_seconds
+    readers = [
+        as_reader(standings[each], _through(hierarchy.tables[each], name, standings[each]))
+        for each in hierarchy.downstream(name)
+    ]
+    standing.below = allowance(None, readers)
+    standing.allowance = allowance(own, readers)
 
 
-def as_reader(standing: Standing) -> Reader:
-    """A table to those that it reads. One that may wait loads what comes while it does."""
+def _through(table: Table, source: str, standing: Standing) -> float | None:
+    """How long what comes to a table through one input may wait: for it, and for its readers."""
+    if source not in table.promise_by_input:
+        return standing.allowance
+    longer = table.promise_by_input[source]
+    return longer if standing.below is None else min(longer, standing.below)
+
+
+def as_reader(standing: Standing, bound: float | None) -> Reader:
+    """A table to one that it reads. One that may wait loads what comes while it does."""
     interval = standing.period_seconds
-    if standing.promised and standing.allowance is not None:
-        interval = max(interval, standing.allowance)
-    return Reader(standing.allowance, standing.cost.seconds(interval), standing.margin)
+    if standing.promised and bound is not None:
+        interval = max(interval, bound)
+    return Reader(bound, standing.cost.seconds(interval), standing.margin)

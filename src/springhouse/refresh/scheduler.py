@@ -141,20 +141,21 @@ class Scheduler:
             return
         due = {standing.name: since + standing.allowance}
         for each in self._hierarchy.ancestors_last([standing.name]):
-            left = left_upstream(due[each] - since, as_reader(self._standings[each]))
+            left = left_upstream(due[each] - since, as_reader(self._standings[each], None))
             for source in self._hierarchy.upstream(each):
                 due[source] = min(due.get(source, inf), since + left)
-            source_standing = self._standings[each]
-            if source_standing is not standing and due[each] < source_standing.due_by:
-                source_standing.due_by = due[each]
-                if source_standing.pending and source_standing.running is None:
-                    self._rank(source_standing, now)
+            held = self._standings[each]
+            waits = held is not standing and held.pending and held.running is None
+            if waits and due[each] < held.due_by:
+                held.due_by = due[each]
+                self._rank(held, now)
 
     def withdrawn(self, name: str, now: Instant) -> None:
         """Nothing is wanted of a table any more: somebody else did it, or there was nothing."""
         standing = self._find(name)
         if standing is not None:
             standing.pending.clear()
+            standing.due_by = inf
             self._rank(standing, now)
 
     def finished(

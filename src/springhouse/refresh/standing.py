@@ -26,6 +26,7 @@ class Standing:
 
     __slots__ = (
         "allowance",
+        "below",
         "cost",
         "crowded",
         "declared_cost",
@@ -73,6 +74,8 @@ class Standing:
         self.period_seconds: float = table.period_seconds or 1.0
         self.promised = table.promise_seconds is not None
         self.allowance: float | None = None
+        # The same for its readers' promises alone.
+        self.below: float | None = None
         self.leaving = False
         # What waits, and how it ranks.
         self.freshness: float | None = None

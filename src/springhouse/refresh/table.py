@@ -5,8 +5,8 @@ was promised. `together` makes one job of several tables that are best refreshed
 section 2.1): its benefit is the sum of theirs, and so its priority is.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from springhouse.refresh.cost import Cost
 from springhouse.units import Seconds
@@ -17,7 +17,8 @@ class Table:
     """A table or view. Without a period of its own it has the longest of what it reads.
 
     `cost` is what is known of its refreshes beforehand, and `members` are the tables that one job
-    refreshes, where it is more than this one.
+    refreshes, where it is more than this one. `promise_seconds` is the strictest of its promises;
+    what comes through some inputs may wait longer.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Table:
     promise_seconds: Seconds | None = None
     cost: Cost | None = None
     members: tuple[str, ...] = ()
+    promise_by_input: Mapping[str, Seconds] = field(default_factory=dict, hash=False)
 
 
 def together(name: str, tables: Sequence[Table]) -> Table:

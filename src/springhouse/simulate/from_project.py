@@ -6,7 +6,7 @@ a House; the period of a base table is the median time between refreshes that lo
 never less than what is declared. Without a past a cost is a guess, as it is for the scheduler.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -76,7 +76,7 @@ def project_workload(
                 tuple(upstream[name]),
                 None if upstream[name] else Seconds(periods[name]),
                 promise.priority,
-                _strictest((promise.staleness_seconds, *promise.staleness_by_input.values())),
+                promise.strictest_seconds,
                 _learned(refreshes, typical.cost(periods[name])),
             )
         )
@@ -100,7 +100,3 @@ def _learned(refreshes: Sequence[PastRefresh], prior: Cost) -> Cost:
         if loaded > 0 and later.seconds > 0:
             learned.observe(loaded, later.seconds, later.rows)
     return learned.cost if learned.cost.seconds(1.0) > 0 else prior
-
-
-def _strictest(bounds: Iterable[Seconds | None]) -> Seconds | None:
-    return min((bound for bound in bounds if bound is not None), default=None)

@@ -1,0 +1,120 @@
+"""What the scheduler is told of a House, from Delta logs alone: nothing here starts Spark."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import LongType, StructField, StructType
+
+from springhouse.house import House
+from springhouse.house.schedule import Schedule
+from springhouse.lake.commits import Change, commit, create
+from springhouse.lake.note import Note
+from springhouse.planner.provenance import Provenance
+from springhouse.project.fingerprint import fingerprint
+from springhouse.refresh.policy import Policy
+from springhouse.units import Instant
+
+SQL = """
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM sample(limit => '0');
+CREATE STREAMING TABLE changes AS SELECT * FROM STREAM sample(limit => '0');
+CREATE MATERIALIZED VIEW totals AS SELECT count(id) AS id FROM orders;
+CREATE MATERIALIZED VIEW customers TBLPROPERTIES ('springhouse.staleness' = '10 minutes')
+  AS SELECT count(id) AS id FROM changes;
+CREATE MATERIALIZED VIEW segments TBLPROPERTIES ('springhouse.staleness' = '1 minute')
+  AS SELECT t.id FROM totals t JOIN customers c ON c.id = t.id;
+CREATE MATERIALIZED VIEW chart
+  TBLPROPERTIES ('springhouse.staleness' = '2 minutes',
+                 'springhouse.staleness.totals' = '20 seconds')
+  AS SELECT t.id FROM totals t JOIN customers c ON c.id = t.id;
+"""
+LAST = 4
+COLUMNS = StructType([StructField("id", LongType())])
+
+
+class Shop:
+    """A House whose tables are made by hand: commits that say what they reflect, without rows."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "transformations").mkdir()
+        (folder / "transformations" / "all.sql").write_text(SQL)
+        (folder / "spark-pipeline.yml").write_text(
+            "name: shop\nstorage: storage\n"
+            "libraries:\n  - glob:\n      include: transformations/**\n"
+        )
+        self.house = House(folder, clock=lambda: Instant(0.0))
+        self.watch = self.house.watch
+        for number in range(LAST + 1):
+            self._all_refreshed(number, 100.0 * number)
+
+    def _all_refreshed(self, number: int, at: float) -> None:
+        """Data comes and is in all views a few seconds later: so costs are known."""
+        self.arrive("orders", at)
+        self.arrive("changes", at)
+        self.refreshed("totals", at + 1.0, {"orders": number}, {"orders": number})
+        self.refreshed("customers", at + 2.0, {"changes": number}, {"changes": number})
+        read = {"totals": number, "customers": number}
+        self.refreshed("segments", at + 3.0, read, {"orders": number, "changes": number})
+        through = {"orders>totals": number, "changes>customers": number}
+        self.refreshed("chart", at + 4.0, read, through)
+
+    def arrive(self, table: str, at: float) -> None:
+        self._commit(table, Note("append", Instant(at), channel=True, rows=10, rows_added=10))
+
+    def refreshed(
+        self, view: str, at: float, read: Mapping[str, int], reflects: Mapping[str, int]
+    ) -> None:
+        after = Provenance({key: frozenset({each}) for key, each in reflects.items()})
+        definition = fingerprint(self.house.project, self.house.project.views[view])
+        note = Note(
+            "merge", Instant(at), after=after, seconds=1.0, read=read, definition=definition
+        )
+        self._commit(view, note)
+
+    def _commit(self, table: str, note: Note) -> None:
+        place, found = self.house.lake.place(table), self.house.lake.find(table)
+        if found is None:
+            create(place, COLUMNS, Change(note))
+        else:
+            commit(found, Change(note))
+
+    def order(self, now: float, *, observing: bool) -> dict[str, str]:
+        """What waits, best first, and the number that decides."""
+        at = Instant(now)
+        schedule = Schedule(self.watch, Policy(), 2, at)
+        schedule.hear(self.watch.jobs(at), at)
+        if observing:
+            for name in self.watch.graph.order:
+                schedule.observe(name, self.watch.waiting_since(name, at), at)
+        return {job.table: waiting.why for job, waiting in schedule.order(at)}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def test_a_view_that_needs_a_common_moment_hurries_the_one_that_is_behind(shop: Shop) -> None:
+    # Both base tables moved; totals is there, and segments can't go where customers is not.
+    shop.arrive("orders", 1000.0)
+    shop.arrive("changes", 1030.0)
+    shop.arrive("orders", 1031.0)
+    shop.refreshed("totals", 1032.0, {"orders": LAST + 2}, {"orders": LAST + 2})
+    assert "segments" not in shop.order(1033.0, observing=False)
+    # The customers of 1030 are due for segments at 1090, but they hold up the orders of 1000.
+    urgent = "seconds until its promise breaks"
+    assert shop.order(1057.0, observing=False)["customers"] != urgent
+    assert shop.order(1057.0, observing=True)["customers"] == urgent
+
+
+def test_a_promise_through_one_input_is_the_strictest_that_counts(shop: Shop) -> None:
+    statuses = {each.name: each.promise_seconds for each in shop.house.status()}
+    assert (statuses["chart"], statuses["segments"]) == (20.0, 60.0)
+
+
+def test_data_through_an_input_that_may_wait_longer_counts_from_later_on(shop: Shop) -> None:
+    shop.arrive("changes", 1000.0)
+    shop.refreshed("customers", 1001.0, {"changes": LAST + 1}, {"changes": LAST + 1})
+    # It may wait for two minutes, 100 seconds more than what comes through totals.
+    assert shop.watch.waiting_since("chart", Instant(1099.0)) == []
+    assert shop.watch.waiting_since("chart", Instant(1110.0)) == [1100.0]
