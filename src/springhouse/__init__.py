@@ -8,12 +8,23 @@ from springhouse.errors import SpringhouseError
 if TYPE_CHECKING:
     from springhouse.flows.declare import flow
     from springhouse.house import House, open  # noqa: A004  `springhouse.open` is what it's called
+    from springhouse.lake.flows.run_flow import run_flow
     from springhouse.lake.sources.contract import Range, SourceContext
     from springhouse.project.sources import sink, source
 
 __version__ = "0.1.0"
 
-__all__ = ["House", "Range", "SourceContext", "SpringhouseError", "flow", "open", "sink", "source"]
+__all__ = [
+    "House",
+    "Range",
+    "SourceContext",
+    "SpringhouseError",
+    "flow",
+    "open",
+    "run_flow",
+    "sink",
+    "source",
+]
 
 _HOMES = {
     "House": "springhouse.house",
@@ -21,6 +32,7 @@ _HOMES = {
     "SourceContext": "springhouse.lake.sources.contract",
     "flow": "springhouse.flows.declare",
     "open": "springhouse.house",
+    "run_flow": "springhouse.lake.flows.run_flow",
     "sink": "springhouse.project.sources",
     "source": "springhouse.project.sources",
 }

@@ -15,7 +15,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.flows.endpoints import Sink, Source, operators
 from springhouse.flows.engine import Advice, Engine
 from springhouse.flows.execution import THETA, ExecutionPlan, PolicyName, execute_siss
-from springhouse.flows.graph import FlowError, Graph, Kind, extended
+from springhouse.flows.graph import FlowError, Graph, Kind, Operator, extended
 from springhouse.flows.item import Performed
 from springhouse.flows.monitor import Measured, Monitor
 from springhouse.flows.policies.first_come import FirstCome
@@ -219,13 +219,20 @@ def request_of(
     """A flow that is ready to be submitted."""
     if not any(node.kind is Kind.READER for node in graph.nodes.values()):
         graph = extended(graph)
+    pack_bytes = settings.pack_bytes or read_topology().pack_bytes
+    made = operators(graph, sources, sinks, pack_bytes)
+    return ready(graph, made, settings, traced=traced)
+
+
+def ready(
+    graph: Graph, made: Mapping[str, Operator], settings: Settings, *, traced: bool = False
+) -> Request:
+    """An extended graph with its operators, ready to be submitted."""
     plan: ExecutionPlan | None = None
     if settings.policy is PolicyName.MIXED:
         plan = execute_siss(graph, settings.theta)
-    pack_bytes = settings.pack_bytes or read_topology().pack_bytes
     now = clock()
     monitor = Monitor(now, curve=[], invoked=[]) if traced else Monitor(now)
-    made = operators(graph, sources, sinks, pack_bytes)
     return Request(graph, made, now=now, limit=settings.queue_packs, plan=plan, monitor=monitor)
 
 

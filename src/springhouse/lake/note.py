@@ -70,6 +70,8 @@ class Note:
     stateful: bool = False
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
+    # What each activity of a flow did: rows in and out, seconds, the most packs that waited.
+    activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def changes_data(self) -> bool:

@@ -45,7 +45,7 @@ def write_arrow(storage: Storage, table: pa.Table, folder: str = "", name: str =
         writer.close()
         size = stream.tell()
     with storage.filesystem.open_input_file(target) as written:
-        return _add(path, size, pq.read_metadata(written))
+        return added(path, size, pq.read_metadata(written))
 
 
 def write_with_spark(
@@ -72,7 +72,7 @@ def describe_files(storage: Storage, folder: str) -> list[AddAction]:
         with storage.filesystem.open_input_file(info.path) as file:
             metadata = pq.read_metadata(file)
         if metadata.num_rows:
-            found.append(_add(info.path.removeprefix(f"{storage.path}/"), info.size, metadata))
+            found.append(added(info.path.removeprefix(f"{storage.path}/"), info.size, metadata))
     return found
 
 
@@ -81,7 +81,8 @@ def rows_of(adds: Iterable[AddAction]) -> int:
     return sum(int(json.loads(add.stats)["numRecords"]) for add in adds)
 
 
-def _add(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
+def added(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
+    """How to add a file that was written, by its path inside the table."""
     return AddAction(
         path=url_path(path),
         size=size,

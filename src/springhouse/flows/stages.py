@@ -1,0 +1,222 @@
+"""Which activities share a Spark task?
+
+Between its boundaries a flow runs inside tasks, many of them side by side, each with an engine of
+its own. What has to see rows together (an aggregate, a sort, a join) gets them from a shuffle, so
+it begins a new stage:
+
+    level(activity) = the highest of: level(producer), plus 1 where rows change hands
+    a stage         = activities of one level that pass rows on to each other, or read one source
+
+So stages of one level do not wait for each other and run at the same time, and a router or several
+targets part nothing: one pass serves them all (000 section 5.1 reserves that right).
+
+Rows change hands in one of four ways. A lookup's table is held by every task; what has to be
+together comes by key, or all of it to one task; anything else stays where it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+from springhouse.flows.graph import Edge, Graph, Kind, Node, extended, recordset
+
+TASK = "this task's rows"
+"""The reader of a stage: one port per input that is shuffled or stays where it is."""
+
+
+class Hand(Enum):
+    """How rows come to a stage."""
+
+    AS_THEY_ARE = "as they are"
+    BY_KEY = "by key"
+    ALL_TOGETHER = "all together"
+    HELD = "held by every task"
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Rows from outside of a stage: a recordset (no port), or what left an activity before it."""
+
+    name: str
+    port: int | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.port is None else f"{self.name}.{self.port}"
+
+
+@dataclass(frozen=True)
+class Intake:
+    """An input of a stage: from where, with which columns, how, and by which keys."""
+
+    feed: Feed
+    schema: pa.Schema
+    hand: Hand
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Activities that share a task.
+
+    `graph` is what an engine runs in it. `intakes` that are not held are the ports of its reader,
+    in this order. `passed` are the feeds that later stages read, by the name of their sink.
+    """
+
+    level: int
+    intakes: tuple[Intake, ...]
+    graph: Graph
+    targets: tuple[str, ...]
+    passed: Mapping[str, Feed]
+
+    @property
+    def shuffled(self) -> tuple[Intake, ...]:
+        """What comes by the task's reader."""
+        return tuple(i for i in self.intakes if i.hand is not Hand.HELD)
+
+    @property
+    def alone(self) -> bool:
+        """Whether one task has to see all rows."""
+        return any(intake.hand is Hand.ALL_TOGETHER for intake in self.intakes)
+
+
+def stages(graph: Graph) -> tuple[Stage, ...]:
+    """The stages of a declared flow, by level."""
+    whole = extended(graph)
+    running = [n for n in whole.order if whole.nodes[n].kind in (Kind.ACTIVITY, Kind.WRITER)]
+    level: dict[str, int] = {}
+    for name in running:
+        arrivals = (_arrival(whole, level, edge) for edge in whole.incoming[name])
+        level[name] = max(arrivals, default=0)
+    groups = _groups(whole, running, level)
+    needed = {
+        _feed(whole, edge)
+        for name in running
+        for edge in whole.incoming[name]
+        if groups.get(edge.producer) != groups[name] or hand_of(whole.nodes[name], edge.enters)[2]
+    }
+    members: dict[str, list[str]] = {}
+    for name in running:
+        members.setdefault(groups[name], []).append(name)
+    made = [_stage(whole, level[names[0]], names, needed) for names in members.values()]
+    return tuple(sorted(made, key=lambda stage: stage.level))
+
+
+def hand_of(node: Node, port: int) -> tuple[Hand, tuple[str, ...], bool]:
+    """How rows come to an input, by which keys, and whether they change hands for it."""
+    if port not in node.together:
+        return Hand.AS_THEY_ARE, (), False
+    if len(node.together) < len(node.inputs):
+        return Hand.HELD, (), True
+    keys = node.together[port]
+    return (Hand.BY_KEY if keys else Hand.ALL_TOGETHER), keys, True
+
+
+def _feed(graph: Graph, edge: Edge) -> Feed:
+    if graph.nodes[edge.producer].kind is Kind.READER:
+        (name,) = graph.producers(edge.producer)
+        return Feed(name)
+    return Feed(edge.producer, edge.leaves)
+
+
+def _arrival(graph: Graph, level: Mapping[str, int], edge: Edge) -> int:
+    """The first level at which an activity can have the rows of an edge."""
+    if graph.nodes[edge.producer].kind is Kind.READER:
+        (name,) = graph.producers(edge.producer)
+        return max((level[writer] + 1 for writer in graph.producers(name)), default=0)
+    changes_hands = hand_of(graph.nodes[edge.consumer], edge.enters)[2]
+    return level[edge.producer] + changes_hands
+
+
+def _groups(graph: Graph, running: list[str], level: Mapping[str, int]) -> dict[str, str]:
+    """Who shares a task: the name of one of them, for each."""
+    parent = {name: name for name in running}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    first_reader: dict[tuple[str, int], str] = {}
+    for name in running:
+        for edge in graph.incoming[name]:
+            if hand_of(graph.nodes[name], edge.enters)[2]:
+                continue
+            neighbour = edge.producer
+            if neighbour not in parent:
+                # Those that read one source as it is read it together.
+                neighbour = first_reader.setdefault((edge.producer, level[name]), name)
+            if level[neighbour] == level[name]:
+                parent[root(name)] = root(neighbour)
+    return {name: root(name) for name in running}
+
+
+def _stage(graph: Graph, level: int, names: list[str], needed: set[Feed]) -> Stage:
+    mine = set(names)
+    nodes: dict[str, Node] = {name: graph.nodes[name] for name in names}
+    edges: list[Edge] = []
+    intakes: dict[tuple[Feed, Hand, tuple[str, ...]], Intake] = {}
+    entering: list[tuple[Intake, Edge]] = []
+    for name in names:
+        for edge in graph.incoming[name]:
+            hand, keys, changes_hands = hand_of(graph.nodes[name], edge.enters)
+            if edge.producer in mine and not changes_hands:
+                edges.append(edge)
+                continue
+            schema = graph.nodes[edge.producer].outputs[edge.leaves]
+            feed = _feed(graph, edge)
+            intake = intakes.setdefault((feed, hand, keys), Intake(feed, schema, hand, keys))
+            entering.append((intake, edge))
+    _add_readers(nodes, edges, entering, tuple(intakes.values()))
+    passed: dict[str, Feed] = {}
+    for feed in sorted((f for f in needed if f.name in mine), key=str):
+        assert feed.port is not None
+        schema = graph.nodes[feed.name].outputs[feed.port]
+        _add_writer(nodes, edges, f"pass on {feed}", schema, Edge(feed.name, feed.port, "", 0))
+        passed[str(feed)] = feed
+        edges.append(Edge(f"pass on {feed}", 0, str(feed), 0))
+        nodes[str(feed)] = recordset(str(feed), schema)
+    targets = []
+    for name in names:
+        if graph.nodes[name].kind is Kind.WRITER:
+            (target,) = graph.consumers(name)
+            nodes[target] = graph.nodes[target]
+            edges.append(Edge(name, 0, target, 0))
+            targets.append(target)
+    return Stage(level, tuple(intakes.values()), Graph(nodes, tuple(edges)), tuple(targets), passed)
+
+
+def _add_readers(
+    nodes: dict[str, Node],
+    edges: list[Edge],
+    entering: list[tuple[Intake, Edge]],
+    intakes: tuple[Intake, ...],
+) -> None:
+    nothing = pa.schema([])
+    ports = {i: n for n, i in enumerate(i for i in intakes if i.hand is not Hand.HELD)}
+    if ports:
+        given = f"rows of {TASK}"
+        nodes[given] = recordset(given, nothing)
+        outputs = tuple(intake.schema for intake in ports)
+        nodes[TASK] = Node(TASK, Kind.READER, (nothing,), outputs, verb="read")
+        edges.append(Edge(given, 0, TASK, 0))
+    for intake, edge in entering:
+        if intake.hand is not Hand.HELD:
+            edges.append(Edge(TASK, ports[intake], edge.consumer, edge.enters))
+            continue
+        held, reader = f"held {intake.feed}", f"read {intake.feed} in every task"
+        if held not in nodes:
+            nodes[held] = recordset(held, intake.schema)
+            nodes[reader] = Node(
+                reader, Kind.READER, (intake.schema,), (intake.schema,), verb="read"
+            )
+            edges.append(Edge(held, 0, reader, 0))
+        edges.append(Edge(reader, 0, edge.consumer, edge.enters))
+
+
+def _add_writer(
+    nodes: dict[str, Node], edges: list[Edge], name: str, schema: pa.Schema, source: Edge
+) -> None:
+    nodes[name] = Node(name, Kind.WRITER, (schema,), (schema,), verb="write")
+    edges.append(Edge(source.producer, source.leaves, name, 0))

@@ -1,0 +1,87 @@
+"""How does a task write rows of a target, so that they count once?
+
+Each attempt of a task writes files with names of its own, and tells the driver which; only what
+the attempt that Spark counts has told is ever committed. Files of failed and of superfluous
+attempts are nobody's, as no commit names them; an attempt that fails removes its own.
+"""
+
+import uuid
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from springhouse.lake.storage import Storage
+from springhouse.lake.writing import added
+
+FILE_BYTES = 128 * 2**20
+"""A file is closed and another one begun after about so many bytes of rows."""
+
+GROUP_BYTES = 16 * 2**20
+"""Packs are gathered to row groups of about this size: one per pack would make poor files."""
+
+
+class ParquetSink:
+    """Writes the packs of one target, in one task."""
+
+    def __init__(self, root: str, schema: pa.Schema) -> None:
+        self._storage = Storage(root)
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
+        self._stream: pa.NativeFile | None = None
+        self._path = ""
+        self._gathered: list[pa.RecordBatch] = []
+        self._group_bytes = 0
+        self._file_bytes = 0
+        self.adds: list[dict[str, Any]] = []
+
+    def write(self, pack: pa.RecordBatch) -> None:
+        self._gathered.append(pa.RecordBatch.from_arrays(pack.columns, schema=self._schema))
+        self._group_bytes += pack.nbytes
+        if self._group_bytes >= GROUP_BYTES:
+            self._write_group()
+        if self._file_bytes >= FILE_BYTES:
+            self._finish_file()
+
+    def close(self) -> None:
+        self._write_group()
+        self._finish_file()
+
+    def abandon(self) -> None:
+        """The attempt failed: leave nothing behind, as far as that can be done."""
+        self._gathered = []
+        with suppress(Exception):
+            self._finish_file()
+        for add in self.adds:
+            with suppress(Exception):
+                self._storage.filesystem.delete_file(f"{self._storage.path}/{add['path']}")
+        self.adds = []
+
+    def _write_group(self) -> None:
+        if not self._gathered:
+            return
+        if self._writer is None:
+            self._path = f"flow-{uuid.uuid4().hex}.parquet"
+            self._storage.make()
+            target = f"{self._storage.path}/{self._path}"
+            self._stream = self._storage.filesystem.open_output_stream(target)
+            self._writer = pq.ParquetWriter(self._stream, self._schema, compression="snappy")
+        self._writer.write_table(pa.Table.from_batches(self._gathered, self._schema))
+        self._file_bytes += self._group_bytes
+        self._gathered, self._group_bytes = [], 0
+
+    def _finish_file(self) -> None:
+        if self._writer is None:
+            return
+        assert self._stream is not None
+        self._writer.close()
+        size = self._stream.tell()
+        self._stream.close()
+        self._writer = self._stream = None
+        self._file_bytes = 0
+        with self._storage.filesystem.open_input_file(
+            f"{self._storage.path}/{self._path}"
+        ) as written:
+            self.adds.append(asdict(added(self._path, size, pq.read_metadata(written))))

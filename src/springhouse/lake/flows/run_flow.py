@@ -1,0 +1,269 @@
+"""How does a flow run on Spark, and reach each table exactly once?
+
+Stage by stage: a stage is one Spark job over `mapInArrow`, whose tasks write files and report them;
+stages of one level run at the same time. Rows that change hands rest as Parquet files in a staging
+folder, and Spark's shuffle brings them to the next stage. When all stages are done, every target
+gets its files in one atomic commit, with a transaction that names the batch: whoever runs the same
+batch again, after a driver died between two commits, adds to the tables that were missing and skips
+those that were not.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from deltalake.transaction import AddAction
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from springhouse.errors import LakeError
+from springhouse.flows.declare import Flow
+from springhouse.flows.graph import FlowError, Graph
+from springhouse.flows.monitor import ActivityStatistics
+from springhouse.flows.run import Settings
+from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
+from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
+from springhouse.lake.note import FlowNote, Note
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import arrow_schema, quoted, read_parquet
+from springhouse.lake.writing import rows_of, write_arrow
+from springhouse.units import Instant
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_REPORT = from_arrow_schema(REPORT)
+
+
+@dataclass(frozen=True)
+class Poured:
+    """What a flow wrote and nobody committed yet: files by target, and what each activity did."""
+
+    files: Mapping[str, tuple[AddAction, ...]]
+    activities: Mapping[str, ActivityStatistics]
+
+
+def run_flow(
+    spark: "SparkSession",
+    flow: Flow,
+    *,
+    sources: "Mapping[str, DataFrame]",
+    targets: Mapping[str, str],
+    batch: int | None = None,
+    settings: Settings = Settings(),  # noqa: B008  a frozen value
+) -> Mapping[str, int]:
+    """Run a flow on Spark, over DataFrames, into Delta tables by path; gives the rows of each.
+
+    With a `batch` number (1, 2, 3, …) the rows of that batch reach each table once, however often
+    it is run: a table that has it already gets nothing.
+    """
+    graph = flow.graph({name: arrow_schema(rows.schema) for name, rows in sources.items()})
+    missing = [name for name in graph.targets if name not in targets]
+    if missing:
+        raise FlowError(
+            f'the flow "{flow.name}" writes "{missing[0]}", and nobody said where that is',
+            hint=f'targets={{"{missing[0]}": "a folder for its Delta table", …}}',
+        )
+    places = {name: Storage.at(targets[name]) for name in graph.targets}
+    began = time.time()
+    poured = pour(spark, graph, sources, places, settings)
+    return deliver(flow.name, graph, places, poured, batch, time.time() - began)
+
+
+def pour(
+    spark: "SparkSession",
+    graph: Graph,
+    sources: "Mapping[str, DataFrame]",
+    places: Mapping[str, Storage],
+    settings: Settings,
+) -> Poured:
+    """Run all stages of a flow; its targets' files are written and not committed."""
+    staging = next(iter(places.values())).inside(f"_staging-{uuid.uuid4().hex}")
+    pouring = _Pouring(spark, dict(sources), places, staging, settings)
+    try:
+        return pouring.run(stages(graph))
+    finally:
+        with suppress(OSError):
+            staging.remove()
+
+
+class _Pouring:
+    """The stages of one run, and what they have written so far."""
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        sources: "dict[str, DataFrame]",
+        places: Mapping[str, Storage],
+        staging: Storage,
+        settings: Settings,
+    ) -> None:
+        self._spark, self._sources, self._places = spark, sources, places
+        self._staging, self._settings = staging, settings
+        self._files: dict[str, list[AddAction]] = {}
+        self._did: dict[str, ActivityStatistics] = {}
+
+    def run(self, all_stages: tuple[Stage, ...]) -> Poured:
+        for level in sorted({stage.level for stage in all_stages}):
+            now = [stage for stage in all_stages if stage.level == level]
+            with ThreadPoolExecutor(len(now)) as side_by_side:
+                for reported in side_by_side.map(self._run_stage, now):
+                    self._note(reported)
+        files = {name: tuple(self._files.get(name, ())) for name in self._places}
+        return Poured(files, self._did)
+
+    def _run_stage(self, stage: Stage) -> pa.Table:
+        places = {name: self._place(name).root for name in (*stage.targets, *stage.passed)}
+        held = {str(i.feed): self._held(i) for i in stage.intakes if i.hand is Hand.HELD}
+        task = StageTask(stage, places, held, self._settings)
+        shuffled = stage.shuffled
+        if not shuffled:
+            return pa.Table.from_batches(task(()))
+        rows = self._gathered(stage, shuffled)
+        reported = rows.mapInArrow(task, _REPORT).toArrow()
+        # Of no rows at all Spark may start no task; an aggregate of nothing is still a row.
+        return reported if reported.num_rows else pa.Table.from_batches(task(()))
+
+    def _gathered(self, stage: Stage, shuffled: tuple[Intake, ...]) -> "DataFrame":
+        by_key = any(intake.hand is Hand.BY_KEY for intake in shuffled)
+        if len(shuffled) == 1:
+            (intake,) = shuffled
+            rows = self._rows(intake)
+            keys = [sf.col(quoted(name)) for name in intake.keys]
+            if stage.alone:
+                return rows.repartition(1)
+            return rows.repartition(*keys) if by_key else rows
+        tagged = [self._tagged(port, shuffled) for port in range(len(shuffled))]
+        union = tagged[0]
+        for rows in tagged[1:]:
+            union = union.unionByName(rows)
+        if stage.alone:
+            union = union.repartition(1)
+        elif by_key:
+            union = union.repartition(sf.col(KEY))
+        return union.drop(KEY)
+
+    def _tagged(self, port: int, shuffled: tuple[Intake, ...]) -> "DataFrame":
+        rows = self._rows(shuffled[port])
+        columns = [sf.col(quoted(name)) for name in rows.columns]
+        keys = [_hashable(rows, name) for name in shuffled[port].keys or rows.columns]
+        own = [
+            (sf.struct(*columns) if i == port else sf.lit(None).cast(_struct(intake))).alias(
+                f"in{i}"
+            )
+            for i, intake in enumerate(shuffled)
+        ]
+        return rows.select(sf.lit(port).alias(INPUT), sf.xxhash64(*keys).alias(KEY), *own)
+
+    def _rows(self, intake: Intake) -> "DataFrame":
+        if intake.feed.port is None and intake.feed.name in self._sources:
+            return self._sources[intake.feed.name]
+        schema = from_arrow_schema(intake.schema)
+        return read_parquet(self._spark, *self._written(intake.feed), schema)
+
+    def _written(self, feed: Feed) -> tuple[Storage, list[str]]:
+        return self._place(str(feed)), [add.path for add in self._files.get(str(feed), ())]
+
+    def _held(self, intake: Intake) -> tuple[str, ...]:
+        if intake.feed.port is None and intake.feed.name in self._sources:
+            rows = self._sources[intake.feed.name].toArrow()
+            place = self._staging.inside(f"held-{uuid.uuid4().hex}")
+            return (f"{place.root}/{write_arrow(place, rows).path}",)
+        place, paths = self._written(intake.feed)
+        return tuple(f"{place.root}/{path}" for path in paths)
+
+    def _place(self, name: str) -> Storage:
+        return self._places.get(name) or self._staging.inside(name.replace("/", "_"))
+
+    def _note(self, reported: pa.Table) -> None:
+        for row in reported.to_pylist():
+            told = json.loads(row["told"])
+            if row["kind"] == "files":
+                self._files.setdefault(row["name"], []).extend(AddAction(**add) for add in told)
+            else:
+                self._did.setdefault(row["name"], ActivityStatistics()).add(
+                    ActivityStatistics(**told)
+                )
+
+
+def _struct(intake: Intake) -> StructType:
+    return from_arrow_schema(intake.schema)
+
+
+def _hashable(rows: "DataFrame", name: str) -> "Column":
+    """A key as it is hashed: whole numbers of all sizes alike, as joins compare them alike."""
+    column = sf.col(quoted(name))
+    kind = rows.schema[name].dataType.typeName()
+    return column.cast("bigint") if kind in ("byte", "short", "integer", "long") else column
+
+
+def deliver(
+    flow: str,
+    graph: Graph,
+    places: Mapping[str, Storage],
+    poured: Poured,
+    batch: int | None,
+    seconds: float,
+) -> dict[str, int]:
+    """Commit what was poured, one atomic commit per table; gives the rows that each got."""
+    transaction = f"springhouse/{flow}"
+    delivered: dict[str, int] = {}
+    for name, place in places.items():
+        at = Instant(round(time.time(), 3))
+        schema = from_arrow_schema(graph.nodes[name].inputs[0])
+        ground = ensure(place, schema, Note(kind="schema", at=at, channel=True))
+        _prove_same(name, place, schema, ground.schema)
+        delivered[name] = 0
+        if batch is not None and ground.offset(transaction) >= batch:
+            continue
+        adds = poured.files[name]
+        if not adds and batch is None:
+            continue
+        delivered[name] = rows_of(adds)
+        note = Note(
+            kind="append",
+            at=at,
+            channel=True,
+            variant="flow",
+            rows_added=delivered[name],
+            rows=ground.rows + delivered[name],
+            seconds=seconds,
+            changes=None if adds else (),
+            flows={flow: _flow_note(transaction, batch, poured)},
+            activities=told(poured.activities),
+        )
+        transactions = {} if batch is None else {transaction: batch}
+        commit(ground, Change(note, adds, transactions=transactions))
+    return delivered
+
+
+def _flow_note(transaction: str, batch: int | None, poured: Poured) -> FlowNote:
+    read = [did.rows_out for name, did in poured.activities.items() if name.startswith("this task")]
+    offsets = {} if batch is None else {transaction: (batch - 1, batch)}
+    return FlowNote(offsets, rows_in=max(read, default=0))
+
+
+def told(activities: Mapping[str, ActivityStatistics]) -> dict[str, dict[str, Any]]:
+    """Statistics as a commit's note has them."""
+    return {name: did.as_json() for name, did in activities.items()}
+
+
+def _prove_same(name: str, place: Storage, wanted: StructType, found: StructType) -> None:
+    def columns(schema: StructType) -> Iterable[tuple[str, str]]:
+        return [(field.name, field.dataType.simpleString()) for field in schema.fields]
+
+    if columns(wanted) != columns(found):
+        raise LakeError(
+            f'the flow makes "{name}" with the columns {wanted.simpleString()}, '
+            f"and the table has {found.simpleString()}",
+            where=place.root,
+            hint="Nothing was committed. Write to another table, or make the columns the same.",
+        )

@@ -1,0 +1,129 @@
+"""What does one Spark task do of a flow?
+
+It is given the rows of its partition as Arrow batches, runs the activities of a stage over them
+with an engine of its own, and writes every target and everything that later stages need to files.
+What it gives back to Spark is not rows but a short report: the files, and what each activity did.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from springhouse.flows.endpoints import Read, Sink, Source, operators
+from springhouse.flows.graph import Kind, Operator, Output
+from springhouse.flows.row_pack import packs_of
+from springhouse.flows.run import Settings, ready, run_here
+from springhouse.flows.stages import TASK, Hand, Stage
+from springhouse.flows.topology import read_topology
+from springhouse.lake.flows.parquet_sink import ParquetSink
+from springhouse.lake.storage import Storage
+
+REPORT = pa.schema({"kind": pa.string(), "name": pa.string(), "told": pa.string()})
+"""What a task gives back: files of a target or of a feed, and the statistics of an activity."""
+
+INPUT, KEY = "__springhouse_input", "__springhouse_key"
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """A stage, with where its sinks lie (`places`) and the files of the tables that it holds."""
+
+    stage: Stage
+    places: Mapping[str, str]
+    held: Mapping[str, tuple[str, ...]]
+    settings: Settings
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sinks = {
+            name: ParquetSink(root, _written(self.stage, name))
+            for name, root in self.places.items()
+        }
+        pack_bytes = self.settings.pack_bytes or read_topology().pack_bytes
+        made = self._operators(batches, dict(sinks), pack_bytes)
+        request = ready(self.stage.graph, made, self.settings)
+        try:
+            measured = run_here(request, self.settings)
+        except BaseException:
+            for sink in sinks.values():
+                sink.abandon()
+            raise
+        told = [("files", name, json.dumps(sink.adds)) for name, sink in sinks.items() if sink.adds]
+        told += [("did", n, json.dumps(asdict(did))) for n, did in measured.activities.items()]
+        columns = [pa.array(column, pa.string()) for column in zip(*told, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=REPORT)
+
+    def _operators(
+        self, batches: Iterable[pa.RecordBatch], sinks: dict[str, Sink], pack_bytes: int
+    ) -> dict[str, Operator]:
+        sources: dict[str, Source] = {f"rows of {TASK}": ()}
+        for intake in self.stage.intakes:
+            if intake.hand is Hand.HELD:
+                name = f"held {intake.feed}"
+                sources[name] = _FilesOf(self.held[str(intake.feed)], intake.schema)
+        made = operators(self.stage.graph, sources, sinks, pack_bytes)
+        schemas = [intake.schema for intake in self.stage.shuffled]
+        if schemas:
+            made[TASK] = _TaskRows(batches, schemas, pack_bytes)
+        return made
+
+
+def _written(stage: Stage, name: str) -> pa.Schema:
+    node = stage.graph.nodes[name]
+    assert node.kind is Kind.RECORDSET
+    return node.inputs[0]
+
+
+class _TaskRows(Read):
+    """The reader of a stage: rows of its inputs, apart by what marks them if there are several."""
+
+    def __init__(
+        self, batches: Iterable[pa.RecordBatch], schemas: list[pa.Schema], pack_bytes: int
+    ) -> None:
+        super().__init__(TASK, schemas[0], (), pack_bytes)
+        self._batches, self._schemas, self._size = batches, schemas, pack_bytes
+
+    def end(self, port: int) -> Iterable[Output]:
+        if len(self._schemas) == 1:
+            fitting = (fitted(batch, self._schemas[0]) for batch in self._batches)
+            return ((0, pack) for pack in packs_of(fitting, self._size))
+        return self._parted()
+
+    def _parted(self) -> Iterator[Output]:
+        for batch in self._batches:
+            marks = batch.column(batch.schema.get_field_index(INPUT))
+            for port, schema in enumerate(self._schemas):
+                rows = batch.column(batch.schema.get_field_index(f"in{port}"))
+                mine = rows.filter(pc.equal(marks, port))
+                if len(mine):
+                    whole = pa.RecordBatch.from_struct_array(mine)
+                    for pack in packs_of([fitted(whole, schema)], self._size):
+                        yield port, pack
+
+
+def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same rows with exactly this schema: Spark names another time zone, and not every NULL."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class _FilesOf:
+    """Rows of Parquet files, read when it is time, in each task."""
+
+    def __init__(self, files: tuple[str, ...], schema: pa.Schema) -> None:
+        self._files, self._schema = files, schema
+
+    def __call__(self) -> Iterator[pa.RecordBatch]:
+        for file in self._files:
+            storage = Storage(file)
+            with storage.filesystem.open_input_file(storage.path) as opened:
+                for batch in pq.ParquetFile(opened).iter_batches():
+                    yield fitted(batch, self._schema)

@@ -1,0 +1,157 @@
+"""Do flows on Spark give what Spark's own SQL gives, and reach every table once?"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import springhouse
+from springhouse.errors import LakeError
+from springhouse.flows.declare import Draft
+from springhouse.flows.execution import PolicyName
+from springhouse.flows.graph import FlowError
+from springhouse.flows.run import Settings
+from springhouse.flows.stages import stages
+from springhouse.lake.flows.run_flow import run_flow
+from springhouse.lake.flows.task import StageTask
+from springhouse.lake.log import TableLog
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import open_table
+
+sys.path.append(str(Path(__file__).parents[1] / "flows"))
+
+from archetypes import ARCHETYPES, random_tables
+
+Rows = list[tuple[object, ...]]
+SMALL = Settings(pack_bytes=2000, queue_packs=2)
+
+
+def sorted_rows(table: pa.Table) -> Rows:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
+def stored(folder: Path) -> Rows:
+    opened = open_table(Storage(str(folder)))
+    assert opened is not None
+    return sorted_rows(opened.to_arrow())
+
+
+@pytest.fixture
+def given(spark: SparkSession) -> Iterator[dict[str, DataFrame]]:
+    """The archetypes' tables as DataFrames of three partitions, and as views for queries."""
+    frames = {}
+    for name, rows in random_tables(seed=3, rows=300).items():
+        frames[name] = spark.createDataFrame(rows).repartition(3).cache()
+        frames[name].createOrReplaceTempView(name)
+    yield frames
+    for name, frame in frames.items():
+        frame.unpersist()
+        spark.catalog.dropTempView(name)
+
+
+@pytest.mark.parametrize("name", ARCHETYPES)
+def test_every_archetype_is_what_sql_gives(
+    name: str, spark: SparkSession, given: dict[str, DataFrame], tmp_path: Path
+) -> None:
+    archetype = ARCHETYPES[name]
+    targets = {target: str(tmp_path / target) for target in archetype.queries}
+    policy = PolicyName.MIXED if name == "butterfly" else PolicyName.LOCALITY
+    chosen = Settings(policy=policy, pack_bytes=2000, queue_packs=2)
+    run_flow(spark, archetype.flow, sources=given, targets=targets, settings=chosen)
+    for target, query in archetype.queries.items():
+        assert stored(tmp_path / target) == sorted_rows(spark.sql(query).toArrow()), target
+        assert [path.name for path in (tmp_path / target).glob("_staging*")] == []
+
+
+@springhouse.flow
+def parted(flow: Draft) -> None:
+    even, odd = flow.read("numbers").split("n IN (0, 2, 4, 6, 8)")
+    even.write("even")
+    odd.write("odd")
+    even.aggregate(total="sum(n)").write("total")
+
+
+def numbers(spark: SparkSession) -> DataFrame:
+    return spark.range(0, 10, numPartitions=2).withColumnRenamed("id", "n")
+
+
+def test_a_batch_reaches_each_table_once_though_it_is_run_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
+    for expected in ({"even": 5, "odd": 5, "total": 1}, {"even": 0, "odd": 0, "total": 0}):
+        given = {"numbers": numbers(spark)}
+        assert run_flow(spark, parted, sources=given, targets=targets, batch=1) == expected
+    assert stored(tmp_path / "even") == [(n,) for n in (0, 2, 4, 6, 8)]
+    assert stored(tmp_path / "total") == [(20,)]
+    run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=targets, batch=2)
+    assert len(stored(tmp_path / "odd")) == 10
+
+
+def test_what_activities_did_stands_in_the_commit(spark: SparkSession, tmp_path: Path) -> None:
+    targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
+    run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=targets, batch=1)
+    newest = TableLog(Storage(targets["even"]), "even").newest()
+    assert newest is not None
+    assert newest.note is not None
+    split = newest.note.activities["split"]
+    assert (split["rows_in"], split["rows_out"]) == (10, 10)
+    assert newest.note.activities["write odd"]["rows_in"] == 5
+
+
+def test_an_aggregate_of_nothing_is_still_a_row(spark: SparkSession, tmp_path: Path) -> None:
+    targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
+    nothing = numbers(spark).where("n > 100")
+    run_flow(spark, parted, sources={"numbers": nothing}, targets=targets)
+    assert stored(tmp_path / "total") == [(None,)]
+
+
+def test_a_function_that_fails_leaves_no_file_and_no_commit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    @springhouse.flow
+    def failing(flow: Draft) -> None:
+        def refuse(pack: pa.RecordBatch) -> pa.RecordBatch:
+            if 9 in pack.column("n").to_pylist():
+                raise ValueError("not nine")
+            return pack
+
+        flow.read("numbers").write("before").apply(refuse).write("after")
+
+    targets = {name: str(tmp_path / name) for name in ("before", "after")}
+    given = {"numbers": numbers(spark)}
+    with pytest.raises(Exception, match='activity "refuse" failed: ValueError: not nine'):
+        run_flow(spark, failing, sources=given, targets=targets, settings=SMALL)
+    assert not list(tmp_path.glob("*/_delta_log"))
+
+
+def test_a_table_with_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
+    run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=targets)
+    swapped = targets | {"even": targets["total"]}
+    with pytest.raises(LakeError, match='the flow makes "even" with the columns'):
+        run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=swapped)
+
+
+def test_a_target_without_a_place(spark: SparkSession, tmp_path: Path) -> None:
+    given, targets = {"numbers": numbers(spark)}, {"even": str(tmp_path / "even")}
+    with pytest.raises(FlowError, match='writes "odd", and nobody said where that is'):
+        run_flow(spark, parted, sources=given, targets=targets)
+
+
+def test_an_attempt_that_nobody_counts_writes_files_that_nobody_sees(tmp_path: Path) -> None:
+    """A speculative duplicate: two attempts of one task write, and each tells of its own files."""
+    rows = pa.record_batch({"n": pa.array(range(10), pa.int64())})
+    first = stages(parted.graph({"numbers": rows.schema}))[0]
+    places = {n: str(tmp_path / n) for n in (*first.targets, *first.passed)}
+    task = StageTask(first, places, {}, SMALL)
+    told = [pa.Table.from_batches(task([rows])).to_pylist() for _ in range(2)]
+    files = [
+        {row["told"] for row in rows if (row["kind"], row["name"]) == ("files", "even")}
+        for rows in told
+    ]
+    assert files[0].isdisjoint(files[1])
+    assert len(list((tmp_path / "even").glob("*.parquet"))) == 2

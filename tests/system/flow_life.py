@@ -1,0 +1,59 @@
+"""One life of a process that runs a flow: `flow_life.py FOLDER [TABLE]`.
+
+In its first task a Python worker exits in the middle of its rows, once for all lives. With a TABLE
+the process ends by SIGKILL, with its JVM, when that table is about to be committed.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import springhouse
+from springhouse.flows.declare import Draft
+from springhouse.flows.run import Settings
+from springhouse.lake.flows import run_flow as running
+from springhouse.lake.session import Spark
+
+folder = Path(sys.argv[1])
+dies_at = sys.argv[2] if len(sys.argv) > 2 else None
+MARK = str(folder / "a worker has died")
+
+
+@springhouse.flow
+def parted(flow: Draft) -> None:
+    def exits_once(pack: pa.RecordBatch) -> pa.RecordBatch:
+        if 777 in pack.column("n").to_pylist() and not os.path.exists(MARK):  # noqa: PTH110  few imports in a worker
+            with open(MARK, "w"):  # noqa: PTH123  as above
+                os._exit(1)
+        return pack
+
+    low, high = flow.read("numbers").apply(exits_once).split("n < 400")
+    low.write("low")
+    high.write("high")
+    high.aggregate(rows="count(*)").write("total")
+
+
+def watched(original: Any) -> Any:
+    def commit(ground: Any, change: Any) -> None:
+        if Path(ground.storage.root).name == dies_at:
+            os.killpg(0, signal.SIGKILL)
+        original(ground, change)
+
+    return commit
+
+
+if __name__ == "__main__":
+    running.commit = watched(running.commit)
+    # Each task may fail three times.
+    spark = Spark({"springhouse.spark.master": "local[2,4]"}, "flow").session()
+    numbers = spark.range(0, 1000, numPartitions=2).withColumnRenamed("id", "n")
+    targets = {name: str(folder / name) for name in ("low", "high", "total")}
+    chosen = Settings(pack_bytes=400, queue_packs=2)
+    got = running.run_flow(
+        spark, parted, sources={"numbers": numbers}, targets=targets, batch=1, settings=chosen
+    )
+    print(got)  # noqa: T201  the test reads it
