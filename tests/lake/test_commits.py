@@ -16,12 +16,13 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from springhouse.errors import CommitConflict, LakeError, SchemaError
+from springhouse.errors import CommitConflict, LakeError, NotOwned, SchemaError
 from springhouse.lake.commits import (
     Change,
     able_to_hold,
     add_columns,
     commit,
+    committing,
     create,
     delta_schema,
     ensure,
@@ -216,3 +217,21 @@ def test_a_table_of_another_warehouse_is_a_channel_of_its_own(ground: TableVersi
     foreign = TableLog(ground.storage, "delta.`theirs`").newest()
     assert foreign is not None
     assert foreign.provenance.as_json() == {"delta.`theirs`": [1]}
+
+
+def test_a_writer_that_may_not_commit_any_more_changes_nothing(ground: TableVersion) -> None:
+    def prove() -> None:
+        raise NotOwned("orders is another node's by now")
+
+    fresh = Storage.at(str(Path(ground.storage.root).with_name("fresh")))
+    with committing(prove):
+        with pytest.raises(NotOwned):
+            append(ground, 1)
+        with pytest.raises(NotOwned):
+            add_columns(ground, [StructField("more", LongType())], note("schema"))
+        with pytest.raises(NotOwned):
+            ensure(fresh, SCHEMA, note("schema"))
+    assert DeltaTable(ground.storage.root).version() == ground.version
+    assert open_table(fresh) is None
+    append(ground, 1)
+    assert DeltaTable(ground.storage.root).version() == ground.version + 1

@@ -60,20 +60,19 @@ def node(
     from springhouse.cli.cluster_options import joining
     from springhouse.house import House
     from springhouse.house.node import NodeOfHouse
-    from springhouse.house.owning import Permits
 
     logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.WARNING)
     logging.getLogger("springhouse").setLevel(logging.INFO)
     said = joining(project, settings, without_tls=without_tls)
     members = said.members(name, listen, peers)
-    permits = Permits(everything=False)
+    running = NodeOfHouse(members, said)
     given = {**said.given, "springhouse.node.name": name}
-    with House(said.folder, configuration=given, listener=_tell, permits=permits) as house:
-        running = NodeOfHouse(house, permits, members, said)
-        others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
+    others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
+    with running.joined(), _stopped_by_signals(running):
         _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
-        with _stopped_by_signals(running):
-            refreshed = running.run(duration)
+        permits = running.permits
+        with House(said.folder, configuration=given, listener=_tell, permits=permits) as house:
+            refreshed = running.run(house, duration)
     for table, failure in refreshed.failures.items():
         _say(f"failing: {table}: {failure.problem}")
 
@@ -94,13 +93,9 @@ def _say(line: str) -> None:
 @contextmanager
 def _stopped_by_signals(running: "NodeOfHouse") -> Iterator[None]:
     """The first signal lets the node hand its units over, the second ends its House."""
-    asked: list[int] = []
 
     def stop(number: int, frame: Any) -> None:
         running.stop()
-        if asked:
-            running.house.stop()
-        asked.append(number)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

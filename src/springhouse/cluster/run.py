@@ -91,7 +91,7 @@ class Agent:
         nodes = (members.name, *members.peers)
         self._node = Node(members.name, nodes, timing, dice, clock(), memory)
         self._told = (self._node.role, self._node.leader, False)
-        self._waiting: queue.Queue[Event | Asked | None] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[Event | Asked | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="cluster", daemon=True)
 
     def start(self) -> None:
@@ -129,10 +129,10 @@ class Agent:
 
     def received(self, sender: str, message: Message) -> None:
         """A message of a peer came."""
-        try:
-            self._waiting.put_nowait(Received(sender, message))
-        except queue.Full:
-            raise SpringhouseError("this node can't keep up with what it is sent") from None
+        # What others send is bounded; what the node's own thread puts here must never wait for it.
+        if self._waiting.qsize() >= _MOST_WAITING:
+            raise SpringhouseError("this node can't keep up with what it is sent")
+        self._waiting.put(Received(sender, message))
 
     def describe(self) -> NodeReport:
         """How this node is."""

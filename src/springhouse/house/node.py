@@ -9,6 +9,8 @@ gives its units to others, one by one as they are free, and nobody has to wait f
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from springhouse.cluster.load import Load
 from springhouse.cluster.members import Members
@@ -30,79 +32,91 @@ _LEAVING_TIMEOUTS = 3
 
 
 class NodeOfHouse:
-    """A House, and the agent that gives it permits; from `run` to `stop`."""
+    """A House, and the agent that gives it permits; within `joined`."""
 
-    def __init__(self, house: House, permits: Permits, members: Members, joining: Joining) -> None:
-        self.house = house
-        self._permits = permits
+    def __init__(self, members: Members, joining: Joining) -> None:
+        self.permits = Permits(everything=False)
         timing = joining.timing
         self._patience = _LEAVING_TIMEOUTS * timing.keep_alive_seconds
-        self.agent = Agent(members, timing, joining.memory(members.name), permits)
-        permits.report_to(self.agent.tell, lambda: self.agent.may_process)
-        self._survey = Survey(house.watch, permits)
+        self.agent = Agent(members, timing, joining.memory(members.name), self.permits)
+        self.permits.report_to(self.agent.tell, lambda: self.agent.may_process)
+        self._house: House | None = None
         self._machine = Machine()
         self._ready = threading.Event()
         self._leaving = threading.Event()
         self._over = threading.Event()
 
-    def run(self, seconds: float | None = None) -> Refreshed:
-        """Work as a node, for so long or until `stop`; an error if the node itself broke down."""
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Be a node that votes, before there is a House that could work: a quorum needs it."""
         self._measure()
         self.agent.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            self.agent.stop()
+
+    def run(self, house: House, seconds: float | None = None) -> Refreshed:
+        """Work as a node, for so long or until `stop`; an error if the node itself broke down."""
+        self._house = house
+        survey = Survey(house.watch, self.permits)
         threads = [
-            threading.Thread(target=run, name=name, daemon=True)
-            for run, name in ((self._pulse, "pulse"), (self._warm_up, "warm-up"))
+            threading.Thread(target=self._pulse, args=(house, survey), name="pulse", daemon=True),
+            threading.Thread(target=self._warm_up, args=(house,), name="warm-up", daemon=True),
         ]
         for thread in threads:
             thread.start()
         try:
-            return self.house.run(seconds)
+            refreshed = house.run(seconds)
         finally:
             self._over.set()
-            self.agent.stop()
             for thread in threads:
                 thread.join(timeout=5.0)
-            if self.agent.problem is not None:
-                raise SpringhouseError(
-                    f"this node can't go on: {self.agent.problem}",
-                    hint="Its log says where that came from; the other nodes take its units.",
-                ) from self.agent.problem
+        if self.agent.problem is not None:
+            raise SpringhouseError(
+                f"this node can't go on: {self.agent.problem}",
+                hint="Its log says where that came from; the other nodes take its units.",
+            ) from self.agent.problem
+        return refreshed
 
     def stop(self) -> None:
-        """Hand everything over, then end."""
+        """Hand everything over, then end; asked again, end at once."""
+        if self._leaving.is_set() and self._house is not None:
+            self._house.stop()
         self._leaving.set()
 
-    def _warm_up(self) -> None:
+    def _warm_up(self, house: House) -> None:
         """Have Spark compute something, so that the first refresh does not wait for it."""
         try:
-            session = self.house.lake.spark.session()
-            session.range(1).count()
-            self.house.lake.spark.quick().range(1).count()
+            house.lake.spark.session().range(1).count()
+            house.lake.spark.quick().range(1).count()
         except Exception as error:  # noqa: BLE001  the first refresh will meet and report it
             LOG.warning("Spark does not start: %s", error)
         self._ready.set()
 
-    def _pulse(self) -> None:
+    def _pulse(self, house: House, survey: Survey) -> None:
         """Keep the cluster informed until this node ends."""
         surveyed_at, left_at = float("-inf"), float("inf")
         while not self._over.wait(_PULSE_SECONDS):
             now = time.monotonic()
             if self.agent.problem is not None:
-                self.house.stop()
+                house.stop()
                 return
             if self._leaving.is_set():
                 left_at = min(left_at, now)
-                if not self._permits.units or now > left_at + self._patience:
-                    self.house.stop()
+                alone = not self.agent.members.peers
+                if alone or not self.permits.units or now > left_at + self._patience:
+                    house.stop()
             if now >= surveyed_at + _SURVEY_SECONDS:
                 surveyed_at = now
-                units = self._survey.units()
+                units = survey.units()
                 if units is not None:
                     self.agent.tell(UnitsDeclared(units))
             self._measure()
 
     def _measure(self) -> None:
-        permits, machine = self._permits, self._machine
+        permits, machine = self.permits, self._machine
         able = self._ready.is_set() and not self._leaving.is_set()
         self.agent.tell(
             Measured(

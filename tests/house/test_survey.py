@@ -1,0 +1,120 @@
+"""Which units a project has, and what a node takes in of a table that several share; no Spark."""
+
+import pytest
+
+from springhouse.house import House
+from springhouse.house.owning import Permits
+from springhouse.house.survey import Survey
+from springhouse.lake.commits import Change, create
+from springhouse.lake.note import FlowNote, Note
+
+SQL = """
+CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM sample(rate => '10', partitions => '12');
+CREATE STREAMING TABLE ticks AS SELECT * FROM STREAM sample(rate => '10');
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data/orders', format => 'json',
+  schema => 'id BIGINT, amount BIGINT');
+CREATE STREAMING TABLE large AS SELECT * FROM STREAM(orders) WHERE amount > 100;
+CREATE STREAMING TABLE latest;
+CREATE FLOW latest_in AS AUTO CDC INTO latest FROM STREAM(orders)
+  KEYS (amount) SEQUENCE BY id STORED AS SCD TYPE 1;
+CREATE MATERIALIZED VIEW visits AS SELECT count(*) AS visits FROM clicks;
+"""
+
+
+class Node:
+    """A House with permits, and a survey of it; its clock is the test's."""
+
+    def __init__(self, folder, now):
+        self.permits = Permits(everything=False)
+        self.house = House(folder, permits=self.permits, clock=lambda: now[0])
+        self.survey = Survey(self.house.watch, self.permits)
+
+    def take(self, *units):
+        self.permits.take(tuple((unit, 0) for unit in units))
+
+    def waiting(self, table):
+        """The partitions of a table with something to take in."""
+        (feed,) = self.house.watch.feeds(table)
+        return {name.rpartition("/")[2] for name in feed.behind(None)}
+
+
+@pytest.fixture
+def now():
+    return [1_800_000_000.0]
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "transformations").mkdir()
+    (tmp_path / "transformations" / "all.sql").write_text(SQL)
+    (tmp_path / "spark-pipeline.yml").write_text(
+        "name: shop\nstorage: storage\nlibraries:\n  - glob:\n      include: transformations/**\n"
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def node(project, now):
+    return Node(project, now)
+
+
+def test_partitions_are_units_where_they_are_independent(node):
+    shared = {f"clicks/{number}" for number in range(12)}
+    assert set(node.survey.units()) == {*shared, "ticks", "orders", "large", "latest", "visits"}
+
+
+def test_units_are_told_when_they_change(node):
+    assert node.survey.units() is not None
+    assert node.survey.units() is None
+
+
+def test_a_table_is_begun_by_one_node_and_then_shared(node, now):
+    other = Node(node.house.lake.folder, now)
+    node.take("clicks/0", "clicks/1")
+    other.take("clicks/2")
+    for each in (node, other):
+        each.survey.units()
+        each.waiting("clicks")
+    now[0] += 10
+    assert len(node.waiting("clicks")) == 12
+    assert other.waiting("clicks") == set()
+
+    begin_table(node, "clicks")
+    for each in (node, other):
+        each.survey.units()
+    now[0] += 10
+    assert node.waiting("clicks") == {"0", "1"}
+    assert other.waiting("clicks") == {"2"}
+
+
+def test_all_nodes_count_from_the_moment_that_the_first_commit_wrote_down(node, now):
+    other = Node(node.house.lake.folder, now)
+    node.take("clicks/0")
+    other.take("clicks/2")
+    node.survey.units()
+    now[0] += 5
+    other.survey.units()  # It opened the source later, and would count from here.
+    begin_table(node, "clicks")
+    other.survey.units()
+    now[0] += 5
+    (feed,) = other.house.watch.feeds("clicks")
+    assert [given.end for given in feed.behind(None).values()] == [100]
+
+
+def test_only_sources_of_owned_tables_are_asked(node, now):
+    node.survey.units()
+    node.take("ticks")
+    now[0] += 10
+    node.house.watch.poll(now[0])
+    assert [job.table for job in node.house.watch.jobs(now[0])] == ["ticks"]
+
+
+def begin_table(node, table):
+    """Commit as the first refresh of a table does, without rows."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    (feed,) = node.house.watch.feeds(table)
+    noted = FlowNote({}, feed.memory(), 0, 0)
+    note = Note("append", node.house.lake.now(), flows={feed.flow.name: noted})
+    schema = StructType([StructField("offset", LongType())])
+    create(node.house.lake.place(table), schema, Change(note))
