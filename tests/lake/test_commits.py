@@ -235,3 +235,25 @@ def test_a_writer_that_may_not_commit_any_more_changes_nothing(ground: TableVers
     assert open_table(fresh) is None
     append(ground, 1)
     assert DeltaTable(ground.storage.root).version() == ground.version + 1
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_of_two_that_make_a_table_at_the_same_moment_one_does(place: Storage, number: int) -> None:
+    together, refused = threading.Barrier(2), []
+
+    def make() -> None:
+        add = write_arrow(place, rows(number, number + 1))
+        together.wait()
+        try:
+            create(place, SCHEMA, Change(note("replace"), [add]))
+        except CommitConflict as conflict:
+            refused.append(conflict)
+
+    makers = [threading.Thread(target=make) for _ in range(2)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join(timeout=30.0)
+    assert DeltaTable(place.root).version() == 0
+    assert len(DeltaTable(place.root).file_uris()) == 1
+    assert len(refused) == 1

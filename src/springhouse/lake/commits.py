@@ -144,7 +144,8 @@ def create(storage: Storage, schema: StructType, change: Change) -> None:
             storage.root,
             delta_schema(schema),
             list(change.add),
-            commit_properties=_properties(change.note, change.transactions),
+            # Tried once: delta-rs would put a second beginning, with all its rows, after the first.
+            commit_properties=_properties(change.note, change.transactions, retries=0),
         )
     except DeltaError as error:
         if open_table(storage) is None:
@@ -193,12 +194,12 @@ def delta_schema(schema: StructType) -> Schema:
         raise SchemaError(f"Delta can't store these columns: {error}") from error
 
 
-def _properties(note: Note, transactions: Mapping[str, int]) -> CommitProperties:
+def _properties(note: Note, transactions: Mapping[str, int], retries: int = 20) -> CommitProperties:
     return CommitProperties(
         custom_metadata={KEY: note.as_json()},
         app_transactions=[Transaction(app, version) for app, version in transactions.items()],
         # delta-rs rebases on concurrent commits that do not conflict (another flow's append).
-        max_commit_retries=20,
+        max_commit_retries=retries,
     )
 
 
