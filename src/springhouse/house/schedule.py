@@ -63,7 +63,8 @@ class Schedule:
 
     def take_over(self, name: str) -> None:
         """A table is this House's to refresh, and others did it until now: see how it stands."""
-        self._scheduler.declare(self._table(name), self._reached(name))
+        with self._lock:
+            self._scheduler.declare(self._table(name), self._reached(name))
 
     def hear(self, jobs: Sequence[Job], now: Instant) -> None:
         """Pass on which refreshes are wanted now, and which are not any more."""
