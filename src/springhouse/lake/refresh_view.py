@@ -49,7 +49,7 @@ from springhouse.lake.standing import (
 from springhouse.lake.stores import Rewritten
 from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
-from springhouse.lake.worth import worth_building, worth_keeping
+from springhouse.lake.worth import building_seconds, worth_building, worth_keeping
 from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
@@ -185,8 +185,9 @@ def _choose(
     best = _by_cost(work, found, changed, past, way, forced=forced)
     if best.work is not None:
         return best
-    batch = cost_of(work, Variant(Way.BATCH), past)
-    return replace(best, state=view.promise.is_relaxed or worth_keeping(notes, batch.seconds))
+    batch = cost_of(work, Variant(Way.BATCH), past).seconds
+    keep = worth_keeping(notes, batch, _building_seconds(work, found, batch))
+    return replace(best, state=keep or view.promise.is_relaxed)
 
 
 def _with_or_without_state(
@@ -206,8 +207,15 @@ def _with_or_without_state(
     work.stores.update(empty_state(lake, view, found))
     other = cost_of(work, synchronous(found.compiled, changed), past)
     saved = max(batch.seconds - other.seconds, 0.0)
-    state = wanted or worth_building(saved, notes, batch.seconds)
+    building = _building_seconds(work, found, batch.seconds)
+    state = wanted or worth_building(saved, notes, building)
     return _How(missing, state=state, expected=batch.estimate, missed=saved)
+
+
+def _building_seconds(work: Work, found: Plan, batch_seconds: float) -> float:
+    inputs = {name: version.rows for name, version in work.after.items()}
+    hidden = sum(store.rows for name, store in work.stores.items() if name)
+    return building_seconds(found.compiled.build, inputs, hidden, batch_seconds)
 
 
 def _by_cost(

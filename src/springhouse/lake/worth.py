@@ -10,38 +10,48 @@ than twice what he would have paid had he known.
             lately save more than building it anew costs
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from statistics import fmean
 
 from springhouse.lake.note import Note
+from springhouse.views.statement import Kind, Step
 from springhouse.views.variants import Way
 
 _LATELY = 5
 _PAYS_FOR_IT = 2
-_LEAST, _MOST = 0.1, 2.0
-"""Building takes at least and at most so many times what a plain recomputation takes, and beyond
-it: a first refresh in a cold process says little."""
+_LEAST = 0.05
+_HIDDEN_ROW = 2e-6
 
 
-def worth_building(saved: float, notes: Sequence[Note], batch_seconds: float) -> bool:
+def worth_building(saved: float, notes: Sequence[Note], building_seconds: float) -> bool:
     """Whether to build state that would have saved so many seconds of this refresh."""
     without = takewhile(lambda note: not note.stateful, reversed(notes))
-    missed = saved + sum(note.missed for note in without)
-    return missed > building_seconds(notes, batch_seconds)
+    return saved + sum(note.missed for note in without) > building_seconds
 
 
-def worth_keeping(notes: Sequence[Note], batch_seconds: float) -> bool:
+def worth_keeping(notes: Sequence[Note], batch_seconds: float, building_seconds: float) -> bool:
     """Whether to build state anew in a refresh that recomputes everything anyway."""
     lately = [_saved(note, batch_seconds) for note in notes[-_LATELY:]]
-    return bool(lately) and _PAYS_FOR_IT * fmean(lately) > building_seconds(notes, batch_seconds)
+    return bool(lately) and _PAYS_FOR_IT * fmean(lately) > building_seconds
 
 
-def building_seconds(notes: Iterable[Note], batch_seconds: float) -> float:
-    """What it takes to build state beyond what a plain recomputation takes."""
-    built = [note.seconds for note in notes if note.stateful and note.variant == Way.BATCH.value]
-    beyond = min(built) - batch_seconds if built else batch_seconds
-    return min(max(beyond, _LEAST * batch_seconds), _MOST * batch_seconds)
+def building_seconds(
+    steps: Sequence[Step], inputs: Mapping[str, int], hidden_rows: int, batch_seconds: float
+) -> float:
+    """What it takes to build state beyond what a plain recomputation takes.
+
+    Each step reads inputs of so many rows; the plain query reads each of them once. What took how
+    long in the past tells less: state is built seldom, and first in a cold process.
+    """
+    read = sum(
+        inputs.get(reading.of, 0)
+        for step in steps
+        for reading in step.build.reads
+        if reading.kind is Kind.AFTER
+    )
+    again = read / max(sum(inputs.values()), 1) - 1
+    return max(again, _LEAST) * batch_seconds + hidden_rows * _HIDDEN_ROW
 
 
 def _saved(note: Note, batch_seconds: float) -> float:
