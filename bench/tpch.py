@@ -8,16 +8,18 @@ turn, so that a noisy machine disturbs both sides alike:
     ours      the view is refreshed to that version: rows, hidden state, change, and commit
 
 after each of these parts of `orders` changed with their `lineitem` (half deleted, half inserted, as
-TPC-H's own refresh functions do: old orders go, new orders come). Everything is warm, as in a House
-that runs for days: a dozen rounds that are not counted come first, because Java compiles what plans
-and runs small queries only after it was used some hundred times (after two rounds a refresh takes
-about twice as long as after twelve); two of them with full runs. Where a round measures both, every other one begins with `full`: who
-comes second finds the same query compiled already. Seconds of ours are medians over the rounds of a
-size. What a full run takes hardly depends on the size of the change, and is by far most of the
-work, so that it is measured with every 0.1 %, 10 % and 30 %. For those sizes a ratio is the median
-over its own rounds; for the others, the median of all full runs over the median of ours. Queries 2,
-11 and 16 read neither table and are left out of the mean; at the end every view is held against its
-query.
+TPC-H's own refresh functions do: old orders go, new orders come).
+
+Everything is warm, as in a House that runs for days. Rounds that are not counted come first: two of
+full runs and a dozen of ours, because Java compiles what plans and runs small queries only after it
+was used some hundred times (after two rounds a refresh takes about twice as long as after twelve).
+
+Seconds of ours are medians over the rounds of a size. What a full run takes hardly depends on the
+size of the change, and is by far most of the work, so it is measured with every 0.1 %, 10 % and
+30 %; every other round begins with it, for who comes second finds the same query compiled already.
+For those sizes a ratio is the median over its own rounds; for the others, the median of all full
+runs over the median of ours. Queries 2, 11 and 16 read neither table and are left out of the mean.
+At the end every view is held against its query.
 
 Run: `python bench/tpch.py [--scale 1] [--queries 1,6] [--rounds 3]`. It takes about 35 minutes and
 writes `bench/results/tpch.md` and `tpch.csv`. Goals: at 0.1 % the geometric mean of full / ours is
