@@ -8,7 +8,7 @@ from springhouse.flows.execution import PolicyName, execute_siss
 from springhouse.flows.graph import Edge, Graph, Kind, Node, extended, recordset
 from springhouse.flows.item import Item
 from springhouse.flows.policies.minimum_cost import MinimumCost
-from springhouse.flows.policies.minimum_memory import MinimumMemory
+from springhouse.flows.policies.minimum_memory import SLOT_SECONDS, MinimumMemory
 from springhouse.flows.policies.round_robin import RoundRobin
 from springhouse.flows.queues import Queue
 from springhouse.flows.request import Request, Task, Urgency
@@ -206,7 +206,7 @@ def test_section_4_3_minimum_memory_takes_the_largest_benefit_for_one_time_slot(
         policy.add(given)
     turn = policy.next(0)
     assert turn is not None
-    assert (turn.task, turn.slot_seconds) == (filters, 0.070)
+    assert (turn.task, turn.slot_seconds) == (filters, SLOT_SECONDS)
 
 
 def test_section_4_3_before_anything_was_measured_the_longest_queue_is_taken() -> None:
