@@ -85,6 +85,15 @@ def test_those_in_a_crowd_outrank_what_has_no_promise() -> None:
     assert (first.table, first.why) == ("report_0", "seconds until its promise breaks")
 
 
+def test_one_that_is_broken_already_goes_before_those_who_have_time() -> None:
+    late = Table("late", (), Seconds(10.0), 1.0, Seconds(20.0), Cost(4.0, 0.0))
+    scheduler = scheduled([late, *(report(n) for n in range(5))])
+    for name in ("late", *(f"report_{n}" for n in range(5))):
+        scheduler.arrived(name, Instant(100.0))
+    order = [waiting.table for waiting in scheduler.order(Instant(140.0))]
+    assert order[:2] == ["late", "report_0"]
+
+
 def test_who_comes_due_much_later_hurries_nobody() -> None:
     scheduler = scheduled([report(1), report(2, promise=600.0, seconds=100.0)])
     scheduler.arrived("report_1", Instant(100.0))

@@ -115,21 +115,23 @@ def test_a_source_hurries_for_the_promise_of_a_view() -> None:
     assert [w.table for w in scheduler.order(Instant(110.0))] == ["base", "other"]
 
 
-def test_waits_of_a_view_are_passed_on_to_what_it_reads() -> None:
+def test_how_wrong_the_estimates_of_a_view_are_is_passed_on_to_what_it_reads() -> None:
     scheduler = scheduled(
         promised("base", None),
         Table("view", ("base",), None, 1.0, MINUTE, Cost(5.0, 0.0)),
     )
     scheduler.arrived("base", Instant(100.0), freshness=Instant(100.0))
-    before = _latest_start(scheduler, "base", 100.0)
-    assert before == 100.0 + 60.0 - 5.0 - 5.0
+    assert _latest_start(scheduler, "base", 100.0) == 100.0 + 60.0 - 5.0 - 5.0
     scheduler.withdrawn("base", Instant(100.0))
-    # Once the view had to wait for a track for 8 seconds after its release.
     scheduler.arrived("view", Instant(200.0), freshness=Instant(200.0))
-    assert started(scheduler, 255.0 + 8.0) == ["view"]
-    scheduler.finished("view", Instant(268.0), seconds=5.0)
+    assert started(scheduler, 255.0) == ["view"]
+    scheduler.finished("view", Instant(268.0), seconds=13.0)
+    known = scheduler.known("view", Instant(268.0))
+    assert known is not None
+    assert known.error_seconds == 5.0
     scheduler.arrived("base", Instant(300.0), freshness=Instant(300.0))
-    assert _latest_start(scheduler, "base", 300.0) == before + 200.0 - 5.0
+    left = 60.0 - known.cost.seconds(60.0) - known.error_seconds
+    assert _latest_start(scheduler, "base", 300.0) == pytest.approx(300.0 + left - 5.0)
 
 
 def _latest_start(scheduler: Scheduler, name: str, now: float) -> float:

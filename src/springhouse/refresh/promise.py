@@ -10,9 +10,10 @@ refresh as can be. Between its release and its latest start it competes by weigh
 any other; after that its promise is about to break, and it outranks them.
 
 The margins are learned: how much longer refreshes took than was expected, and how long released
-ones waited for a track. The allowance is the promise less what tables further down still need,
-margins and all: a source hurries for the strictest promise among its dependents. Promises that come
-due together start earlier, see `crowd`.
+ones waited for a track. The allowance is the promise less what tables further down still need, with
+the margin for errors: a source hurries for the strictest promise among its dependents. (Not with
+the one for waits: sources that hurry make views wait, which would make sources hurry more.)
+Promises that come due together start earlier, see `crowd`.
 """
 
 from collections.abc import Iterable
@@ -29,12 +30,14 @@ class Urgency(IntEnum):
     """What a waiting refresh is to its promise; the smaller starts first.
 
     One that can still be kept goes before one that is broken already, or in an overload every
-    promise would be broken by a little instead of a few by much.
+    promise would be broken by a little instead of a few by much. One that has time left, but not
+    for all that come due with it, goes after those.
     """
 
     ABOUT_TO_BREAK = 0
     BROKEN = 1
-    NONE = 2
+    CROWDED = 2
+    NONE = 3
 
 
 class Margin:
@@ -55,7 +58,7 @@ class Margin:
 
 
 class Reader(NamedTuple):
-    """Who reads a table: its own allowance, what its refresh needs, and its learned margins."""
+    """Who reads a table: its allowance, what its refresh needs, and how wrong that may be."""
 
     allowance: float | None
     seconds: float
@@ -77,7 +80,7 @@ def allowance(own: Seconds | None, readers: Iterable[Reader]) -> float | None:
 def left_upstream(seconds: float, reader: Reader) -> float:
     """What is left of so much time for what a reader reads, when it took what it needs.
 
-    Margins take at most half: a few bad waits must not leave nothing for the tables above.
+    The margin takes at most half: a few bad days must not leave nothing for the tables above.
 
     >>> left_upstream(10.0, Reader(10.0, 4.0, margin=60.0))
     3.0

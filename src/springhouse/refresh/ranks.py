@@ -83,7 +83,7 @@ class Ranks:
             queue.leave(standing)
             return
         key: Key
-        if urgency is Urgency.ABOUT_TO_BREAK:
+        if urgency is Urgency.ABOUT_TO_BREAK or urgency is Urgency.CROWDED:
             key = latest, 0.0
         elif self._ordinary is not None:
             key = self._ordinary(standing)
@@ -112,15 +112,15 @@ class Ranks:
             self.crowd.put(standing, latest)
         if now < release:
             return None, latest, release
-        if now < latest and not standing.crowded:
-            return Urgency.NONE, latest, latest
+        if now < latest:
+            return Urgency.CROWDED if standing.crowded else Urgency.NONE, latest, latest
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
         return Urgency.BROKEN, latest, None
 
     def number(self, entry: Entry, now: float) -> tuple[float, str]:
         """The number that decides about a job, and what it is."""
-        if entry[0] is Urgency.ABOUT_TO_BREAK:
+        if entry[0] is Urgency.ABOUT_TO_BREAK or entry[0] is Urgency.CROWDED:
             standing = entry[4]
             return _breaks(standing) - now, "seconds until its promise breaks"
         name, sign = NUMBERS[self._policy.basic]

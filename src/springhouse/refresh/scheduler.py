@@ -320,7 +320,6 @@ class Scheduler:
         if standing.allowance is not None:
             # No more than the promise: there is nothing to gain from a release before the arrival.
             standing.wait.observe(min(now - standing.ready_at, standing.allowance))
-            self._note_margin(standing)
         if entry[0] is Urgency.NONE:
             self._lanes.queues[standing.lane].passed = entry[1]
         self._ranks.leave(standing)
@@ -383,7 +382,7 @@ class Scheduler:
         """Let those above a table know when it needs more time, or less, than it used to."""
         if standing.allowance is None or standing.is_base or not self.policy.heed_promises:
             return
-        margin = standing.error.seconds + standing.wait.seconds
+        margin = standing.error.seconds
         if abs(margin - standing.margin) > DRIFT * max(standing.margin, standing.load_seconds):
             standing.margin = margin
             self._changed[standing.name] = None

@@ -105,7 +105,7 @@ class Standing:
         self.load_seconds = prior.seconds(self.period_seconds)
         self.error = Margin()
         self.wait = Margin()
-        # What was passed on upstream of these two.
+        # What was passed on upstream of the first.
         self.margin = 0.0
         self.pace = Pace()
         self.expected_arrival: float | None = None

@@ -32,9 +32,6 @@ class Uncontended:
         waiting = self._pending.get(name)
         self._pending[name] = freshness, first if waiting is None else waiting[1]
 
-    def held_up(self, name: str, since: Instant, now: Instant) -> None:
-        """What it waits for starts at once, too."""
-
     def finished(self, name: str, now: Instant, *, seconds: float | None = None) -> None:
         self._running.discard(name)
 

@@ -54,7 +54,6 @@ class Decides(Protocol):
     def arrived(
         self, name: str, now: Instant, *, freshness: Instant, since: Instant | None = None
     ) -> None: ...
-    def held_up(self, name: str, since: Instant, now: Instant) -> None: ...
     def finished(self, name: str, now: Instant, *, seconds: float | None = None) -> None: ...
     def starts(self, free_tracks: Collection[int], now: Instant) -> list[Start]: ...
     def order(self, now: Instant) -> list[Waiting]: ...
@@ -237,8 +236,6 @@ class Warehouse:
                 since = Instant(reader.take_since())
                 edge = Instant(reader.edge)
                 self._scheduler.arrived(reader.name, now, freshness=edge, since=since)
-            elif self._waits:
-                self._scheduler.held_up(reader.name, start.since, now)
 
     def _woke(self, before: float) -> bool:
         """Whether something changed by itself, before the next event: a promise became urgent."""
