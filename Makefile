@@ -29,7 +29,7 @@ check: .venv/installed ## lint, types, who imports whom, tests without Spark; un
 	$(PYTHON_IN_VENV) -m pytest $(NEEDS_JAVA:%=--ignore=%)
 
 bench: .venv/installed ## run every benchmark
-	@for file in $(wildcard bench/*.py bench/papers/*.py); do \
+	@for file in $(wildcard bench/[!_]*.py bench/papers/[!_]*.py); do \
 		echo "== $$file"; $(WITH_JAVA) $(PYTHON_IN_VENV) "$$file" || exit 1; \
 	done
 

@@ -25,6 +25,7 @@ TIMING = Timing(
     keep_alive_seconds=Seconds(0.6),
 )
 MOST_BYTES = 64 * 1024
+PATIENT = Limits(call_seconds=Seconds(20.0))
 
 
 class Idle:
@@ -66,7 +67,7 @@ def node(authority, address, free_port, tmp_path_factory):
 @pytest.fixture
 def line(authority, address):
     """The way to it for one of the cluster."""
-    made = Line("shop", address, read_papers(*authority.sign("shop", "b")))
+    made = Line("shop", address, read_papers(*authority.sign("shop", "b")), PATIENT)
     yield made
     made.close()
 
@@ -85,7 +86,7 @@ def told(caplog):
 
 
 def test_one_of_the_cluster_is_answered(node, line):
-    report = wire.to_cluster_report(line.call("Status", wire.question("shop"), 5.0))
+    report = wire.to_cluster_report(line.call("Status", wire.question("shop")))
     assert [each.name for each in report.nodes] == ["a"]
     assert "b" in report.problems
 
@@ -97,14 +98,14 @@ def test_no_certificate(node, address, authority, unchanged, capfd):
         grpc.secure_channel(address, shown, options) as channel,
         pytest.raises(grpc.RpcError) as refused,
     ):
-        channel.unary_unary(f"/{SERVICE}/Status")(wire.question("shop"), timeout=2.0)
+        channel.unary_unary(f"/{SERVICE}/Status")(wire.question("shop"), timeout=20.0)
     assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
     assert "PEER_DID_NOT_RETURN_A_CERTIFICATE" in capfd.readouterr().err
 
 
 def test_no_tls_at_all(node, address, unchanged, capfd):
     with (
-        closing(Line("shop", address, None)) as plain,
+        closing(Line("shop", address, None, PATIENT)) as plain,
         pytest.raises(SpringhouseError, match=r"hung up|can't be reached"),
     ):
         plain.call("Status", wire.question("shop"))
@@ -117,7 +118,7 @@ def test_a_certificate_that_somebody_else_signed(
     theirs = read_papers(*stranger.sign("shop", "b"))
     papers = Papers(theirs.certificate, theirs.key, authority.file.read_bytes())
     with (
-        closing(Line("shop", address, papers)) as line,
+        closing(Line("shop", address, papers, PATIENT)) as line,
         pytest.raises(SpringhouseError, match=r"does not accept what we show|reached"),
     ):
         line.call("Status", wire.question("shop"))
@@ -126,7 +127,7 @@ def test_a_certificate_that_somebody_else_signed(
 
 def test_a_node_that_somebody_else_signed_is_not_talked_to(node, address, stranger, unchanged):
     with (
-        closing(Line("shop", address, read_papers(*stranger.sign("shop", "b")))) as line,
+        closing(Line("shop", address, read_papers(*stranger.sign("shop", "b")), PATIENT)) as line,
         pytest.raises(SpringhouseError, match="has not proven to be of this cluster"),
     ):
         line.call("Status", wire.question("shop"))
@@ -137,7 +138,7 @@ def test_another_clusters_certificate_of_the_same_authority(
 ):
     theirs = read_papers(*authority.sign("search", "b"))
     with (
-        closing(Line("shop", address, theirs)) as line,
+        closing(Line("shop", address, theirs, PATIENT)) as line,
         pytest.raises(SpringhouseError, match='of search, not of the cluster "shop"'),
     ):
         line.call("Deliver", wire.sealed("shop", "b", "a", AskForVote(9, Stamp(9, 9), False)))
@@ -187,7 +188,7 @@ def test_garbage_instead_of_tls(node, address, unchanged, line, capfd):
         with suppress(ConnectionResetError):
             assert connection.recv(1) == b""
     assert "Handshake failed" in capfd.readouterr().err
-    line.call("Status", wire.question("shop"), 5.0)
+    line.call("Status", wire.question("shop"))
 
 
 def test_a_message_that_is_too_large(line, unchanged):
