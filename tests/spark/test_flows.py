@@ -1,5 +1,6 @@
 """Do flows on Spark give what Spark's own SQL gives, and reach every table once?"""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,17 +10,20 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import springhouse
-from springhouse.errors import LakeError
+from springhouse.errors import ExpectationFailed, LakeError
 from springhouse.flows.declare import Draft
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import FlowError
 from springhouse.flows.run import Settings
 from springhouse.flows.stages import stages
+from springhouse.lake.flows.arriving import arrive_in_tasks
 from springhouse.lake.flows.run_flow import run_flow
 from springhouse.lake.flows.task import StageTask
 from springhouse.lake.log import TableLog
+from springhouse.lake.quality import with_verdicts
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
+from springhouse.lake.tables import open_table, read_arrow
+from springhouse.project.declaration import Expectation, OnViolation, Place
 
 sys.path.append(str(Path(__file__).parents[1] / "flows"))
 
@@ -140,6 +144,42 @@ def test_a_target_without_a_place(spark: SparkSession, tmp_path: Path) -> None:
     given, targets = {"numbers": numbers(spark)}, {"even": str(tmp_path / "even")}
     with pytest.raises(FlowError, match='writes "odd", and nobody said where that is'):
         run_flow(spark, parted, sources=given, targets=targets)
+
+
+ORDERS = "SELECT id, id % 7 AS amount, timestamp_seconds(id) AS at FROM numbers"
+EXPECTED = [
+    Expectation("paid", "amount > 0", OnViolation.QUARANTINE, Place("orders.sql", 1)),
+    Expectation("small", "amount < 6", OnViolation.DROP_ROW, Place("orders.sql", 2)),
+    Expectation("even", "amount % 2 = 0", OnViolation.KEEP, Place("orders.sql", 3)),
+]
+
+
+def test_large_arrivals_are_judged_in_the_pass_that_writes_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.range(0, 70, numPartitions=3).createOrReplaceTempView("numbers")
+    rows = with_verdicts(spark.sql(ORDERS), EXPECTED)
+    place = Storage(str(tmp_path / "orders"))
+    files, arrived = arrive_in_tasks(spark, rows, EXPECTED, "orders", "at", place, SMALL)
+    kept = read_arrow(place, [file.path for file in files], ["id", "amount"]).to_pylist()
+    assert sorted(r["id"] for r in kept) == [n for n in range(70) if n % 7 not in (0, 6)]
+    assert sorted(json.loads(record)["id"] for _, record in arrived.set_aside) == list(
+        range(0, 70, 7)
+    )
+    assert arrived.violations == {"paid": 10, "small": 10, "even": 30}
+    assert arrived.newest == 68.0
+    assert arrived.activities["expectations"]["rows_in"] == 70
+    assert arrived.activities["write orders"]["rows_in"] == 50
+    assert [path.name for path in (tmp_path / "orders").glob("_*")] == []
+
+
+def test_large_arrivals_that_must_not_be(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(0, 70, numPartitions=3).createOrReplaceTempView("numbers")
+    never = [Expectation("paid", "amount > 0", OnViolation.FAIL_UPDATE, Place("orders.sql", 1))]
+    rows = with_verdicts(spark.sql(ORDERS), never)
+    place = Storage(str(tmp_path / "orders"))
+    with pytest.raises(ExpectationFailed, match='10 rows for "orders" broke'):
+        arrive_in_tasks(spark, rows, never, "orders", None, place, SMALL)
 
 
 def test_an_attempt_that_nobody_counts_writes_files_that_nobody_sees(tmp_path: Path) -> None:

@@ -150,10 +150,21 @@ def _table_facts(told: Mapping[str, Any]) -> _Facts:
     for number, flow in enumerate(told["flows"]):
         reads = f"{flow['name']} ({flow['declared_at']}) reads {', '.join(flow['reads'])}"
         yield "" if number else "flows", [reads]
+    if "stored" in told:
+        yield "moved", list(_activities(told["stored"]["last_refresh"]))
     yield "offsets", [f"{name}: {offset:,}" for name, offset in told["offsets"].items()]
     dated = f"{told['timestamp']}, up to {span_text(told['lateness_seconds'])} late"
     yield "dated by", [dated if told["timestamp"] else "arrival"]
     yield "asks", [f"its sources every {span_text(told['period_seconds'])}"]
+
+
+def _activities(last: Mapping[str, Any]) -> Iterator[str]:
+    """What each activity did in the last refresh."""
+    for name, did in last.get("activities", {}).items():
+        rows = f"{did['rows_in']:,} rows in, {did['rows_out']:,} out"
+        waited = f", at most {count_text(did['most_waiting'], 'pack')} waited"
+        took = f"{did['seconds'] * 1000:.1f} ms"
+        yield f"{name}: {rows}, {took}{waited if did['most_waiting'] else ''}"
 
 
 def _promise(promise: Mapping[str, Any], is_view: bool) -> str:

@@ -58,5 +58,7 @@ def _reason(commit: Mapping[str, Any]) -> str:
         return f"by {commit['by']}"
     quarantined = commit["quarantined"]
     aside = [f"{quarantined:,} quarantined"] if quarantined else []
+    came = commit.get("activities", {}).get("expectations", {}).get("rows_in", 0)
+    moved = [f"{came:,} rows came"] if came and came != commit["rows_added"] else []
     broken = [f"{count:,} broke {name}" for name, count in commit["violations"].items()]
-    return ", ".join([*filter(None, [commit["reason"]]), *aside, *broken])
+    return ", ".join([*filter(None, [commit["reason"]]), *moved, *aside, *broken])

@@ -326,6 +326,7 @@ def _commit_row(commit: Commit) -> dict[str, Any]:
         "seconds": note.seconds,
         "quarantined": sum(flow.quarantined for flow in note.flows.values()),
         "violations": dict(note.violations),
+        "activities": {name: dict(did) for name, did in note.activities.items()},
         "offsets": {
             name: list(offsets)
             for flow in note.flows.values()

@@ -11,24 +11,23 @@ repeats exactly the same ranges, and does not set the rows aside again.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
 
-from springhouse.errors import SchemaError
+from springhouse.flows.run import Settings
 from springhouse.lake.commits import Change, commit, ensure, prove_unread
+from springhouse.lake.flows.arriving import arrive, arrive_in_tasks, instant_of
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.note import Note
 from springhouse.lake.quality import (
     QUARANTINE_SCHEMA,
     count_violations,
     failure,
-    judged,
     kept_rows,
     rows_set_aside,
     with_verdicts,
@@ -55,6 +54,7 @@ class Landed:
     aside: Sequence[Aside] = ()
     violations: Mapping[str, int] = field(default_factory=dict)
     newest: Instant | None = None
+    activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,26 +82,58 @@ def land(
     expectations: Sequence[Expectation] = (),
     timestamp: str | None = None,
     write: bool = True,
+    settings: Settings = Settings(),  # noqa: B008  a frozen value
 ) -> Landed:
     """Compute the rows, hold them against their expectations, and write what is kept.
 
     `size` is how many bytes the inputs have. With `write` off, small rows are left to the caller.
     """
     judgeable = with_verdicts(rows, expectations)
-    if size <= SMALL_BYTES:
-        verdict = judged(_arrow(judgeable), expectations, table)
-        aside = [(reason, record, table) for reason, record in verdict.set_aside]
-        landed = land_arrow(lake, table, verdict.kept, timestamp=timestamp, write=write)
-        return replace(landed, aside=aside, violations=verdict.violations)
-    return _land_large(lake, table, judgeable, expectations, timestamp)
+    if size > SMALL_BYTES:
+        if (expectations or timestamp) and lake.spark.shares_our_code:
+            return _land_in_tasks(lake, table, judgeable, expectations, timestamp, settings)
+        return _land_large(lake, table, judgeable, expectations, timestamp)
+    given = _arrow(judgeable)
+    return land_arrow(lake, table, given, expectations, timestamp, write=write, settings=settings)
 
 
 def land_arrow(
-    lake: Lake, table: str, rows: pa.Table, *, timestamp: str | None = None, write: bool = True
+    lake: Lake,
+    table: str,
+    rows: pa.Table,
+    expectations: Sequence[Expectation] = (),
+    timestamp: str | None = None,
+    *,
+    write: bool = True,
+    settings: Settings = Settings(),  # noqa: B008  a frozen value
 ) -> Landed:
-    """Write rows that are in this process already, and kept."""
-    add = [write_arrow(lake.place(table), rows)] if write and rows.num_rows else []
-    return Landed(add, rows.num_rows, rows, newest=_newest(rows, timestamp))
+    """Write what is kept of rows that are in this process already, with their verdicts."""
+    kept, arrived = arrive(rows, expectations, table, timestamp, settings)
+    return Landed(
+        [write_arrow(lake.place(table), kept)] if write and kept.num_rows else [],
+        kept.num_rows,
+        kept,
+        [(reason, record, table) for reason, record in arrived.set_aside],
+        arrived.violations,
+        arrived.newest,
+        arrived.activities,
+    )
+
+
+def _land_in_tasks(
+    lake: Lake,
+    table: str,
+    rows: "DataFrame",
+    expectations: Sequence[Expectation],
+    timestamp: str | None,
+    settings: Settings,
+) -> Landed:
+    """One pass for rows, verdicts and counts, where Spark alone would need one for each."""
+    spark, place = lake.spark.session(), lake.place(table)
+    add, arrived = arrive_in_tasks(spark, rows, expectations, table, timestamp, place, settings)
+    aside = [(reason, record, table) for reason, record in arrived.set_aside]
+    counts = arrived.violations, arrived.newest, arrived.activities
+    return Landed(add, rows_of(add), None, aside, *counts)
 
 
 def _land_large(
@@ -128,7 +160,7 @@ def _land_large(
     newest = None
     if timestamp is not None:
         top = kept_rows(rows, expectations).agg(sf.max(sf.col(quoted(timestamp)).cast("timestamp")))
-        newest = _instant(top.toArrow().column(0)[0].as_py())
+        newest = instant_of(top.toArrow().column(0)[0].as_py())
     if expectations:
         rows.unpersist()
     return Landed(add, rows_of(add), None, aside, violations, newest)
@@ -170,23 +202,3 @@ def set_aside(
 
 def _arrow(rows: "DataFrame") -> pa.Table:
     return rows.toArrow()
-
-
-def _newest(rows: pa.Table, timestamp: str | None) -> Instant | None:
-    if timestamp is None or rows.num_rows == 0:
-        return None
-    named = {name.lower(): name for name in rows.schema.names}
-    if timestamp.lower() not in named:
-        raise SchemaError(
-            f'there is no column "{timestamp}" to date the records by',
-            hint=f"'springhouse.timestamp' names one of: {', '.join(rows.schema.names)}",
-        )
-    return _instant(pc.max(rows[named[timestamp.lower()]]).as_py())
-
-
-def _instant(value: object) -> Instant | None:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    if isinstance(value, datetime):
-        return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
-    return None

@@ -35,6 +35,9 @@ QUARANTINE_SCHEMA = StructType(
 _KEPT = "__springhouse_kept_"
 _JSON = "__springhouse_json"
 
+HIDDEN_COLUMNS = (_KEPT, _JSON)
+"""How the columns begin that carry verdicts."""
+
 
 @dataclass(frozen=True)
 class Verdict:

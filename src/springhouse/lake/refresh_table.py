@@ -19,6 +19,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.lake.alignment import aligned, new_columns, parsed_schema, same_columns
 from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_unread
 from springhouse.lake.feeds import Feed, is_channel
+from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
 from springhouse.lake.landing import Aside, Done, Landed, land, land_arrow, set_aside
@@ -73,7 +74,13 @@ def append(
         taken = Intake(lake, feed, ranges)
         passed_on = _passed_on(table, flow, ground, taken)
         if ground is not None and passed_on is not None:
-            landed = land_arrow(lake, table.name, passed_on, timestamp=table.timestamp)
+            landed = land_arrow(
+                lake,
+                table.name,
+                passed_on,
+                timestamp=table.timestamp,
+                settings=flow_settings(project.configuration),
+            )
         else:
             inputs = Inputs(lake, project, {}, taken.good())
             rows = inputs.frame(flow.query)
@@ -87,6 +94,7 @@ def append(
                 size=feed.size(ranges) + inputs.size,
                 expectations=table.expectations,
                 timestamp=table.timestamp,
+                settings=flow_settings(project.configuration),
             )
         aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
@@ -148,6 +156,7 @@ def append_batch(
         size=size,
         expectations=table.expectations,
         timestamp=table.timestamp,
+        settings=flow_settings(project.configuration),
     )
     transaction = batch_transaction(flow)
     offsets = {transaction: (number, number + 1)}
@@ -350,6 +359,7 @@ def described(
         after=joined([batch.reflected, *others]),
         flows={flow.name: noted},
         violations=landed.violations,
+        activities=landed.activities,
     )
 
 

@@ -118,6 +118,13 @@ class Spark:
         """The address of the Spark Connect server, if that is what computes."""
         return self._configuration.get(REMOTE) or self._configuration.get("spark.remote")
 
+    @property
+    def shares_our_code(self) -> bool:
+        """Whether its Python workers can import what this process can: they are on this machine."""
+        if self.remote is not None:
+            return False
+        return str(self.session().sparkContext.master).startswith("local")
+
     def session(self) -> SparkSession:
         """The session; the first call takes the seconds that Spark needs to start."""
         with self._lock:

@@ -58,6 +58,7 @@ def _chopping(value: str) -> bool:
     return value == "none" or (_seconds(value) and float(value) >= 1)
 
 
+FLOW_POLICIES = ("locality", "minimum-cost", "minimum-memory", "mixed", "round-robin")
 BASIC = ("max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
 _TRACK_RULE = (
     r"global|edf-partitioned( aggressive)?"
@@ -115,6 +116,19 @@ SETTINGS = (
     Setting("springhouse.retry.seconds", "the pause before a second attempt", "a number", _seconds),
     Setting("springhouse.retention", "how long vacuum keeps old files", "a duration", _duration),
     Setting("springhouse.compact.files", "small files that are too many", "a whole number", _count),
+    Setting(
+        "springhouse.flows.policy",
+        "which activity of a flow runs next",
+        f"one of {', '.join(FLOW_POLICIES)}",
+        lambda value: value in FLOW_POLICIES,
+    ),
+    Setting("springhouse.flows.pack-bytes", "how large a row pack is", "a whole number", _count),
+    Setting(
+        "springhouse.flows.queue-packs",
+        "how many row packs may wait for an activity",
+        "a whole number",
+        _count,
+    ),
     Setting(
         "springhouse.scheduler.basic",
         "which of the waiting refreshes comes first",

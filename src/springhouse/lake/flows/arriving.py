@@ -1,0 +1,228 @@
+"""How do rows that arrive become kept rows, rows set aside and counts, in one pass?
+
+A flow with one activity, a router: what stays goes to the table, what breaks an expectation and is
+declared so goes to quarantine, and at the end come the counts: how many rows broke what, and the
+newest timestamp. What each activity did is written into the commit. Small arrivals go through it in
+this process, large ones inside Spark's tasks, whose writers tell the driver their files.
+
+Spark computes the verdicts beside the rows (`quality.with_verdicts`): conditions are in its SQL.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.transaction import AddAction
+
+from springhouse.errors import SchemaError
+from springhouse.flows.endpoints import Collected
+from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
+from springhouse.flows.monitor import ActivityStatistics
+from springhouse.flows.run import Settings, run_flow
+from springhouse.lake.flows.run_flow import pour
+from springhouse.lake.quality import HIDDEN_COLUMNS, failure, judged
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import arrow_schema, read_arrow
+from springhouse.project.declaration import Expectation, OnViolation
+from springhouse.units import Instant
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ASIDE = pa.schema({"reason": pa.string(), "record": pa.string()})
+_COUNTS = pa.schema({"name": pa.string(), "value": pa.float64()})
+_NEWEST = "the newest timestamp"
+_EXPECTATIONS = "expectations"
+# No table is called like these: names have no spaces.
+_ARRIVED, _SET_ASIDE, _COUNTED = "what arrived", "the quarantine", "the counts"
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What became of the other rows: set aside as (reason, record), or only counted."""
+
+    set_aside: Sequence[tuple[str, str]]
+    violations: Mapping[str, int]
+    newest: Instant | None
+    activities: Mapping[str, Mapping[str, Any]]
+
+
+def arrive(
+    rows: pa.Table,
+    expectations: Sequence[Expectation],
+    table: str,
+    timestamp: str | None,
+    settings: Settings,
+) -> tuple[pa.Table, Arrived]:
+    """Rows with their verdicts, through the flow, in this process; those that stay come first.
+
+    An error if a row broke what must not be broken.
+    """
+    graph = arriving(rows.schema, expectations, table, timestamp if rows.num_rows else None)
+    sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
+    took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
+    aside = sinks[_SET_ASIDE].table().to_pylist()
+    counts = sinks[_COUNTED].table().to_pylist()
+    return sinks[table].table(), _judgement(aside, counts, took.activities, expectations, table)
+
+
+def arrive_in_tasks(
+    spark: "SparkSession",
+    rows: "DataFrame",
+    expectations: Sequence[Expectation],
+    table: str,
+    timestamp: str | None,
+    place: Storage,
+    settings: Settings,
+) -> tuple[Sequence[AddAction], Arrived]:
+    """The same inside Spark's tasks, for rows that are too many; files of what stays come first."""
+    graph = arriving(arrow_schema(rows.schema), expectations, table, timestamp)
+    beside = place.inside(f"_arriving-{uuid.uuid4().hex}")
+    places = {name: place if name == table else beside.inside(name) for name in graph.targets}
+    try:
+        poured = pour(spark, graph, {_ARRIVED: rows}, places, settings)
+        aside, counts = (
+            read_arrow(
+                places[name],
+                [add.path for add in poured.files[name]],
+                graph.nodes[name].inputs[0].names,
+            ).to_pylist()
+            for name in (_SET_ASIDE, _COUNTED)
+        )
+    finally:
+        with suppress(OSError):
+            beside.remove()
+    judgement = _judgement(aside, counts, poured.activities, expectations, table)
+    return poured.files[table], judgement
+
+
+def _judgement(
+    aside: Sequence[Mapping[str, Any]],
+    counts: Sequence[Mapping[str, Any]],
+    activities: Mapping[str, ActivityStatistics],
+    expectations: Sequence[Expectation],
+    table: str,
+) -> Arrived:
+    newest = max((row["value"] for row in counts if row["name"] == _NEWEST), default=None)
+    broken: Counter[str] = Counter()
+    for row in counts:
+        if row["name"] != _NEWEST:
+            broken[row["name"]] += int(row["value"])
+    for expectation in expectations:
+        if expectation.on_violation is OnViolation.FAIL_UPDATE and broken[expectation.name]:
+            raise failure(expectation, table, broken[expectation.name])
+    return Arrived(
+        [(row["reason"], row["record"]) for row in aside],
+        {e.name: broken[e.name] for e in expectations if broken[e.name]},
+        None if newest is None else Instant(newest),
+        _told(activities, len(counts)),
+    )
+
+
+def _told(activities: Mapping[str, ActivityStatistics], counts: int) -> dict[str, dict[str, Any]]:
+    """What each activity did, without the counts, which are no rows of anybody's."""
+    told = {name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out}
+    told.pop(f"write {_COUNTED}", None)
+    if _EXPECTATIONS in told:
+        told[_EXPECTATIONS]["rows_out"] -= counts
+    return told
+
+
+def arriving(
+    schema: pa.Schema, expectations: Sequence[Expectation], table: str, timestamp: str | None
+) -> Graph:
+    """The flow: rows with their verdicts, the router, and what leaves it."""
+    plain = pa.schema([f for f in schema if not f.name.startswith(HIDDEN_COLUMNS)])
+    dated = _dating(plain, timestamp)
+    softened = [_counted_only(e) for e in expectations]
+
+    def make(size: int) -> Expect:
+        return Expect(plain, softened, table, dated)
+
+    outputs = (plain, _ASIDE, _COUNTS)
+    nodes = [
+        recordset(_ARRIVED, schema),
+        Node(_EXPECTATIONS, Kind.ACTIVITY, (schema,), outputs, make, router=True, verb="expect"),
+        recordset(table, plain),
+        recordset(_SET_ASIDE, _ASIDE),
+        recordset(_COUNTED, _COUNTS),
+    ]
+    edges = [Edge(_ARRIVED, 0, _EXPECTATIONS, 0)]
+    edges += [Edge(_EXPECTATIONS, port, nodes[2 + port].name, 0) for port in range(3)]
+    return Graph({node.name: node for node in nodes}, tuple(edges))
+
+
+class Expect:
+    """The router: 0 are the rows that stay, 1 those set aside, 2 the counts, at the end."""
+
+    def __init__(
+        self,
+        plain: pa.Schema,
+        expectations: Sequence[Expectation],
+        table: str,
+        timestamp: str | None,
+    ) -> None:
+        self._plain, self._expectations, self._table = plain, expectations, table
+        self._timestamp = timestamp
+        self._counts: dict[str, float] = {}
+
+    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
+        verdict = judged(pa.Table.from_batches([pack]), self._expectations, self._table)
+        for name, count in verdict.violations.items():
+            self._counts[name] = self._counts.get(name, 0.0) + count
+        kept = verdict.kept.select(self._plain.names).combine_chunks()
+        if self._timestamp is not None:
+            self._date(kept)
+        outputs = [(0, batch) for batch in kept.to_batches() if batch.num_rows]
+        if verdict.set_aside:
+            columns = [pa.array(c, pa.string()) for c in zip(*verdict.set_aside, strict=True)]
+            outputs.append((1, pa.RecordBatch.from_arrays(columns, schema=_ASIDE)))
+        return outputs
+
+    def end(self, port: int) -> Iterable[Output]:
+        return self._counted()
+
+    def _counted(self) -> Iterator[Output]:
+        if self._counts:
+            columns = [pa.array(self._counts.keys()), pa.array(self._counts.values(), pa.float64())]
+            yield 2, pa.RecordBatch.from_arrays(columns, schema=_COUNTS)
+
+    def _date(self, kept: pa.Table) -> None:
+        newest = instant_of(pc.max(kept[self._timestamp]).as_py()) if kept.num_rows else None
+        if newest is not None:
+            self._counts[_NEWEST] = max(newest, self._counts.get(_NEWEST, newest))
+
+
+def _counted_only(expectation: Expectation) -> Expectation:
+    """A failure is raised at the end, when it is known how many rows there are in all."""
+    if expectation.on_violation is not OnViolation.FAIL_UPDATE:
+        return expectation
+    return replace(expectation, on_violation=OnViolation.KEEP)
+
+
+def _dating(plain: pa.Schema, timestamp: str | None) -> str | None:
+    """The column that dates the records, as it is spelled in these rows."""
+    if timestamp is None:
+        return None
+    named = {name.lower(): name for name in plain.names}
+    if timestamp.lower() not in named:
+        raise SchemaError(
+            f'there is no column "{timestamp}" to date the records by',
+            hint=f"'springhouse.timestamp' names one of: {', '.join(plain.names)}",
+        )
+    return str(named[timestamp.lower()])
+
+
+def instant_of(value: object) -> Instant | None:
+    """A date or a timestamp as a moment; those without a zone are in UTC."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, datetime):
+        return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+    return None

@@ -1,0 +1,83 @@
+"""What becomes of rows that arrive? Without Spark, which has computed the verdicts already."""
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from springhouse.errors import ExpectationFailed, SchemaError
+from springhouse.flows.execution import PolicyName
+from springhouse.flows.run import Settings
+from springhouse.lake.flows.arriving import arrive
+from springhouse.lake.flows.settings import flow_settings
+from springhouse.project.declaration import Expectation, OnViolation, Place
+from springhouse.project.settings import FLOW_POLICIES
+
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+SETTINGS = Settings(pack_bytes=64, queue_packs=1)
+
+
+def expect(name: str, fate: OnViolation) -> Expectation:
+    return Expectation(name, f"{name} holds", fate, Place("orders.sql", 3))
+
+
+def rows(amounts: list[int | None], **verdicts: list[bool]) -> pa.Table:
+    """Orders, with a verdict for each expectation as `with_verdicts` gives them."""
+    columns: dict[str, object] = {
+        "amount": pa.array(amounts, pa.int64()),
+        "at": pa.array([NOON] * len(amounts), pa.timestamp("us", tz="UTC")),
+    }
+    for number, kept in enumerate(verdicts.values()):
+        columns[f"__springhouse_kept_{number}"] = pa.array(kept)
+    columns["__springhouse_json"] = [f'{{"amount": {amount}}}' for amount in amounts]
+    return pa.table(columns)
+
+
+def test_rows_stay_go_aside_or_vanish_and_are_counted_in_one_pass() -> None:
+    expectations = [
+        expect("paid", OnViolation.QUARANTINE),
+        expect("small", OnViolation.DROP_ROW),
+        expect("even", OnViolation.KEEP),
+    ]
+    given = rows(
+        [1, 0, 900, 4, 0],
+        paid=[True, False, True, True, False],
+        small=[True, True, False, True, True],
+        even=[False, True, True, True, True],
+    )
+    kept, arrived = arrive(given, expectations, "orders", "at", SETTINGS)
+    assert kept.to_pylist() == [{"amount": 1, "at": NOON}, {"amount": 4, "at": NOON}]
+    assert arrived.set_aside == [("expectation paid: paid holds", '{"amount": 0}')] * 2
+    assert arrived.violations == {"paid": 2, "small": 1, "even": 1}
+    assert arrived.newest == NOON.timestamp()
+    did = arrived.activities["expectations"]
+    assert (did["rows_in"], did["rows_out"]) == (5, 4), "two stay, two are set aside"
+    assert arrived.activities["write orders"]["rows_in"] == 2
+
+
+def test_what_must_not_be_broken_is_counted_over_all_rows_before_it_fails() -> None:
+    expectations = [expect("paid", OnViolation.FAIL_UPDATE)]
+    given = rows([0] * 50, paid=[False] * 50)
+    with pytest.raises(ExpectationFailed, match='50 rows for "orders" broke'):
+        arrive(given, expectations, "orders", None, SETTINGS)
+
+
+def test_no_rows_are_no_rows() -> None:
+    kept, arrived = arrive(rows([]), [], "orders", "nowhere", SETTINGS)
+    assert kept.schema.names == ["amount", "at"]
+    assert (kept.num_rows, arrived.newest) == (0, None)
+
+
+def test_the_column_that_dates_records_may_be_spelled_otherwise_but_must_be_there() -> None:
+    assert arrive(rows([1]), [], "orders", "AT", SETTINGS)[1].newest == NOON.timestamp()
+    with pytest.raises(SchemaError, match='there is no column "placed_at"'):
+        arrive(rows([1]), [], "orders", "placed_at", SETTINGS)
+
+
+def test_every_policy_of_the_settings_runs() -> None:
+    for word in FLOW_POLICIES:
+        chosen = flow_settings({"springhouse.flows.policy": word})
+        assert arrive(rows([1, 2]), [], "orders", None, chosen)[0].num_rows == 2
+    assert flow_settings({}).policy is PolicyName.LOCALITY
+    sized = {"springhouse.flows.pack-bytes": "1000", "springhouse.flows.queue-packs": "7"}
+    assert (flow_settings(sized).pack_bytes, flow_settings(sized).queue_packs) == (1000, 7)
