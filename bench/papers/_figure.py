@@ -115,14 +115,21 @@ def figure(
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
     parser.add_argument("--again", action="store_true", help="check the CSV again, run nothing")
+    parser.add_argument("--missing", action="store_true", help="run what is not in the CSV yet")
     options = parser.parse_args()
     began = time.perf_counter()
     name = f"fig{number:02}"
     options.results.mkdir(parents=True, exist_ok=True)
+    there = {}
+    if options.again or options.missing:
+        there = {(m.curve, m.utilisation): m for m in _read_csv(options.results / f"{name}.csv")}
     if options.again:
-        curves = Curves(_read_csv(options.results / f"{name}.csv"))
+        curves = Curves([*there.values()])
     else:
-        curves = Curves(_all_measured(points, options.events, options.jobs))
+        missing = [point for point in points if (point.curve, point.utilisation) not in there]
+        for each in _all_measured(missing, options.events, options.jobs):
+            there[each.curve, each.utilisation] = each
+        curves = Curves([there[point.curve, point.utilisation] for point in points])
         _write_csv(options.results / f"{name}.csv", curves.measured)
     seconds = time.perf_counter() - began
     drawn = {
