@@ -182,7 +182,7 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
             "CREATE STREAMING TABLE t AS SELECT * FROM STREAM zebra('x')",
             (
                 'all/a.sql:1: no source is named "zebra"\n'
-                "  hint: The sources are read_delta, read_files, sample."
+                "  hint: The sources are read_delta, read_files, read_kafka, sample."
             ),
         ),
         (

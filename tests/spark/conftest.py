@@ -10,8 +10,9 @@ from springhouse.lake.session import Spark
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    started = Spark({"springhouse.spark.master": "local[2]"}, "tests")
+def spark(kafka_jars: str, s3_jars: str) -> Iterator[SparkSession]:
+    jars = ",".join(each for each in (kafka_jars, s3_jars) if each)
+    started = Spark({"springhouse.spark.master": "local[2]", "spark.jars": jars}, "tests")
     yield started.session()
     started.stop()
 

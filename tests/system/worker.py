@@ -27,9 +27,20 @@ from springhouse.lake import (
     refresh_view,
     upkeep,
 )
+from springhouse.lake.sinks import delivery
 from springhouse.lake.sources import file_log
 
-WRITERS = (cdc, commits, file_log, landing, recompute, refresh_table, refresh_view, upkeep)
+WRITERS = (
+    cdc,
+    commits,
+    delivery,
+    file_log,
+    landing,
+    recompute,
+    refresh_table,
+    refresh_view,
+    upkeep,
+)
 CALLS = ("commit", "create", "ensure")
 
 armed: list[str] = []

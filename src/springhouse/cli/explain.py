@@ -96,6 +96,7 @@ def facts_table(told: Mapping[str, Any], now: Instant) -> Table:
         ("expects", _expectations(told)),
         *(_view_facts(told) if is_view else _table_facts(told)),
         ("read by", _listed(told["read_by"])),
+        ("goes to", _sinks(told)),
         ("stored", _stored(told, now)),
         ("location", [told["location"]]),
     ):
@@ -184,6 +185,13 @@ def _promise(promise: Mapping[str, Any], is_view: bool) -> str:
 def _expectations(told: Mapping[str, Any]) -> list[str]:
     return [
         f"{e['name']}: {e['condition']}, else {e['on_violation']}" for e in told["expectations"]
+    ]
+
+
+def _sinks(told: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{sink['name']}: {sink['plugin']}, {count_text(sink['versions_delivered'], 'version')}"
+        for sink in told.get("sinks", ())
     ]
 
 

@@ -15,6 +15,7 @@ from springhouse.house.ways import Decided
 from springhouse.lake.lake import QUARANTINE, input_key
 from springhouse.lake.log import Commit
 from springhouse.lake.plans import NoPlan, known_plan
+from springhouse.lake.sinks.delivery import delivered
 from springhouse.lake.stores import described
 from springhouse.planner.provenance import NOW, source_of
 from springhouse.project.declaration import SqlQuery, Table, View
@@ -358,6 +359,15 @@ def explain(watch: Watch, name: str) -> dict[str, Any]:
         ],
         "read_by": list(watch.graph.dependents(name)),
     }
+    if declared.sinks:
+        told["sinks"] = [
+            {
+                "name": sink.name,
+                "plugin": sink.plugin,
+                "versions_delivered": delivered(watch.lake, name, sink.name),
+            }
+            for sink in declared.sinks
+        ]
     told |= _explain_view(watch, declared) if isinstance(declared, View) else {}
     told |= _explain_table(watch, declared) if isinstance(declared, Table) else {}
     if newest is not None:

@@ -23,8 +23,8 @@ from springhouse.errors import DeclarationError
 from springhouse.project.contents import Plugin
 from springhouse.project.declaration import Place
 
-BUILT_IN_SOURCES = frozenset({"read_files", "read_delta", "sample"})
-BUILT_IN_SINKS = frozenset({"positioned_file"})
+BUILT_IN_SOURCES = frozenset({"read_files", "read_delta", "read_kafka", "sample"})
+BUILT_IN_SINKS = frozenset({"avro", "kafka", "positioned_file"})
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -157,12 +157,12 @@ def test_installed_packages_bring_sources(
         (
             call("read_files", "data"),
             "read_files needs a format",
-            "Give format => one of json, csv, parquet, text.",
+            "Give format => one of json, csv, parquet, text, avro.",
         ),
         (
-            call("read_files", "data", format="avro"),
-            "format => 'avro' is not one of json, csv, parquet, text",
-            "Give format as one of json, csv, parquet, text.",
+            call("read_files", "data", format="orc"),
+            "format => 'orc' is not one of json, csv, parquet, text, avro",
+            "Give format as one of json, csv, parquet, text, avro.",
         ),
         (
             call("read_files", "data", format="csv", heder="true"),

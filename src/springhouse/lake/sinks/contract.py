@@ -68,7 +68,10 @@ class Changes(Protocol):
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, a part at a time; every call begins anew and gives the same."""
+        """The rows, a part at a time, each of one version and one kind of change.
+
+        Every call begins anew and gives the same.
+        """
         ...
 
 

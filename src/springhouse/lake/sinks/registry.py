@@ -14,6 +14,8 @@ SINKS = Plugins(
     kind="sink",
     group="springhouse.sinks",
     built_in={
+        "avro": "springhouse.lake.sinks.avro:AvroSink",
+        "kafka": "springhouse.lake.sinks.kafka:KafkaSink",
         "positioned_file": "springhouse.lake.sinks.lines:PositionedFileSink",
     },
     methods=("write",),

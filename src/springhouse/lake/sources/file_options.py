@@ -15,22 +15,26 @@ from springhouse.project.names import did_you_mean
 _DATES = (
     "dateFormat timestampFormat timestampNTZFormat enableDateTimeParsingFallback locale timeZone"
 )
+JSON_PARSER_OPTIONS = (
+    "allowComments allowUnquotedFieldNames allowSingleQuotes allowNumericLeadingZeros "
+    "allowBackslashEscapingAnyCharacter allowUnquotedControlChars allowNonNumericNumbers " + _DATES
+)
 _READER_OPTIONS = {
-    "json": "primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames "
-    "allowSingleQuotes allowNumericLeadingZeros allowBackslashEscapingAnyCharacter "
-    "allowUnquotedControlChars allowNonNumericNumbers dropFieldIfAllNull samplingRatio lineSep "
-    + _DATES,
+    "json": "primitivesAsString prefersDecimal dropFieldIfAllNull samplingRatio lineSep "
+    + JSON_PARSER_OPTIONS,
     "csv": "quote escape comment charToEscapeQuoteEscaping ignoreLeadingWhiteSpace "
     "ignoreTrailingWhiteSpace nullValue nanValue positiveInf negativeInf emptyValue preferDate "
     "maxColumns maxCharsPerColumn unescapedQuoteHandling samplingRatio lineSep encoding " + _DATES,
     "parquet": "datetimeRebaseMode int96RebaseMode",
     "text": "wholetext lineSep",
+    "avro": "",
 }
 _OWN_OPTIONS = {
     "json": "schema multiline",
     "csv": "schema multiline header delimiter sep",
     "parquet": "schema",
     "text": "",
+    "avro": "schema",
 }
 _EVERY_FORMAT = "format pattern recursive max_files"
 

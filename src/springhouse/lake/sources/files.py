@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 from springhouse.errors import SchemaError, SourceError
 from springhouse.lake.alignment import parsed_schema
 from springhouse.lake.sources import file_options
+from springhouse.lake.sources.avro_files import AvroFiles
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.lake.sources.csv_files import CsvFiles
@@ -65,6 +66,7 @@ _FORMATS: "Mapping[str, Callable[[file_options.FileOptions], Format]]" = {
     "csv": CsvFiles,
     "parquet": ParquetFiles,
     "text": TextFiles,
+    "avro": AvroFiles,
 }
 
 

@@ -5,6 +5,7 @@ A record is parsed as the value of a field, `{"record": … }`: alone, Spark wou
 value of `{"id": 1}{"id": 2}`, two records on one line, and silently forget the second.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
@@ -33,11 +34,8 @@ class JsonFiles:
     def __init__(self, options: FileOptions) -> None:
         self._multiline = options.multiline
         self._reader = dict(options.reader)
-        self._parser = {
-            **self._reader,
-            "mode": "PERMISSIVE",
-            "columnNameOfCorruptRecord": CORRUPT,
-        }
+        self._parser = _parser(self._reader)
+        self._grammar = json_grammar(self._reader)
 
     def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
         """The columns that the records have."""
@@ -55,12 +53,7 @@ class JsonFiles:
         records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
         if self._multiline:
             records = records.select(sf.explode(self._elements()).alias(VALUE), ORIGIN)
-        grammar = Grammar(self._parse, "not a JSON object")
-        return rows(records, grammar, schema, schema, why=why)
-
-    def _parse(self, value: Column, schema: StructType) -> Column:
-        wrapper = with_corrupt(StructType([StructField(FIELDS, schema)]))
-        return sf.from_json(_wrapped(value), wrapper, self._parser)
+        return rows(records, self._grammar, schema, schema, why=why)
 
     def _elements(self) -> Column:
         """The records of a document: the elements of an array, or else the document itself."""
@@ -71,6 +64,21 @@ class JsonFiles:
         # Spark counts the parameters of a lambda, and `to_json` has two.
         records = sf.transform(array, lambda record: sf.to_json(record))  # noqa: PLW0108
         return sf.coalesce(records, sf.array(VALUE))
+
+
+def json_grammar(options: Mapping[str, str]) -> Grammar:
+    """How a record of JSON is parsed, with these options of Spark's."""
+    parser = _parser(options)
+
+    def parse(value: Column, schema: StructType) -> Column:
+        wrapper = with_corrupt(StructType([StructField(FIELDS, schema)]))
+        return sf.from_json(_wrapped(value), wrapper, parser)
+
+    return Grammar(parse, "not a JSON object")
+
+
+def _parser(options: Mapping[str, str]) -> dict[str, str]:
+    return {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
 
 def _wrapped(value: Column) -> Column:

@@ -13,6 +13,7 @@ SOURCES = Plugins(
     built_in={
         "read_delta": "springhouse.lake.sources.delta:ReadDelta",
         "read_files": "springhouse.lake.sources.files:ReadFiles",
+        "read_kafka": "springhouse.lake.sources.kafka:ReadKafka",
         "sample": "springhouse.lake.sources.sample:Sample",
     },
     methods=("latest", "read"),

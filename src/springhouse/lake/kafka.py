@@ -1,0 +1,136 @@
+"""How is a Kafka cluster asked what it has, without Spark?
+
+Rows come through Spark's connector. Where partitions begin and end is asked every second, and what
+a sink writes must be one transaction: both are for a client in this process, `confluent-kafka`. A
+user writes options once, in the words of the Java client as Spark's documentation has them
+(`kafka.security.protocol`); `client_settings` says the same in the words of the other client.
+"""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from springhouse.errors import LakeError
+
+PREFIX = "kafka."
+SERVERS = "kafka.bootstrap.servers"
+
+_SECONDS = 10.0
+LOGGER = logging.getLogger("springhouse.kafka")
+"""Where the client tells what it does: by itself it would write to the user's terminal."""
+
+_JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_PEM = {
+    "ssl.truststore.location": ("ssl.ca.location",),
+    # The Java client wants the key and the certificate in one file.
+    "ssl.keystore.location": ("ssl.certificate.location", "ssl.key.location"),
+}
+_STORES = ("ssl.truststore.type", "ssl.keystore.type")
+_JAVA_ONLY = (*_STORES, "sasl.jaas.config", "ssl.truststore.password", "ssl.keystore.password")
+
+
+class KafkaFailed(LakeError):
+    """A broker refused, or did not answer."""
+
+
+def client_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """The options `kafka.…` of Spark's connector, in the words of librdkafka.
+
+    >>> client_settings({"kafka.bootstrap.servers": "a:9092", "kafka.sasl.jaas.config":
+    ...     'x.PlainLoginModule required username="jo" password="s3";'})
+    {'bootstrap.servers': 'a:9092', 'sasl.username': 'jo', 'sasl.password': 's3'}
+    """
+    given = {
+        key.removeprefix(PREFIX): value for key, value in options.items() if key.startswith(PREFIX)
+    }
+    for store in _STORES:
+        location = store.replace(".type", ".location")
+        if location in given and given.get(store, "").upper() != "PEM":
+            raise LakeError(
+                f"{PREFIX}{location} is a Java key store",
+                hint=f"Give a PEM file, and {PREFIX}{store} = 'PEM': both clients can read that.",
+            )
+    settings = {key: value for key, value in given.items() if key not in (*_PEM, *_JAVA_ONLY)}
+    for key, names in _PEM.items():
+        settings |= dict.fromkeys(names, given[key]) if key in given else {}
+    for word, value in _JAAS.findall(given.get("sasl.jaas.config", "")):
+        settings[f"sasl.{word}"] = re.sub(r"\\(.)", r"\1", value)
+    return settings
+
+
+def client(part: str = "confluent_kafka") -> Any:
+    """The module `confluent_kafka`, or a part of it."""
+    try:
+        return import_module(part)
+    except ImportError as error:
+        raise KafkaFailed(
+            "the Kafka client is not installed", hint="pip install 'springhouse[kafka]'"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of a cluster; `options` are those of Spark's connector."""
+
+    name: str
+    options: Mapping[str, str] = field(hash=False)
+
+    @property
+    def servers(self) -> str:
+        return self.options[SERVERS]
+
+    @cached_property
+    def _admin(self) -> Any:
+        settings = client_settings(self.options)
+        # What belongs to a consumer or a producer is unknown to an administrator.
+        settings.pop("isolation.level", None)
+        return client("confluent_kafka.admin").AdminClient(settings, logger=LOGGER)
+
+    def describe(self) -> tuple[str, list[int]]:
+        """The id that the cluster gave the topic when it was made, and its partitions."""
+        asked = client().TopicCollection([self.name])
+        described = self._answer(self._admin.describe_topics(asked, request_timeout=_SECONDS))
+        return str(described.topic_id), sorted(each.id for each in described.partitions)
+
+    def ends(self, partitions: list[int], *, earliest: bool = False) -> dict[int, int]:
+        """Where partitions end (or begin); transactions that are still open count as not there."""
+        if not partitions:
+            return {}
+        kafka, specs = client(), client("confluent_kafka.admin").OffsetSpec
+        spec = specs.earliest() if earliest else specs.latest()
+        committed = self.options.get("kafka.isolation.level") == "read_committed"
+        levels = kafka.IsolationLevel
+        level = levels.READ_COMMITTED if committed else levels.READ_UNCOMMITTED
+        asked = {kafka.TopicPartition(self.name, each): spec for each in partitions}
+        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=_SECONDS)
+        return {each.partition: self._result(answer).offset for each, answer in answers.items()}
+
+    def _answer(self, futures: Mapping[str, Any]) -> Any:
+        return self._result(futures[self.name])
+
+    def _result(self, future: Any) -> Any:
+        try:
+            return future.result(timeout=2 * _SECONDS)
+        except client().KafkaException as error:
+            raise self.failed(error) from error
+        except TimeoutError as error:
+            raise KafkaFailed("the brokers do not answer", where=self.servers) from error
+
+    def failed(self, error: Exception) -> KafkaFailed:
+        """What a broker said, in one line and with a hint where there is one."""
+        kafka = client()
+        said = error.args[0] if error.args else None
+        code = said.code() if isinstance(said, kafka.KafkaError) else None
+        if code == kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
+            problem, hint = f'there is no topic "{self.name}"', "Make it, or mend its name."
+            return KafkaFailed(problem, where=self.servers, hint=hint)
+        text = said.str() if isinstance(said, kafka.KafkaError) else str(error)
+        return KafkaFailed(
+            f'the brokers can\'t be asked about "{self.name}": {text}',
+            where=self.servers,
+            hint="Are they running, and is the address right?",
+        )

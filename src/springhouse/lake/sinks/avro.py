@@ -1,0 +1,62 @@
+"""How do the changes of a table become Avro files?
+
+`'springhouse.sink.export' = 'avro'` with `path`: a folder, here or in an object store, and in it
+one file for each range of versions, named after the range. A file appears whole or not at all, and
+a range that comes again replaces its own file by the same: exactly once, for whoever reads the
+folder. `read_files(…, format => 'avro')` of another warehouse is such a reader.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyarrow import fs
+
+from springhouse.lake.avro import avro_schema, fastavro
+from springhouse.lake.sinks.contract import Changes, SinkContext
+from springhouse.lake.sources.contract import Range
+from springhouse.lake.storage import Storage
+
+
+class AvroSink:
+    """`path`: a folder; `codec`: deflate, or null for none."""
+
+    def __init__(self, path: str, codec: str = "deflate", *, context: SinkContext) -> None:
+        if codec not in ("deflate", "null"):
+            raise ValueError(f"codec is deflate or null, not {codec!r}")
+        fastavro()  # An error here has the place of the declaration.
+        self._folder = Storage.at(path, relative_to=context.folder)
+        self._codec = codec
+        self._record = "".join(c if c.isalnum() else "_" for c in context.table)
+
+    def write(self, changes: Changes, given: Range) -> None:
+        """Write the file of this range; none if nothing changed."""
+        records = _records(changes)
+        first = next(records, None)
+        if first is None:
+            return
+        self._folder.make()
+        name = f"{given.start:020}-{given.end:020}.avro"
+        filesystem, path = self._folder.filesystem, self._folder.path
+        # An object store shows an object when it is closed; elsewhere a new name shows it whole.
+        local = isinstance(filesystem, fs.LocalFileSystem)
+        target = f"{path}/_{name}.part" if local else f"{path}/{name}"
+        schema = fastavro().parse_schema(avro_schema(changes.columns, self._record))
+        with filesystem.open_output_stream(target) as file:
+            fastavro().writer(file, schema, _and_then(first, records), codec=self._codec)
+        if local:
+            filesystem.move(target, f"{path}/{name}")
+
+
+def _records(changes: Changes) -> Iterator[dict[str, Any]]:
+    maps = [field.name for field in changes.columns if str(field.type).startswith("map")]
+    for batch in changes.batches():
+        for record in batch.to_pylist():
+            # Arrow gives a map as pairs.
+            for name in maps:
+                record[name] = None if record[name] is None else dict(record[name])
+            yield record
+
+
+def _and_then(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    yield first
+    yield from rest

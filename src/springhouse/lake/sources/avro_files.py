@@ -1,0 +1,149 @@
+"""How are Avro files read?
+
+By `fastavro`, in Spark's tasks, a few files to each. Every file says what its columns are; they are
+matched by name, so files may differ. A value that does not fit the column makes a bad record, and
+so does the rest of a file that can't be read to its end.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
+
+from springhouse.errors import SchemaError
+from springhouse.lake.avro import fastavro, spark_schema
+from springhouse.lake.sinks.json_rows import json_value
+from springhouse.lake.sources.batch import Batch
+from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.sources.file_options import FileOptions
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PATH = "path"
+_MARKS = (BAD, RECORD, ORIGIN)
+_MISFITS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_ROWS_AT_ONCE = 5_000
+_FILES_PER_TASK = 8
+
+
+class AvroFiles:
+    """Files of Avro records."""
+
+    def __init__(self, options: FileOptions) -> None:
+        fastavro()  # An error here has the place of the declaration.
+
+    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+        """The columns of the files, one schema for each that is written in them."""
+        found = []
+        for text, group in batch.grouped(_written_schema).items():
+            try:
+                if text is not None:
+                    found.append(spark_schema(fastavro().schema.parse_schema(json.loads(text))))
+            except SchemaError as error:
+                raise SchemaError(
+                    error.problem, where=group.full(group.paths[0]), hint=error.hint
+                ) from error
+        return found
+
+    def rows(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
+        """The records as rows."""
+        marks = [StructField(name, StringType()) for name in _MARKS]
+        nullable = [StructField(field.name, field.dataType) for field in schema.fields]
+        given = StructType([*nullable, *marks])
+        paths = spark.createDataFrame([(path,) for path in batch.paths], f"{_PATH} STRING")
+        tasks = max(1, len(batch.paths) // _FILES_PER_TASK)
+        required = frozenset(field.name for field in schema.fields if not field.nullable)
+        read = _Reading(batch.folder.root, arrow_schema(StructType(nullable)), required)
+        return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(read, given)
+
+
+def _written_schema(filesystem: fs.FileSystem, path: str) -> str | None:
+    """The schema in a file, as text; None if it is no Avro file."""
+    with filesystem.open_input_file(path) as file:
+        try:
+            return str(fastavro().reader(file).metadata["avro.schema"])
+        except (ValueError, KeyError, EOFError, IndexError):
+            return None  # Told by `rows`, as a bad record.
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a task does: from batches of paths in the folder `root` to batches of rows."""
+
+    root: str
+    columns: pa.Schema
+    required: frozenset[str]
+
+    @cached_property
+    def _whole(self) -> pa.Schema:
+        return pa.schema([*self.columns, *(pa.field(m, pa.string()) for m in _MARKS)])
+
+    def __call__(self, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        folder = Storage(self.root)
+        for batch in batches:
+            for path in batch.column(0).to_pylist():
+                yield from self._file(folder, path)
+
+    def _file(self, folder: Storage, path: str) -> "Iterator[pa.RecordBatch]":
+        named = {name.casefold(): name for name in self.columns.names}
+        origin = f"{self.root}/{path}"
+        held: list[dict[str, Any]] = []
+        problem = None
+        with folder.filesystem.open_input_file(f"{folder.path}/{path}") as file:
+            try:
+                for record in fastavro().reader(file):
+                    held.append({named.get(key.casefold(), key): v for key, v in record.items()})
+                    if len(held) == _ROWS_AT_ONCE:
+                        yield self._fitted(held, origin)
+                        held = []
+            # What a broken file makes of the reader can be nearly anything.
+            except Exception as error:  # noqa: BLE001
+                said = str(error) or type(error).__name__
+                problem = f"not readable as Avro from here on: {said}"
+        if held:
+            yield self._fitted(held, origin)
+        if problem is not None:
+            yield self._rows([{BAD: problem, ORIGIN: origin}])
+
+    def _fitted(self, records: list[dict[str, Any]], origin: str) -> pa.RecordBatch:
+        """The records as rows, all at once; one by one if not all of them fit."""
+        try:
+            good = pa.RecordBatch.from_pylist(records, schema=self.columns)
+        except _MISFITS:
+            return self._rows([self._judged(record, origin) for record in records])
+        if any(good[name].null_count for name in self.required):
+            return self._rows([self._judged(record, origin) for record in records])
+        nothing = [pa.nulls(good.num_rows, pa.string())] * len(_MARKS)
+        return pa.RecordBatch.from_arrays([*good.columns, *nothing], schema=self._whole)
+
+    def _judged(self, record: dict[str, Any], origin: str) -> dict[str, Any]:
+        """The record as a row, or what is wrong with it."""
+        misfits = (self._misfit(field, record.get(field.name)) for field in self.columns)
+        wrong = [misfit for misfit in misfits if misfit]
+        if not wrong:
+            return {name: record.get(name) for name in self.columns.names}
+        return {BAD: "; ".join(wrong), RECORD: json_value(record), ORIGIN: origin}
+
+    def _misfit(self, field: pa.Field, value: Any) -> str | None:
+        if value is None:
+            return f"{field.name}: missing" if field.name in self.required else None
+        try:
+            pa.array([value], field.type)
+        except _MISFITS:
+            return f"{field.name}: {json_value(value)[:60]} is not {field.type}"
+        return None
+
+    def _rows(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist(rows, schema=self._whole)
