@@ -144,6 +144,7 @@ def create(storage: Storage, schema: StructType, change: Change) -> None:
             storage.root,
             delta_schema(schema),
             list(change.add),
+            storage_options=storage.delta_options,
             # Tried once: delta-rs would put a second beginning, with all its rows, after the first.
             commit_properties=_properties(change.note, change.transactions, retries=0),
         )

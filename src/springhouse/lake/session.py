@@ -26,6 +26,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
+from springhouse.lake import s3
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,7 +180,9 @@ class Spark:
             return None
         session = SparkSession.builder.getOrCreate()
         self._borrowed = True
-        for key, value in (_EVERYWHERE | self._own_settings()).items():
+        # To a Spark that runs already, Hadoop's settings are told by their own names.
+        of_s3 = {k.removeprefix("spark.hadoop."): v for k, v in s3.spark_settings().items()}
+        for key, value in (_EVERYWHERE | of_s3 | self._own_settings()).items():
             _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
         return session
 
@@ -188,7 +191,7 @@ class Spark:
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         find_java()
         _make_absolute("PYTHONPATH")
-        settings = _EVERYWHERE | _CLASSIC | self._own_settings()
+        settings = _EVERYWHERE | _CLASSIC | s3.spark_settings() | self._own_settings()
         options = settings.get("spark.driver.extraJavaOptions", "")
         settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {options}".strip()
         master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")

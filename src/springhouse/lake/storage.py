@@ -1,10 +1,12 @@
 """Where do the files of the warehouse lie, and how are they reached?
 
-A warehouse lives under one root, a local folder or any URI that pyarrow has a file system for:
+A warehouse lives under one root, a local folder, a bucket (`s3://`, see `lake/s3.py`) or any other
+URI that pyarrow has a file system for:
 
     tables/<name>/        one Delta table each, with `_changes/` and `_state/` inside
     files/<flow>/         the write-ahead log of a `read_files` source, a Delta table too
     streams/<flow>/       checkpoint and staged batches of a Structured Streaming flow
+    sinks/<table>.<sink>/ how far a sink has got, a Delta table without rows
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from springhouse.errors import LakeError
+from springhouse.lake import s3
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Storage:
         """The storage at a path or URI, as a user writes it."""
         if location.startswith("file:"):
             location = "/" + location.removeprefix("file:").lstrip("/")
+        if location.startswith("s3a://"):
+            location = s3.SCHEME + location.removeprefix("s3a://")
         if "://" in location:
             return Storage(location.rstrip("/"))
         return Storage(str(((relative_to or Path.cwd()) / location).resolve()))
@@ -37,10 +42,22 @@ class Storage:
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:
         try:
+            if self.root.startswith(s3.SCHEME):
+                return s3.filesystem(), self.root.removeprefix(s3.SCHEME)
             opened, path = fs.FileSystem.from_uri(self.root)
         except (OSError, ValueError) as error:
             raise LakeError(f'the storage "{self.root}" can\'t be reached: {error}') from error
         return opened, path
+
+    @property
+    def delta_options(self) -> dict[str, str] | None:
+        """What delta-rs has to be told to reach it."""
+        return s3.delta_options() if self.root.startswith(s3.SCHEME) else None
+
+    @property
+    def has_folders(self) -> bool:
+        """Whether a folder has to be there before a file in it: in a bucket there are none."""
+        return not self.root.startswith(s3.SCHEME)
 
     @property
     def filesystem(self) -> fs.FileSystem:
@@ -55,7 +72,8 @@ class Storage:
         return bool(self.filesystem.get_file_info(self.path).type != fs.FileType.NotFound)
 
     def make(self) -> None:
-        self.filesystem.create_dir(self.path, recursive=True)
+        if self.has_folders:
+            self.filesystem.create_dir(self.path, recursive=True)
 
     def files(self, *, recursive: bool = False) -> list[fs.FileInfo]:
         """The files (not folders) in it, by path; none if it does not exist."""

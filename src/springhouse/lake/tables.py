@@ -137,7 +137,8 @@ class TableVersion:
 def open_table(storage: Storage, version: int | None = None) -> TableVersion | None:
     """The table as of a version (the newest by default); None if there is no table."""
     try:
-        return TableVersion(storage, DeltaTable(storage.root, version=version))
+        opened = DeltaTable(storage.root, version=version, storage_options=storage.delta_options)
+        return TableVersion(storage, opened)
     except TableNotFoundError:
         return None
     except DeltaError as error:

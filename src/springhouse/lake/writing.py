@@ -38,7 +38,7 @@ def write_arrow(storage: Storage, table: pa.Table, folder: str = "", name: str =
     file = f"{name}{'-' if name else ''}{uuid.uuid4().hex}.parquet"
     path = f"{folder}/{file}" if folder else file
     target = f"{storage.path}/{path}"
-    storage.filesystem.create_dir(target.rpartition("/")[0], recursive=True)
+    (storage.inside(folder) if folder else storage).make()
     with storage.filesystem.open_output_stream(target) as stream:
         writer = pq.ParquetWriter(stream, table.schema, compression="snappy")
         writer.write_table(table)

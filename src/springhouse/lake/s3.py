@@ -1,0 +1,73 @@
+"""How are S3, and whatever speaks like it, reached by all three that read and write?
+
+Arrow (files), delta-rs (commits) and Spark (s3a) each have settings of their own. All are made from
+the variables that every tool for S3 knows, so that nothing has to be said three times:
+
+    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   or the machine's own role
+    AWS_REGION or AWS_DEFAULT_REGION
+    AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL                       a server that is not Amazon's
+
+A commit is safe because the entry in the log is written with `If-None-Match: *` (conditional put):
+of two writers of one version, the store itself refuses the second. A store that ignores the header
+is no place for a warehouse.
+"""
+
+import os
+from collections.abc import Mapping
+
+from pyarrow import fs
+
+SCHEME = "s3://"
+_ANY_REGION = "us-east-1"
+"""What a server that is not Amazon's is told, which has no regions."""
+
+
+def filesystem(environment: Mapping[str, str] = os.environ) -> fs.FileSystem:
+    """The files as Arrow sees them."""
+    options: dict[str, str] = {}
+    if region := _region(environment):
+        options["region"] = region
+    if endpoint := _endpoint(environment):
+        scheme, _, address = endpoint.rpartition("://")
+        options |= {"scheme": scheme or "https", "endpoint_override": address.rstrip("/")}
+    return fs.S3FileSystem(**options)
+
+
+def delta_options(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What delta-rs has to be told.
+
+    >>> delta_options({"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"})["aws_allow_http"]
+    'true'
+    """
+    options = {"aws_conditional_put": "etag"}
+    if region := _region(environment):
+        options["aws_region"] = region
+    if endpoint := _endpoint(environment):
+        options |= {"aws_endpoint": endpoint}
+        options |= {"aws_allow_http": "true"} if endpoint.startswith("http://") else {}
+    return options
+
+
+def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What Spark has to be told, so that it takes the same addresses as the others."""
+    settings = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
+    if region := _region(environment):
+        settings["spark.hadoop.fs.s3a.endpoint.region"] = region
+    if endpoint := _endpoint(environment):
+        settings |= {
+            "spark.hadoop.fs.s3a.endpoint": endpoint,
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": str(
+                not endpoint.startswith("http://")
+            ).lower(),
+        }
+    return settings
+
+
+def _endpoint(environment: Mapping[str, str]) -> str | None:
+    return environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+
+
+def _region(environment: Mapping[str, str]) -> str | None:
+    given = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    return given or (_ANY_REGION if _endpoint(environment) else None)
