@@ -176,6 +176,7 @@ class House:
             self._clock,
             retry,
             node=self.project.configuration.get("springhouse.node.name", "local"),
+            owns=self.watch.permits.delivers,
             listener=self._listener,
         )
 

@@ -142,6 +142,17 @@ class Permits:
             return unit_of(table, first) in self._units
         return unit_of(table, partition) in self._units
 
+    def delivers(self, table: str) -> bool:
+        """Whether this node brings the changes of a table to its sinks: one node does.
+
+        Of a table whose partitions have several owners it is the owner of the first one.
+        """
+        if self._everything:
+            return True
+        first = self._first.get(table)
+        unit = table if first is None else unit_of(table, first)
+        return self._may_process() and (table in self._units or unit in self._units)
+
     def surveyed(self, first: Mapping[str, str], begun: Iterable[str]) -> None:
         """The first partition of each table with several, and which of those have a commit."""
         with self._lock:
