@@ -67,6 +67,7 @@ WRONG: list[tuple[str, Declare]] = [
         'can\'t take the rows of "customers"',
         lambda flow: flow.read("orders").union(flow.read("customers")),
     ),
+    ("on_violation is one of", lambda flow: flow.read("orders").expect(on_violation="x")),
     ("on_error is", lambda flow: flow.read("orders").apply(print, on_error="ignore")),
     ("of type 1 or 2", lambda flow: _history(flow, scd_type=3)),
 ]
@@ -117,6 +118,25 @@ def test_a_function_that_returns_no_rows_at_all() -> None:
 
     with pytest.raises(FlowError, match='activity "three" returned int, not rows'):
         wrong.run({"orders": ORDERS})
+
+
+def test_expectations_are_a_router_of_the_same_pass() -> None:
+    @springhouse.flow
+    def careful(flow: Draft) -> None:
+        good = flow.read("orders").expect(paid="amount > 0", on_violation="quarantine")
+        good.expect(small="amount < 50", on_violation="drop").write("out")
+
+    made = careful.run({"orders": ORDERS}, pack_bytes=48)
+    assert made["out"].column("amount").to_pylist() == [10, 30, 40]
+    aside = [(row["reason"], row["origin"]) for row in made["quarantine"].to_pylist()]
+    assert aside == [("expectation paid: amount > 0", "expect")]
+
+    @springhouse.flow
+    def strict(flow: Draft) -> None:
+        flow.read("orders").expect(paid="amount > 0").write("out")
+
+    with pytest.raises(FlowError, match='1 row in "expect" broke the expectation "paid"'):
+        strict.run({"orders": ORDERS})
 
 
 def test_packs_that_a_function_can_not_take_go_to_quarantine_with_the_reason() -> None:

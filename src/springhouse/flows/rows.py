@@ -24,7 +24,7 @@ from springhouse.flows.activities.each import (
 )
 from springhouse.flows.activities.history import History, HistorySpec
 from springhouse.flows.activities.join import Join, JoinSpec, common_type
-from springhouse.flows.activities.router import Router
+from springhouse.flows.activities.router import Judge, Router
 from springhouse.flows.activities.sort import Sort
 from springhouse.flows.activities.surrogate_key import SurrogateKey
 from springhouse.flows.activities.union import Union
@@ -121,6 +121,39 @@ class Rows:
         """The rows for which the condition is true, and all others."""
         good, others = self.route(condition, name=name or "split")
         return good, others
+
+    def expect(
+        self, *, on_violation: str = "fail", name: str | None = None, **conditions: str
+    ) -> "Rows":
+        """The rows that are as expected: `expect(paid="amount > 0", on_violation="quarantine")`.
+
+        A row for which a condition is not true fails the flow, or is dropped, or is written to the
+        target "quarantine" with the reason.
+        """
+        fates = {"fail": "failure", "drop": "dropped", "quarantine": "set aside"}
+        if on_violation not in fates:
+            raise FlowError(f"on_violation is one of {', '.join(fates)}, not {on_violation!r}")
+        name = self._draft.fresh(name or "expect")
+        fate = fates[on_violation]
+        expected = {
+            word: (_condition(condition, self.schema, name), fate, condition)
+            for word, condition in conditions.items()
+        }
+        aside = on_violation == "quarantine"
+        outputs = (self.schema, QUARANTINE) if aside else (self.schema,)
+        made = Node(
+            name,
+            Kind.ACTIVITY,
+            (self.schema,),
+            outputs,
+            lambda size: Judge(name, expected),
+            router=aside,
+            verb="expect",
+        )
+        self._draft.add(made, [self])
+        if aside:
+            self._draft.write("quarantine", Rows(self._draft, name, 1))
+        return Rows(self._draft, name, 0)
 
     def union(self, *others: "Rows", name: str | None = None) -> "Rows":
         """These rows and those, in no order."""

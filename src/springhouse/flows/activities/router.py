@@ -42,8 +42,8 @@ class Router:
 class Judge:
     """Expectations as a router of the same pass: 0 are the rows that stay, 1 the quarantine.
 
-    `expected` gives for each name its condition and whether a broken row is "kept", "dropped", "set
-    aside" or a "failure". How many rows broke what is counted in `violations`.
+    `expected` gives for each name its condition, whether a broken row is "kept", "dropped", "set
+    aside" or a "failure", and the condition's text. `violations` counts the rows that broke each.
     """
 
     def __init__(self, name: str, expected: Mapping[str, tuple[Compiled, str, str]]) -> None:
