@@ -58,8 +58,9 @@ def findings(curves: Curves) -> list[Finding]:
             "Lookahead almost always chooses as Max Benefit does; its gain is very minor.",
             f"it lowers Max Benefit's lateness by {_percents(ahead)}",
             max(map(abs, ahead)) < 0.02,
-            differs="The gain is small, but not too small to measure here: half of the jobs are "
-            "short, and one of them is about to come nearly always when a long one would start.",
+            differs="The gain is small, but not too small to measure here, where half of the jobs "
+            "are short and one is about to come nearly always when a long one would start: with 30 "
+            "equal tables (a trial of 30,000 events at 0.8, 1.0 and 1.2) it is 0.0%.",
         ),
     ]
 
