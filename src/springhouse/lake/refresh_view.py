@@ -215,7 +215,7 @@ def _with_or_without_state(
 def _building_seconds(work: Work, found: Plan, batch_seconds: float) -> float:
     inputs = {name: version.rows for name, version in work.after.items()}
     hidden = sum(store.rows for name, store in work.stores.items() if name)
-    return building_seconds(found.compiled.build, inputs, hidden, batch_seconds)
+    return building_seconds(found.compiled, inputs, hidden, batch_seconds)
 
 
 def _by_cost(

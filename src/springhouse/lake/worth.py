@@ -15,7 +15,9 @@ from itertools import takewhile
 from statistics import fmean
 
 from springhouse.lake.note import Note
-from springhouse.views.statement import Kind, Step
+from springhouse.views.algebra import Scan, walk
+from springhouse.views.compile import Compiled
+from springhouse.views.statement import Kind
 from springhouse.views.variants import Way
 
 _LATELY = 5
@@ -37,20 +39,21 @@ def worth_keeping(notes: Sequence[Note], batch_seconds: float, building_seconds:
 
 
 def building_seconds(
-    steps: Sequence[Step], inputs: Mapping[str, int], hidden_rows: int, batch_seconds: float
+    view: Compiled, inputs: Mapping[str, int], hidden_rows: int, batch_seconds: float
 ) -> float:
     """What it takes to build state beyond what a plain recomputation takes.
 
-    Each step reads inputs of so many rows; the plain query reads each of them once. What took how
+    The steps read inputs, of so many rows each, more often than the plain query does. What took how
     long in the past tells less: state is built seldom, and first in a cold process.
     """
+    plain = sum(inputs[node.input] for node in walk(view.root) if isinstance(node, Scan))
     read = sum(
         inputs.get(reading.of, 0)
-        for step in steps
+        for step in view.build
         for reading in step.build.reads
         if reading.kind is Kind.AFTER
     )
-    again = read / max(sum(inputs.values()), 1) - 1
+    again = read / max(plain, 1) - 1
     return max(again, _LEAST) * batch_seconds + hidden_rows * _HIDDEN_ROW
 
 
