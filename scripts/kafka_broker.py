@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NO_JARS = 3
-SECONDS_TO_START = 120.0
+SECONDS_TO_START = 300.0
 
 PROPERTIES = """
 process.roles=broker,controller

@@ -65,7 +65,7 @@ class AvroFiles:
         paths = spark.createDataFrame([(path,) for path in batch.paths], f"{_PATH} STRING")
         tasks = max(1, len(batch.paths) // _FILES_PER_TASK)
         required = frozenset(field.name for field in schema.fields if not field.nullable)
-        read = _Reading(batch.folder.root, arrow_schema(StructType(nullable)), required)
+        read = Reading(batch.folder.root, arrow_schema(StructType(nullable)), required)
         return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(read, given)
 
 
@@ -79,7 +79,7 @@ def _written_schema(filesystem: fs.FileSystem, path: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class Reading:
     """What a task does: from batches of paths in the folder `root` to batches of rows."""
 
     root: str
