@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import springhouse
-from springhouse.lake import landing, writing
+from springhouse.lake import landing, refresh_table, writing
 
 
 def test_a_project_lives_in_a_bucket(
@@ -34,7 +34,8 @@ def test_a_project_lives_in_a_bucket(
     (folder / "data").mkdir()
     for number, small in enumerate((True, False)):
         # The second range is written by Spark itself, through s3a.
-        monkeypatch.setattr(landing, "SMALL_BYTES", writing.SMALL_BYTES if small else 0)
+        for module in (landing, refresh_table):
+            monkeypatch.setattr(module, "SMALL_BYTES", writing.SMALL_BYTES if small else 0)
         lines = [
             json.dumps({"id": n, "customer": n % 3}) for n in range(number * 9, number * 9 + 9)
         ]

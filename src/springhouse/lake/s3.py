@@ -14,6 +14,7 @@ is no place for a warehouse.
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pyarrow import fs
 
@@ -24,10 +25,14 @@ _ANY_REGION = "us-east-1"
 
 def filesystem(environment: Mapping[str, str] = os.environ) -> fs.FileSystem:
     """The files as Arrow sees them."""
-    options: dict[str, str] = {}
-    if region := _region(environment):
-        options["region"] = region
-    if endpoint := _endpoint(environment):
+    return _client(_region(environment), _endpoint(environment))
+
+
+@lru_cache(maxsize=4)
+def _client(region: str | None, endpoint: str | None) -> fs.FileSystem:
+    """One client for all folders: it has connections to keep."""
+    options: dict[str, str] = {"region": region} if region else {}
+    if endpoint is not None:
         scheme, _, address = endpoint.rpartition("://")
         options |= {"scheme": scheme or "https", "endpoint_override": address.rstrip("/")}
     return fs.S3FileSystem(**options)

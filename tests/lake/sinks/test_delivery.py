@@ -15,7 +15,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.note import Note
 from springhouse.lake.session import Spark
 from springhouse.lake.sinks.contract import Changes
-from springhouse.lake.sinks.delivery import deliver, delivered
+from springhouse.lake.sinks.delivery import MOST_VERSIONS, deliver, delivered
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.storage import Storage
 from springhouse.lake.writing import paths_of, write_arrow
@@ -98,6 +98,21 @@ def test_of_a_rewrite_the_changed_rows_are_delivered_deletes_first(
     sink.rows.clear()
     deliver(lake, "t", SINK, sink)
     assert sink.rows == [("delete", 1, 1), ("insert", 1, 7), ("insert", 1, 7)]
+
+
+def test_commits_that_change_no_rows_hold_nothing_up(
+    lake: Lake, append: Callable[..., None]
+) -> None:
+    sink = Memory()
+    append(1)
+    deliver(lake, "t", SINK, sink)
+    for number in range(MOST_VERSIONS + 2):
+        unchanged = Note("merge", Instant(number), changes=())
+        commit(lake.open("t"), Change(unchanged))
+    assert deliver(lake, "t", SINK, sink) is None
+    append(2)
+    deliver(lake, "t", SINK, sink)
+    assert [row[2] for row in sink.rows] == [1, 2]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -20,7 +20,7 @@ def put(path: Path, fields: list[dict[str, Any]], *rows: dict[str, Any]) -> None
 
 def read(folder: Path, *paths: str, required: str = "id") -> list[dict[str, Any]]:
     reading = Reading(str(folder), COLUMNS, frozenset({required}))
-    batches = reading(iter([pa.record_batch({"path": list(paths)})]))
+    batches = reading.rows(iter([pa.record_batch({"path": list(paths)})]))
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -20,6 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from springhouse.errors import SinkError
 from springhouse.lake.commits import Change, commit, ensure
 from springhouse.lake.lake import Lake
+from springhouse.lake.log import Commit
 from springhouse.lake.note import Note
 from springhouse.lake.sinks.contract import Changes, Sink
 from springhouse.lake.sinks.table_changes import TableChanges
@@ -32,8 +33,8 @@ _INTENDED = "springhouse/intended"
 _DELIVERED = "springhouse/delivered"
 _NO_ROWS = StructType([StructField("nothing", LongType())])
 
-MOST_VERSIONS = 100
-"""So many versions are delivered at once, after the first delivery: the whole table."""
+MOST_VERSIONS = 20
+"""So many changes are delivered at once, after the first delivery: the whole table."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered |
     if newest is None:
         return None
     ledger = ensure(_place(lake, table, sink.name), _NO_ROWS, Note("schema", began))
-    given = _next(ledger, newest.made + 1, sink)
-    if not _changes_data(lake, table, given):
+    given = _next(ledger, newest.made + 1, lake.log(table).commits(), sink)
+    if given is None:
         return None
     if ledger.offset(_INTENDED) != given.end:
         ledger = _written(lake, ledger, _INTENDED, given.end)
@@ -96,8 +97,10 @@ def needed_by_sinks(lake: Lake, project: Project, table: str) -> Sequence[int]:
     return [max(end - 1, 0) for end in reached]
 
 
-def _next(ledger: TableVersion, end: int, sink: SinkCall) -> Range:
-    """The range to deliver now: what was intended and not finished, else all that is new."""
+def _next(
+    ledger: TableVersion, end: int, commits: Sequence[Commit], sink: SinkCall
+) -> Range | None:
+    """The range to deliver now: what was intended and not finished, else what is new."""
     start, intended = ledger.offset(_DELIVERED), ledger.offset(_INTENDED)
     if max(start, intended) > end:
         raise SinkError(
@@ -109,14 +112,12 @@ def _next(ledger: TableVersion, end: int, sink: SinkCall) -> Range:
         )
     if intended > start:
         return Range(start, intended)
-    return Range(start, min(end, start + MOST_VERSIONS) if start else end)
-
-
-def _changes_data(lake: Lake, table: str, given: Range) -> bool:
-    """Whether there is anything to say; a sink hears of a table also when it has no rows."""
-    versions = [c for c in lake.log(table).commits() if given.start <= c.version < given.end]
-    whole = len(versions) == given.end - given.start
-    return given.start == 0 or not whole or any(commit.changes_data for commit in versions)
+    new = [commit for commit in commits if start <= commit.version < end]
+    if start == 0 or len(new) < end - start:
+        # The whole table, or all that can be told of it once the log was cleaned.
+        return Range(start, end) if start < end else None
+    changing = [commit.version for commit in new if commit.changes_data][:MOST_VERSIONS]
+    return Range(start, changing[-1] + 1) if changing else None
 
 
 def _written(lake: Lake, ledger: TableVersion, what: str, end: int) -> TableVersion:

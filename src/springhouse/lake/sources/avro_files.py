@@ -65,8 +65,8 @@ class AvroFiles:
         paths = spark.createDataFrame([(path,) for path in batch.paths], f"{_PATH} STRING")
         tasks = max(1, len(batch.paths) // _FILES_PER_TASK)
         required = frozenset(field.name for field in schema.fields if not field.nullable)
-        read = Reading(batch.folder.root, arrow_schema(StructType(nullable)), required)
-        return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(read, given)
+        reading = Reading(batch.folder.root, arrow_schema(StructType(nullable)), required)
+        return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(reading.rows, given)
 
 
 def _written_schema(filesystem: fs.FileSystem, path: str) -> str | None:
@@ -90,7 +90,7 @@ class Reading:
     def _whole(self) -> pa.Schema:
         return pa.schema([*self.columns, *(pa.field(m, pa.string()) for m in _MARKS)])
 
-    def __call__(self, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    def rows(self, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         folder = Storage(self.root)
         for batch in batches:
             for path in batch.column(0).to_pylist():
@@ -115,16 +115,16 @@ class Reading:
         if held:
             yield self._fitted(held, origin)
         if problem is not None:
-            yield self._rows([{BAD: problem, ORIGIN: origin}])
+            yield self._batch([{BAD: problem, ORIGIN: origin}])
 
     def _fitted(self, records: list[dict[str, Any]], origin: str) -> pa.RecordBatch:
         """The records as rows, all at once; one by one if not all of them fit."""
         try:
             good = pa.RecordBatch.from_pylist(records, schema=self.columns)
         except _MISFITS:
-            return self._rows([self._judged(record, origin) for record in records])
+            return self._batch([self._judged(record, origin) for record in records])
         if any(good[name].null_count for name in self.required):
-            return self._rows([self._judged(record, origin) for record in records])
+            return self._batch([self._judged(record, origin) for record in records])
         nothing = [pa.nulls(good.num_rows, pa.string())] * len(_MARKS)
         return pa.RecordBatch.from_arrays([*good.columns, *nothing], schema=self._whole)
 
@@ -145,5 +145,5 @@ class Reading:
             return f"{field.name}: {json_value(value)[:60]} is not {field.type}"
         return None
 
-    def _rows(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    def _batch(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist(rows, schema=self._whole)
