@@ -38,16 +38,19 @@ def parted(flow: Draft) -> None:
 
 
 def watched(original: Any) -> Any:
-    def commit(ground: Any, change: Any) -> None:
-        if Path(ground.storage.root).name == dies_at:
+    def called(place: Any, *others: Any) -> None:
+        # `place` is the storage of a table, or a version of it that stands there.
+        root = place.storage.root if hasattr(place, "storage") else place.root
+        if Path(root).name == dies_at:
             os.killpg(0, signal.SIGKILL)
-        original(ground, change)
+        original(place, *others)
 
-    return commit
+    return called
 
 
 if __name__ == "__main__":
     running.commit = watched(running.commit)
+    running.create = watched(running.create)
     # Each task may fail three times.
     spark = Spark({"springhouse.spark.master": "local[2,4]"}, "flow").session()
     numbers = spark.range(0, 1000, numPartitions=2).withColumnRenamed("id", "n")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake.transaction import AddAction
@@ -29,11 +29,11 @@ from springhouse.flows.graph import FlowError, Graph
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.run import Settings
 from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
-from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import arrow_schema, quoted, read_parquet
+from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet
 from springhouse.lake.writing import rows_of, write_arrow
 from springhouse.units import Instant
 
@@ -215,33 +215,35 @@ def deliver(
 ) -> dict[str, int]:
     """Commit what was poured, one atomic commit per table; gives the rows that each got."""
     transaction = f"springhouse/{flow}"
+    transactions = {} if batch is None else {transaction: batch}
     delivered: dict[str, int] = {}
     for name, place in places.items():
-        at = Instant(round(time.time(), 3))
         schema = from_arrow_schema(graph.nodes[name].inputs[0])
-        ground = ensure(place, schema, Note(kind="schema", at=at, channel=True))
-        _prove_same(name, place, schema, ground.schema)
+        ground = open_table(place)
+        if ground is not None:
+            _prove_same(name, place, schema, ground.schema)
         delivered[name] = 0
-        if batch is not None and ground.offset(transaction) >= batch:
+        if ground is not None and batch is not None and ground.offset(transaction) >= batch:
             continue
         adds = poured.files[name]
-        if not adds and batch is None:
-            continue
         delivered[name] = rows_of(adds)
         note = Note(
             kind="append",
-            at=at,
+            at=Instant(round(time.time(), 3)),
             channel=True,
             variant="flow",
             rows_added=delivered[name],
-            rows=ground.rows + delivered[name],
+            rows=delivered[name] + (ground.rows if ground is not None else 0),
             seconds=seconds,
             changes=None if adds else (),
             flows={flow: _flow_note(transaction, batch, poured)},
-            activities=told(poured.activities),
+            activities={name: did.as_json() for name, did in poured.activities.items()},
         )
-        transactions = {} if batch is None else {transaction: batch}
-        commit(ground, Change(note, adds, transactions=transactions))
+        change = Change(note, adds, transactions=transactions)
+        if ground is None:
+            create(place, schema, change)
+        elif adds or transactions:
+            commit(ground, change)
     return delivered
 
 
@@ -249,11 +251,6 @@ def _flow_note(transaction: str, batch: int | None, poured: Poured) -> FlowNote:
     read = [did.rows_out for name, did in poured.activities.items() if name.startswith("this task")]
     offsets = {} if batch is None else {transaction: (batch - 1, batch)}
     return FlowNote(offsets, rows_in=max(read, default=0))
-
-
-def told(activities: Mapping[str, ActivityStatistics]) -> dict[str, dict[str, Any]]:
-    """Statistics as a commit's note has them."""
-    return {name: did.as_json() for name, did in activities.items()}
 
 
 def _prove_same(name: str, place: Storage, wanted: StructType, found: StructType) -> None:
