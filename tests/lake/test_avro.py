@@ -82,6 +82,13 @@ def test_a_range_that_comes_again_replaces_its_own_file(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out").iterdir())) == 1, "no change is no file"
 
 
+def test_a_type_that_has_a_name_is_known_by_it_from_then_on() -> None:
+    size = {"type": "enum", "name": "Size", "symbols": ["S", "L"]}
+    fields = [{"name": "size", "type": size}, {"name": "other", "type": ["null", "Size"]}]
+    parsed = fastavro.parse_schema({"type": "record", "name": "Row", "fields": fields})
+    assert spark_schema(parsed).simpleString() == "struct<size:string,other:string>"
+
+
 @pytest.mark.parametrize(
     ("avro", "problem"),
     [

@@ -104,7 +104,7 @@ def _complex_type(avro: Mapping[str, Any], named: dict[str, DataType]) -> DataTy
     elif plain == "map":
         kind = MapType(StringType(), _spark_type(avro["values"], named))
     else:
-        return _spark_type(plain, named)
+        kind = _spark_type(plain, named)
     if "name" in avro:
         named[avro["name"]] = kind
     return kind
