@@ -7,6 +7,7 @@ import pytest
 
 import springhouse
 from springhouse.flows.declare import Draft
+from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import FlowError
 
 ORDERS = pa.table(
@@ -82,6 +83,17 @@ def _history(flow: Draft, scd_type: int) -> object:
 def test_what_is_wrong_is_said_before_any_row_moves(says: str, declare: Declare) -> None:
     with pytest.raises(FlowError, match=says):
         springhouse.flow(declare).graph({"orders": ORDERS.schema, "customers": CUSTOMERS.schema})
+
+
+def test_a_flow_says_how_it_runs() -> None:
+    declared = springhouse.flow(policy="minimum-memory", pack_bytes=1000)(lambda flow: None)
+    assert declared.settings().policy is PolicyName.MINIMUM_MEMORY
+    assert declared.settings({"policy": "mixed"}).policy is PolicyName.MIXED
+    assert declared.settings({"policy": "mixed"}).pack_bytes == 1000
+    with pytest.raises(FlowError, match='there is no policy "fastest"'):
+        declared.settings({"policy": "fastest"})
+    with pytest.raises(FlowError, match='a flow has no setting "thread"'):
+        declared.settings({"thread": 3})
 
 
 def test_a_function_may_promise_other_columns() -> None:

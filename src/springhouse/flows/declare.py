@@ -14,7 +14,7 @@ schemas of what it reads: given with `read`, or by whoever runs the flow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import pyarrow as pa
 
@@ -22,6 +22,9 @@ from springhouse.flows.endpoints import Collected, Sink, Source
 from springhouse.flows.expressions import schema_of
 from springhouse.flows.graph import Edge, FlowError, Graph, Kind, Node, recordset
 from springhouse.flows.rows import Rows
+
+if TYPE_CHECKING:
+    from springhouse.flows.run import Settings
 
 
 class Draft:
@@ -80,10 +83,19 @@ class Draft:
 class Flow:
     """A declared flow: a function that says what becomes of rows."""
 
-    def __init__(self, declare: Callable[[Draft], object], name: str) -> None:
+    def __init__(
+        self, declare: Callable[[Draft], object], name: str, said: Mapping[str, object]
+    ) -> None:
         self._declare = declare
         self.name = name
+        self._said = dict(said)
         self.__doc__ = declare.__doc__
+
+    def settings(self, said: Mapping[str, object] | None = None) -> "Settings":
+        """How it runs: as its declaration says, and what is said now before that."""
+        from springhouse.flows.run import settings_of
+
+        return settings_of(self._said | dict(said or {}))
 
     def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> Graph:
         """The activities and recordsets, given the columns of what it reads."""
@@ -93,24 +105,33 @@ class Flow:
 
     def run(self, sources: Mapping[str, Source], **settings: object) -> dict[str, pa.Table]:
         """Run it in this process, on Arrow tables; gives the targets by name."""
-        from springhouse.flows.run import Settings, run_flow
+        from springhouse.flows.run import run_flow
 
         schemas = {name: rows.schema for name, rows in sources.items() if hasattr(rows, "schema")}
         graph = self.graph(schemas)
         collected = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
         sinks: dict[str, Sink] = dict(collected)
-        run_flow(graph, sources, sinks, Settings(**settings))  # type: ignore[arg-type]
+        run_flow(graph, sources, sinks, self.settings(settings))
         return {name: sink.table() for name, sink in collected.items()}
 
 
 @overload
-def flow(declare: Callable[[Draft], object]) -> Flow: ...
+def flow(declare: Callable[[Draft], object], /) -> Flow: ...
 @overload
-def flow(*, name: str) -> Callable[[Callable[[Draft], object]], Flow]: ...
 def flow(
-    declare: Callable[[Draft], object] | None = None, *, name: str | None = None
+    *, name: str | None = None, **settings: object
+) -> Callable[[Callable[[Draft], object]], Flow]: ...
+def flow(
+    declare: Callable[[Draft], object] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    **settings: object,
 ) -> Flow | Callable[[Callable[[Draft], object]], Flow]:
-    """Declare a flow: decorates the function that says what becomes of rows."""
+    """Declare a flow: decorates the function that says what becomes of rows.
+
+    It may say how it runs: `@springhouse.flow(policy="minimum-memory", pack_bytes=100_000)`.
+    """
     if declare is None:
-        return lambda function: Flow(function, name or function.__name__)
-    return Flow(declare, name or declare.__name__)
+        return lambda function: Flow(function, name or function.__name__, settings)
+    return Flow(declare, name or declare.__name__, settings)

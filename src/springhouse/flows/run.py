@@ -8,7 +8,7 @@ so threads do work side by side. Each thread sleeps on a binary semaphore of its
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import perf_counter
 
 from springhouse.errors import SpringhouseError
@@ -51,6 +51,28 @@ class Settings:
         """The threads: as many as were asked for, or one per processor of this machine."""
         found = read_topology()
         return found if self.threads is None else one_node(self.threads, found.l2_bytes)
+
+
+def settings_of(said: Mapping[str, object]) -> Settings:
+    """Settings as a user says them, with the policy by its name.
+
+    >>> settings_of({"policy": "minimum-memory", "queue_packs": 5}).policy.value
+    'minimum memory'
+    """
+    known = {field.name for field in fields(Settings)}
+    for word in said:
+        if word not in known:
+            raise FlowError(
+                f'a flow has no setting "{word}"', hint=f"There are {', '.join(sorted(known))}."
+            )
+    chosen = dict(said)
+    policy = chosen.get("policy")
+    if isinstance(policy, str):
+        names = {name.value: name for name in PolicyName}
+        if policy.replace("-", " ") not in names:
+            raise FlowError(f'there is no policy "{policy}"', hint=f"There are {', '.join(names)}.")
+        chosen["policy"] = names[policy.replace("-", " ")]
+    return Settings(**chosen)  # type: ignore[arg-type]  # checked above, and by use
 
 
 class Running:

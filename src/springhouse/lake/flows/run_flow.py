@@ -58,7 +58,7 @@ def run_flow(
     sources: "Mapping[str, DataFrame]",
     targets: Mapping[str, str],
     batch: int | None = None,
-    settings: Settings = Settings(),  # noqa: B008  a frozen value
+    settings: Settings | None = None,
 ) -> Mapping[str, int]:
     """Run a flow on Spark, over DataFrames, into Delta tables by path; gives the rows of each.
 
@@ -74,7 +74,7 @@ def run_flow(
         )
     places = {name: Storage.at(targets[name]) for name in graph.targets}
     began = time.time()
-    poured = pour(spark, graph, sources, places, settings)
+    poured = pour(spark, graph, sources, places, settings or flow.settings())
     return deliver(flow.name, graph, places, poured, batch, time.time() - began)
 
 
