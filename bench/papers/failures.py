@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 from springhouse.cluster import wire
@@ -50,6 +50,7 @@ NODES = (
 PARTITIONS = 10
 KEEP_ALIVE_SECONDS = 3.0
 PROGRESS_SECONDS = 10.0
+DOT_SECONDS = 0.5
 SCRIPT = Path(__file__).with_name("_failures_node.py")
 RESULTS = Path(__file__).parents[1] / "results" / "003"
 
@@ -284,9 +285,11 @@ def segments(written: list[Written], name: Callable[[Written], str]) -> dict[str
     last = None
     for each in written:
         curve = curves.setdefault(name(each), [])
-        if curve and (name(each) != last or each.at - curve[-1][0] > 1.0):
+        if curve and (name(each) != last or each.at - curve[-1][0] > 2 * DOT_SECONDS):
             curve.append((each.at, nan))
-        curve.append((each.at, float(each.offset)))
+        # Ten points a second would only make the picture large.
+        if not curve or isnan(curve[-1][1]) or each.at - curve[-1][0] >= DOT_SECONDS:
+            curve.append((each.at, float(each.offset)))
         last = name(each)
     return curves
 

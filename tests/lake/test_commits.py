@@ -257,3 +257,34 @@ def test_of_two_that_make_a_table_at_the_same_moment_one_does(place: Storage, nu
     assert DeltaTable(place.root).version() == 0
     assert len(DeltaTable(place.root).file_uris()) == 1
     assert len(refused) == 1
+
+
+@pytest.mark.parametrize("second", ["compaction", "merge"])
+@pytest.mark.parametrize("first", ["compaction", "merge"])
+def test_files_are_put_together_or_rewritten_once(
+    ground: TableVersion, place: Storage, first: str, second: str
+) -> None:
+    append(ground, 1)
+    grounds = open_table(place), open_table(place)
+    for kind, each in zip((first, second), grounds, strict=True):
+        assert each is not None
+        change = Change(note(kind), [write_arrow(place, rows(1))], each.files)
+        if each is grounds[0]:
+            commit(each, change)
+        else:
+            with pytest.raises(CommitConflict):
+                commit(each, change)
+    assert DeltaTable(place.root).to_pyarrow_table()["id"].to_pylist() == [1]
+
+
+def test_who_replaces_everything_does_not_add_to_a_compaction(
+    ground: TableVersion, place: Storage
+) -> None:
+    append(ground, 1)
+    late, early = open_table(place), open_table(place)
+    assert late is not None
+    assert early is not None
+    commit(early, Change(note("compaction"), [write_arrow(place, rows(1))], early.files))
+    with pytest.raises(CommitConflict):
+        commit(late, Change(note("replace"), [write_arrow(place, rows(2))], replace=SCHEMA))
+    assert DeltaTable(place.root).to_pyarrow_table()["id"].to_pylist() == [1]

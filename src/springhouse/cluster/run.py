@@ -227,5 +227,7 @@ class Agent:
             led = f", led by {node.leader}" if node.leader not in (None, node.name) else ""
             LOG.info("%s is %s in term %d%s", node.name, node.role.value, node.term, led)
         if now[2] != before[2]:
-            told = "there is a quorum: work goes on" if now[2] else "no quorum: all work stops"
-            LOG.warning("%s: %s", node.name, told)
+            if now[2]:
+                LOG.info("%s: there is a quorum: work goes on", node.name)
+            else:
+                LOG.warning("%s: no quorum: all work stops", node.name)

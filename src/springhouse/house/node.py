@@ -108,6 +108,7 @@ class NodeOfHouse:
                 alone = not self.agent.members.peers
                 if alone or not self.permits.units or now > left_at + self._patience:
                     house.stop()
+            survey.note_beginnings()
             if now >= surveyed_at + _SURVEY_SECONDS:
                 surveyed_at = now
                 units = survey.units()

@@ -32,16 +32,21 @@ class Survey:
                 # A source that can't be asked now has what it had.
                 with suppress(Exception):
                     self._partitions[table] = self._look(table)
-                self._note_beginning(table)
             found = self._partitions.get(table, ())
             names = [unit_of(table, each) for each in found] if len(found) > 1 else [table]
             units |= dict.fromkeys(names, 1.0)
-        several = {table: found for table, found in self._partitions.items() if len(found) > 1}
-        self._permits.surveyed({table: found[0] for table, found in several.items()}, self._begun)
+        self.note_beginnings()
         if units == self._told:
             return None
         self._told = units
         return units
+
+    def note_beginnings(self) -> None:
+        """See which tables have their first commit by now; then their partitions are shared."""
+        several = {table: found for table, found in self._partitions.items() if len(found) > 1}
+        for table in several.keys() - self._begun:
+            self._note_beginning(table)
+        self._permits.surveyed({table: found[0] for table, found in several.items()}, self._begun)
 
     def _is_divisible(self, table: str) -> bool:
         """Whether partitions flow in independently: rows are only appended, from outside."""
@@ -65,8 +70,6 @@ class Survey:
 
     def _note_beginning(self, table: str) -> None:
         """From its first commit on, a table's sources remember what they must; open them anew."""
-        if table in self._begun:
-            return
         commits = self._watch.lake.log(table).commits()
         if any(commit.note is not None and commit.note.flows for commit in commits):
             self._watch.forget(table)

@@ -6,10 +6,12 @@ ground it stands on, the `TableVersion` from which the work was computed:
     no commit after the ground   carries a transaction of ours  (the same offsets, the same refresh)
     no commit after the ground   removed a file that we remove
 
-delta-rs checks both against every commit made after the ground was opened, and writes one log
-entry. So two processes that both believe they own a table commit its work once: the second one
-gets a `CommitConflict` and has written nothing that anybody can see. Never reload the ground
-between the reading and the commit: that would forget what was read.
+delta-rs checks the first against every commit made after the ground was opened, and writes one log
+entry. The second it does not see if the other commit was a compaction (tried: old and new rows are
+there afterwards), so whoever removes files commits right after the ground, or not at all. Two
+processes that both believe they own a table thus commit its work once: the second one gets a
+`CommitConflict` and has written nothing that anybody can see. Never reload the ground between the
+reading and the commit: that would forget what was read.
 """
 
 import time
@@ -53,6 +55,9 @@ class Change:
     replace: StructType | None = None
 
 
+_RETRIES = 20
+"""How often delta-rs puts an append after commits that do not conflict with it (another flow's)."""
+
 _PROOF: ContextVar[Callable[[], None]] = ContextVar("proof", default=lambda: None)
 
 
@@ -77,12 +82,13 @@ def commit(ground: TableVersion, change: Change) -> None:
     ]
     adds = [_as_maintenance(add) for add in change.add] if not data_change else list(change.add)
     schema = ground.delta.schema() if change.replace is None else delta_schema(change.replace)
+    retries = 0 if removes or change.replace is not None else _RETRIES
     try:
         ground.delta.create_write_transaction(
             [*adds, *removes],
             mode="append" if change.replace is None else "overwrite",
             schema=schema,
-            commit_properties=_properties(change.note, change.transactions),
+            commit_properties=_properties(change.note, change.transactions, retries),
         )
     except (CommitFailedError, DeltaProtocolError) as error:
         raise _refused(ground, error) from error
@@ -146,7 +152,7 @@ def create(storage: Storage, schema: StructType, change: Change) -> None:
             list(change.add),
             storage_options=storage.delta_options,
             # Tried once: delta-rs would put a second beginning, with all its rows, after the first.
-            commit_properties=_properties(change.note, change.transactions, retries=0),
+            commit_properties=_properties(change.note, change.transactions, 0),
         )
     except DeltaError as error:
         if open_table(storage) is None:
@@ -199,7 +205,6 @@ def _properties(note: Note, transactions: Mapping[str, int], retries: int = 20) 
     return CommitProperties(
         custom_metadata={KEY: note.as_json()},
         app_transactions=[Transaction(app, version) for app, version in transactions.items()],
-        # delta-rs rebases on concurrent commits that do not conflict (another flow's append).
         max_commit_retries=retries,
     )
 

@@ -12,6 +12,7 @@ Both change no data. Vacuum keeps, besides the newest version,
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +29,7 @@ from springhouse.units import Instant, Seconds
 
 SMALL_FILE = 16 * 2**20
 LARGE_ENOUGH = 128 * 2**20
+_TRIES = 5
 
 
 def compact(lake: Lake, table: str, most_files: int = 32) -> int:
@@ -52,9 +54,17 @@ def compact(lake: Lake, table: str, most_files: int = 32) -> int:
         rows=ground.rows,
         seconds=lake.now() - began,
     )
-    with suppress(CommitConflict):
-        commit(ground, Change(note, [write_arrow(ground.storage, whole)], chosen))
-        return len(chosen)
+    add = write_arrow(ground.storage, whole)
+    for _ in range(_TRIES):
+        with suppress(CommitConflict):
+            commit(ground, Change(replace(note, rows=ground.rows), [add], chosen))
+            return len(chosen)
+        # Somebody appended meanwhile. The new file still says what the old ones say, as long as all
+        # of them are there.
+        moved = lake.find(table)
+        if moved is None or not {f.path for f in chosen} <= {f.path for f in moved.files}:
+            return 0
+        ground = moved
     return 0
 
 
