@@ -195,7 +195,7 @@ figures is weaker evidence than that of the others:
 
 - Figure 4: with the whole cycle fixed at 2,000, and not the slow period at 1,000, lateness is not
   monotonic in S (mean 1.12, 1.67, 1.65, 1.27 for S = 2, 3, 5, 10).
-- Figure 5: curves with slow periods of 10,000 were added after seven settings had been tried, short;
+- Figure 5: curves with slow periods of 10,000 were added after short trials of seven settings;
   it is the only one in which EDF-P is better when lateness first grows.
 - Figures 9 and 10: with slow periods of 1,000 instead of 10,000 one queue reaches only 1.55, and
   three of the four findings of Figure 9 did not agree as they were worded then; Proportional was
