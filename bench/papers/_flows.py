@@ -12,7 +12,8 @@ from pyarrow import ipc
 from springhouse.flows.graph import Graph
 from springhouse.flows.monitor import Measured
 from springhouse.flows.request import Request
-from springhouse.flows.run import Pool, Settings, request_of, run_here
+from springhouse.flows.run import Pool, request_of, run_here
+from springhouse.flows.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tpch"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "flows"))

@@ -28,7 +28,8 @@ from etl_mixed import line
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import Graph, extended
-from springhouse.flows.run import Pool, Settings
+from springhouse.flows.run import Pool
+from springhouse.flows.settings import Settings
 
 
 @flow

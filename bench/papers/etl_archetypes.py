@@ -31,7 +31,8 @@ from archetypes import ARCHETYPES
 
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.monitor import Measured
-from springhouse.flows.run import Settings, run_here
+from springhouse.flows.run import run_here
+from springhouse.flows.settings import Settings
 from springhouse.simulate.chart import line_chart
 
 POLICIES = (PolicyName.ROUND_ROBIN, PolicyName.MINIMUM_COST, PolicyName.MINIMUM_MEMORY)

@@ -26,7 +26,7 @@ from _flows import RESULTS, run, table, tpch_sources
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.rows import Rows
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 
 PACK_BYTES = 400 * 48
 SINGLE = (PolicyName.ROUND_ROBIN, PolicyName.MINIMUM_COST, PolicyName.MINIMUM_MEMORY)

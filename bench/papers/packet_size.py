@@ -20,7 +20,7 @@ from etl_mixed import line
 
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 from springhouse.flows.topology import read_topology
 from springhouse.simulate.chart import line_chart
 

@@ -15,7 +15,8 @@ from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.expressions import compiled
 from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
-from springhouse.flows.run import Pool, Settings, request_of, run_here
+from springhouse.flows.run import Pool, request_of, run_here
+from springhouse.flows.settings import Settings
 
 SCHEMA = pa.schema({"a": pa.int64()})
 ODD = compiled("a IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19)", SCHEMA, "route")

@@ -12,7 +12,8 @@ from springhouse.flows.item import Item
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
 from springhouse.flows.request import Request, Task, Urgency
-from springhouse.flows.run import Pool, Settings, request_of
+from springhouse.flows.run import Pool, request_of
+from springhouse.flows.settings import Settings
 from springhouse.flows.states import Happening, State, becomes, makes_a_task
 from springhouse.flows.topology import Topology
 from springhouse.units import Instant

@@ -11,7 +11,8 @@ from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import FlowError
-from springhouse.flows.run import Pool, Settings, request_of, run_flow
+from springhouse.flows.run import Pool, request_of, run_flow
+from springhouse.flows.settings import Settings
 from springhouse.flows.topology import Topology
 
 Row = tuple[object, ...]

@@ -7,7 +7,7 @@ import pytest
 
 from springhouse.errors import ExpectationFailed, SchemaError
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 from springhouse.lake.flows.arriving import arrive
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.project.declaration import Expectation, OnViolation, Place

@@ -14,7 +14,7 @@ from springhouse.errors import ExpectationFailed, LakeError
 from springhouse.flows.declare import Draft
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import FlowError
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 from springhouse.flows.stages import stages
 from springhouse.lake.flows.arriving import arrive_in_tasks
 from springhouse.lake.flows.run_flow import run_flow

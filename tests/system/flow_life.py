@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import springhouse
 from springhouse.flows.declare import Draft
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 from springhouse.lake.flows import run_flow as running
 from springhouse.lake.session import Spark
 

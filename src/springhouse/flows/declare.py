@@ -14,7 +14,7 @@ schemas of what it reads: given with `read`, or by whoever runs the flow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import pyarrow as pa
 
@@ -22,9 +22,7 @@ from springhouse.flows.endpoints import Collected, Sink, Source
 from springhouse.flows.expressions import schema_of
 from springhouse.flows.graph import Edge, FlowError, Graph, Kind, Node, recordset
 from springhouse.flows.rows import Rows
-
-if TYPE_CHECKING:
-    from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings, settings_of
 
 
 class Draft:
@@ -91,10 +89,8 @@ class Flow:
         self._said = dict(said)
         self.__doc__ = declare.__doc__
 
-    def settings(self, said: Mapping[str, object] | None = None) -> "Settings":
+    def settings(self, said: Mapping[str, object] | None = None) -> Settings:
         """How it runs: as its declaration says, and what is said now before that."""
-        from springhouse.flows.run import settings_of
-
         return settings_of(self._said | dict(said or {}))
 
     def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> Graph:

@@ -8,71 +8,28 @@ so threads do work side by side. Each thread sleeps on a binary semaphore of its
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from time import perf_counter
 
 from springhouse.errors import SpringhouseError
 from springhouse.flows.endpoints import Sink, Source, operators
 from springhouse.flows.engine import Advice, Engine
-from springhouse.flows.execution import THETA, ExecutionPlan, PolicyName, execute_siss
+from springhouse.flows.execution import ExecutionPlan, PolicyName, execute_siss
 from springhouse.flows.graph import FlowError, Graph, Kind, Operator, extended
 from springhouse.flows.item import Performed
 from springhouse.flows.monitor import Measured, Monitor
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
 from springhouse.flows.policies.minimum_cost import MinimumCost
-from springhouse.flows.policies.minimum_memory import SLOT_SECONDS, MinimumMemory
+from springhouse.flows.policies.minimum_memory import MinimumMemory
 from springhouse.flows.policies.mixed import Mixed
 from springhouse.flows.policies.policy import Policy
 from springhouse.flows.policies.round_robin import RoundRobin
 from springhouse.flows.request import Request
+from springhouse.flows.settings import Settings
 from springhouse.flows.topology import Topology, free_memory, one_node, read_topology
 from springhouse.units import Instant
 
-QUEUE_PACKS = 100
-"""The largest number of row packs on an edge: 000 found 80 to 150 to be best (Table 3)."""
-
 BALANCE_SECONDS = 0.1
-PATIENCE_SECONDS = 3600.0
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How flows run. None: as this machine suggests."""
-
-    policy: PolicyName = PolicyName.LOCALITY
-    threads: int | None = 1
-    queue_packs: int = QUEUE_PACKS
-    pack_bytes: int | None = None
-    theta: int = THETA
-    slot_seconds: float = SLOT_SECONDS
-
-    def topology(self) -> Topology:
-        """The threads: as many as were asked for, or one per processor of this machine."""
-        found = read_topology()
-        return found if self.threads is None else one_node(self.threads, found.l2_bytes)
-
-
-def settings_of(said: Mapping[str, object]) -> Settings:
-    """Settings as a user says them, with the policy by its name.
-
-    >>> settings_of({"policy": "minimum-memory", "queue_packs": 5}).policy.value
-    'minimum memory'
-    """
-    known = {field.name for field in fields(Settings)}
-    for word in said:
-        if word not in known:
-            raise FlowError(
-                f'a flow has no setting "{word}"', hint=f"There are {', '.join(sorted(known))}."
-            )
-    chosen = dict(said)
-    policy = chosen.get("policy")
-    if isinstance(policy, str):
-        names = {name.value: name for name in PolicyName}
-        if policy.replace("-", " ") not in names:
-            raise FlowError(f'there is no policy "{policy}"', hint=f"There are {', '.join(names)}.")
-        chosen["policy"] = names[policy.replace("-", " ")]
-    return Settings(**chosen)  # type: ignore[arg-type]  # checked above, and by use
 
 
 class Running:
@@ -88,10 +45,10 @@ class Running:
         self._at = at
         self._over.set()
 
-    def wait(self, patience_seconds: float = PATIENCE_SECONDS) -> Measured:
+    def wait(self, patience_seconds: float | None = None) -> Measured:
         """What the flow took, when it is over; raises what made it fail."""
         if not self._over.wait(patience_seconds):
-            raise FlowError(f"the flow did not end within {patience_seconds:g} seconds")
+            raise FlowError(f"the flow did not end within {patience_seconds} seconds")
         return outcome(self.request, self._at)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
 
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 from springhouse.lake.commits import Change, commit, ensure, prove_unread
 from springhouse.lake.flows.arriving import arrive, arrive_in_tasks, instant_of
 from springhouse.lake.lake import QUARANTINE, Lake

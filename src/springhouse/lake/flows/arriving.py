@@ -24,7 +24,8 @@ from springhouse.errors import SchemaError
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
 from springhouse.flows.monitor import ActivityStatistics
-from springhouse.flows.run import Settings, run_flow
+from springhouse.flows.run import run_flow
+from springhouse.flows.settings import Settings
 from springhouse.lake.flows.run_flow import pour
 from springhouse.lake.quality import HIDDEN_COLUMNS, failure, judged
 from springhouse.lake.storage import Storage

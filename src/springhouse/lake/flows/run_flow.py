@@ -27,7 +27,7 @@ from springhouse.errors import LakeError
 from springhouse.flows.declare import Flow
 from springhouse.flows.graph import FlowError, Graph
 from springhouse.flows.monitor import ActivityStatistics
-from springhouse.flows.run import Settings
+from springhouse.flows.settings import Settings
 from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.run import QUEUE_PACKS, Settings
+from springhouse.flows.settings import QUEUE_PACKS, Settings
 
 _PREFIX = "springhouse.flows."
 

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from springhouse.flows.endpoints import Read, Sink, Source, operators
 from springhouse.flows.graph import Kind, Operator, Output
 from springhouse.flows.row_pack import packs_of
-from springhouse.flows.run import Settings, ready, run_here
+from springhouse.flows.run import ready, run_here
+from springhouse.flows.settings import Settings
 from springhouse.flows.stages import TASK, Hand, Stage
 from springhouse.flows.topology import read_topology
 from springhouse.lake.flows.parquet_sink import ParquetSink

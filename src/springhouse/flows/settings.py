@@ -1,0 +1,51 @@
+"""How does a flow run: under which policy, on how many threads, in packs of which size?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from springhouse.flows.execution import THETA, PolicyName
+from springhouse.flows.graph import FlowError
+from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
+from springhouse.flows.topology import Topology, one_node, read_topology
+
+QUEUE_PACKS = 100
+"""The largest number of row packs on an edge: 000 found 80 to 150 to be best (Table 3)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How flows run. None: as this machine suggests."""
+
+    policy: PolicyName = PolicyName.LOCALITY
+    threads: int | None = 1
+    queue_packs: int = QUEUE_PACKS
+    pack_bytes: int | None = None
+    theta: int = THETA
+    slot_seconds: float = SLOT_SECONDS
+
+    def topology(self) -> Topology:
+        """The threads: as many as were asked for, or one per processor of this machine."""
+        found = read_topology()
+        return found if self.threads is None else one_node(self.threads, found.l2_bytes)
+
+
+def settings_of(said: Mapping[str, object]) -> Settings:
+    """Settings as a user says them, with the policy by its name.
+
+    >>> settings_of({"policy": "minimum-memory", "queue_packs": 5}).policy.value
+    'minimum memory'
+    """
+    known = {field.name for field in fields(Settings)}
+    for word in said:
+        if word not in known:
+            raise FlowError(
+                f'a flow has no setting "{word}"', hint=f"There are {', '.join(sorted(known))}."
+            )
+    chosen = dict(said)
+    policy = chosen.get("policy")
+    if isinstance(policy, str):
+        names = {name.value: name for name in PolicyName}
+        if policy.replace("-", " ") not in names:
+            raise FlowError(f'there is no policy "{policy}"', hint=f"There are {', '.join(names)}.")
+        chosen["policy"] = names[policy.replace("-", " ")]
+    return Settings(**chosen)  # type: ignore[arg-type]  # checked above, and by use
