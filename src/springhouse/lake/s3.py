@@ -55,7 +55,11 @@ def delta_options(environment: Mapping[str, str] = os.environ) -> dict[str, str]
 
 def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What Spark has to be told, so that it takes the same addresses as the others."""
-    settings = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
+    settings = {
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        # Hadoop 3.5 would read ahead with a library that has a dozen others behind it.
+        "spark.hadoop.fs.s3a.input.stream.type": "classic",
+    }
     if region := _region(environment):
         settings["spark.hadoop.fs.s3a.endpoint.region"] = region
     if endpoint := _endpoint(environment):
