@@ -149,7 +149,7 @@ class Spark:
             if self._quick is None:
                 self._quick = session.newSession()
                 # What the user set for large queries (hundreds of partitions) is not meant here.
-                for key, value in _QUICK.items():
+                for key, value in (_QUICK | (_of_s3() if self._borrowed else {})).items():
                     self._quick.conf.set(key, value)
             return self._quick
 
@@ -180,9 +180,7 @@ class Spark:
             return None
         session = SparkSession.builder.getOrCreate()
         self._borrowed = True
-        # To a Spark that runs already, Hadoop's settings are told by their own names.
-        of_s3 = {k.removeprefix("spark.hadoop."): v for k, v in s3.spark_settings().items()}
-        for key, value in (_EVERYWHERE | of_s3 | self._own_settings()).items():
+        for key, value in (_EVERYWHERE | _of_s3() | self._own_settings()).items():
             _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
         return session
 
@@ -289,6 +287,11 @@ def _java_version(java: Path) -> int:
 def _quiet_logging() -> str:
     file = resources.files("springhouse.lake") / "log4j2.properties"
     return f"-Dlog4j2.configurationFile=file:{file}"
+
+
+def _of_s3() -> dict[str, str]:
+    """The settings of S3 for a Spark that runs already: there they go by Hadoop's own names."""
+    return {k.removeprefix("spark.hadoop."): v for k, v in s3.spark_settings().items()}
 
 
 def _first_line(error: Exception) -> str:
