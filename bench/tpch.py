@@ -111,9 +111,9 @@ class Warehouse:
         assert newest.note is not None
         return seconds, newest.note.variant
 
-    def measure(self, query: int, fraction: float, place: int) -> Figure:
-        """One query; in every other round the full run, if it is asked for, comes first."""
-        full = self.full(query) if fraction in COMPARED and place % 2 else None
+    def measure(self, query: int, fraction: float, turn: int) -> Figure:
+        """One query; in every other round of a size the full run, if it is asked for, is first."""
+        full = self.full(query) if fraction in COMPARED and turn % 2 else None
         ours, way = self.ours(query)
         if fraction in COMPARED and full is None:
             full = self.full(query)
@@ -173,12 +173,14 @@ def measured(folder: Path, scale: float, queries: Sequence[int], rounds: int) ->
         plan = [(0.001, False)] * WARM_UP
         plan += [(fraction, True) for _ in range(rounds) for fraction in SMALL]
         plan += [(fraction, True) for _ in range(rounds) for fraction in LARGE]
+        rounds_of: dict[float, int] = defaultdict(int)
         for place, (fraction, counts) in enumerate(plan):
             warehouse.change(fraction)
+            rounds_of[fraction] += counts
             what = "" if counts else " (to warm up)"
             _say(f"change {place + 1} of {len(plan)}: {fraction:.2%}{what}")
             for query in queries:
-                figure = warehouse.measure(query, fraction if counts else 0.0, place)
+                figure = warehouse.measure(query, fraction if counts else 0.0, rounds_of[fraction])
                 figures += [figure] if counts else []
                 full = "      " if figure.full is None else f"{figure.full:6.2f}"
                 _say(f"  q{query:02} full {full} ours {figure.ours:6.2f}  {figure.way}")

@@ -6,8 +6,8 @@ he will ski: he rents until the rents have cost as much as skis, and then buys. 
 than twice what he would have paid had he known.
 
     built   when what its absence has cost since it was given up is more than building it costs
-    kept    through a refresh that recomputes everything, when two refreshes such as there were
-            lately save more than building it anew costs
+    kept    through one refresh that recomputes everything, when two refreshes such as there were
+            lately save more than building it anew costs; a second one in a row gives it up
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from springhouse.views.variants import Way
 
 _LATELY = 5
 _PAYS_FOR_IT = 2
-_LEAST = 0.05
+_LEAST = 0.25
 _HIDDEN_ROW = 2e-6
 
 
@@ -34,8 +34,10 @@ def worth_building(saved: float, notes: Sequence[Note], building_seconds: float)
 
 def worth_keeping(notes: Sequence[Note], batch_seconds: float, building_seconds: float) -> bool:
     """Whether to build state anew in a refresh that recomputes everything anyway."""
+    if not notes or notes[-1].variant == Way.BATCH.value:
+        return False
     lately = [_saved(note, batch_seconds) for note in notes[-_LATELY:]]
-    return bool(lately) and _PAYS_FOR_IT * fmean(lately) > building_seconds
+    return _PAYS_FOR_IT * fmean(lately) > building_seconds
 
 
 def building_seconds(
