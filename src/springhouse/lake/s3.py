@@ -73,6 +73,16 @@ def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str
     return settings
 
 
+def spark_credentials(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Who we are, for a Spark that runs already: one that is started inherits the variables."""
+    names = {
+        "AWS_ACCESS_KEY_ID": "spark.hadoop.fs.s3a.access.key",
+        "AWS_SECRET_ACCESS_KEY": "spark.hadoop.fs.s3a.secret.key",
+        "AWS_SESSION_TOKEN": "spark.hadoop.fs.s3a.session.token",
+    }
+    return {key: environment[name] for name, key in names.items() if environment.get(name)}
+
+
 def _endpoint(environment: Mapping[str, str]) -> str | None:
     return environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
 

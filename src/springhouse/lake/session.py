@@ -291,7 +291,8 @@ def _quiet_logging() -> str:
 
 def _of_s3() -> dict[str, str]:
     """The settings of S3 for a Spark that runs already: there they go by Hadoop's own names."""
-    return {k.removeprefix("spark.hadoop."): v for k, v in s3.spark_settings().items()}
+    settings = s3.spark_settings() | s3.spark_credentials()
+    return {k.removeprefix("spark.hadoop."): v for k, v in settings.items()}
 
 
 def _first_line(error: Exception) -> str:
