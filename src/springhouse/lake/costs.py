@@ -33,6 +33,9 @@ STATE_ROWS = 150_000
 BUILDING = "building"
 """What a recomputation that also builds state teaches about."""
 
+_TELLING = 1.0
+"""A build that was expected to take less says nothing about rows: it is all fixed costs."""
+
 _COUNTABLE = 100_000
 """In a hidden table of up to so many groups it is counted how many rows were gathered."""
 
@@ -103,8 +106,13 @@ class Past:
         longer than one that also builds state.
         """
         own = [each for each in self.lessons if each.way == way.value]
-        if not own and way is Way.BATCH:
-            return min([1.0, *(each.wrong for each in self.lessons if each.way == BUILDING)])
+        built = [
+            each.wrong
+            for each in self.lessons
+            if each.way == BUILDING and each.expected >= _TELLING
+        ]
+        if not own and built and way is Way.BATCH:
+            return min(1.0, *built)
         own = own or [each for each in self.lessons if each.way != BUILDING]
         low, high = estimate / _ALIKE, estimate * _ALIKE
         alike = [each for each in own if low <= each.expected <= high]

@@ -23,6 +23,7 @@ from springhouse.views.variants import Way
 _LATELY = 5
 _PAYS_FOR_IT = 2
 _LEAST = 0.25
+_LEAST_SECONDS = 0.5
 _HIDDEN_ROW = 2e-6
 
 
@@ -56,7 +57,8 @@ def building_seconds(
         if reading.kind is Kind.AFTER
     )
     again = read / max(plain, 1) - 1
-    return max(again, _LEAST) * batch_seconds + hidden_rows * _HIDDEN_ROW
+    beyond = max(again, _LEAST) * batch_seconds + hidden_rows * _HIDDEN_ROW
+    return max(beyond, _LEAST_SECONDS)
 
 
 def _saved(note: Note, batch_seconds: float) -> float:
