@@ -14,6 +14,7 @@ Exactly once is what a consumer sees that reads committed transactions only (`is
 `read_committed`). One that does not, as is Kafka's default, also sees what was given up.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,7 @@ from springhouse.lake.sinks.json_rows import json_rows
 from springhouse.lake.sources.contract import Range
 
 _SECONDS = 60.0
+_PAUSE_SECONDS = 0.2
 _TRANSACTION_MILLISECONDS = "600000"
 
 Message = tuple[str | None, str | None]
@@ -122,6 +124,17 @@ class KafkaSink:
         0 also if the group was forgotten, as brokers do a week after its last commit: what the
         ledger says to write is then written.
         """
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                return self._committed()
+            except client().KafkaException as error:
+                # Who keeps the offsets of groups is settled only after a broker's first start.
+                if error.args[0].code() not in _unsettled() or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+
+    def _committed(self) -> int:
         place = client().TopicPartition(self._topic.name, 0)
         (found,) = self._group.committed([place], timeout=_SECONDS)
         if found.error is not None:
@@ -187,3 +200,13 @@ def _upserts(changes: Changes, keys: list[str]) -> Iterator[Message]:
             gone.pop(key, None)
             yield key, line
     yield from ((key, None) for key in gone)
+
+
+def _unsettled() -> set[int]:
+    """What a broker answers that does not know yet who keeps the offsets of a group."""
+    kinds = client().KafkaError
+    return {
+        kinds.NOT_COORDINATOR,
+        kinds.COORDINATOR_NOT_AVAILABLE,
+        kinds.COORDINATOR_LOAD_IN_PROGRESS,
+    }
