@@ -98,6 +98,8 @@ def count_violations(rows: "DataFrame", expectations: Sequence[Expectation]) -> 
 
 def kept_rows(rows: "DataFrame", expectations: Sequence[Expectation]) -> "DataFrame":
     """The rows that stay, without their verdicts."""
+    if not expectations:
+        return rows
     stays = sf.lit(True)
     for i, expectation in enumerate(expectations):
         if expectation.on_violation in (OnViolation.QUARANTINE, OnViolation.DROP_ROW):

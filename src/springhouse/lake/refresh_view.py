@@ -205,7 +205,10 @@ def _with_or_without_state(
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
     batch = cost_of(work, Variant(Way.BATCH), past)
     work.stores.update(empty_state(lake, view, found))
-    other = cost_of(work, synchronous(found.compiled, changed), past)
+    variant = synchronous(found.compiled, changed)
+    other = least_cost(work, variant, past)
+    if other.seconds < batch.seconds:
+        other = cost_of(work, variant, past)
     saved = max(batch.seconds - other.seconds, 0.0)
     building = _building_seconds(work, found, batch.seconds)
     state = wanted or worth_building(saved, notes, building)

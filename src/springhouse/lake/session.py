@@ -65,6 +65,9 @@ _CLASSIC = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "5000",
     # Files that a source lists are many and tiny; open them in few tasks.
     "spark.sql.files.openCostInBytes": str(256 * 1024),
+    # A warehouse runs the same queries again and again: what is compiled for one refresh is kept
+    # for the next, for more than the dozen views that Spark's own default has room for.
+    "spark.sql.codegen.cache.maxEntries": "2000",
 }
 
 _QUICK = {
