@@ -1,21 +1,18 @@
 """`springhouse node`: run a project as one node of a cluster."""
 
 import logging
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from springhouse.cli.options import ProjectFolder, Settings, parse_duration
-from springhouse.units import Instant, Seconds
+from springhouse.cli.options import Duration, ProjectFolder, Settings
+from springhouse.cli.signals import stopped_by_signals
+from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from springhouse.house import Event
-    from springhouse.house.node import NodeOfHouse
 
 _LOG_LINE = "%(asctime)s %(levelname)s %(message)s"
 
@@ -43,16 +40,7 @@ def node(
     without_tls: Annotated[
         bool, typer.Option("--without-tls", help="Only within one machine, to try it out.")
     ] = False,
-    duration: Annotated[
-        Seconds | None,
-        typer.Option(
-            "--for",
-            metavar="DURATION",
-            parser=parse_duration,
-            help="Leave after so long.",
-            show_default=False,
-        ),
-    ] = None,
+    duration: Duration = None,
     project: ProjectFolder = None,
     settings: Settings = None,
 ) -> None:
@@ -68,7 +56,8 @@ def node(
     running = NodeOfHouse(members, said)
     given = {**said.given, "springhouse.node.name": name}
     others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
-    with running.joined(), _stopped_by_signals(running):
+    # The first signal lets the node hand its units over, the second ends its House.
+    with running.joined(), stopped_by_signals(running.stop):
         _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
         permits = running.permits
         with House(said.folder, configuration=given, listener=_tell, permits=permits) as house:
@@ -88,18 +77,3 @@ def _tell(event: "Event") -> None:
 def _say(line: str) -> None:
     typer.echo(line)
     sys.stdout.flush()
-
-
-@contextmanager
-def _stopped_by_signals(running: "NodeOfHouse") -> Iterator[None]:
-    """The first signal lets the node hand its units over, the second ends its House."""
-
-    def stop(number: int, frame: Any) -> None:
-        running.stop()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

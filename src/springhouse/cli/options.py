@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from springhouse.errors import DeclarationError, SpringhouseError
+from springhouse.units import Seconds
 
 if TYPE_CHECKING:
     from springhouse.house import House
     from springhouse.house.live import Listener
-    from springhouse.units import Seconds
 
 ProjectFolder = Annotated[
     Path | None,
@@ -81,7 +81,7 @@ def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
     return settings
 
 
-def parse_duration(text: str) -> "Seconds":
+def parse_duration(text: str) -> Seconds:
     """A duration as people write it; anything else is wrong usage."""
     from springhouse.project.durations import duration_seconds
 
@@ -89,3 +89,15 @@ def parse_duration(text: str) -> "Seconds":
         return duration_seconds(text)
     except DeclarationError as error:
         raise typer.BadParameter(f"{error.problem}. {error.hint}") from None
+
+
+Duration = Annotated[
+    Seconds | None,
+    typer.Option(
+        "--for",
+        metavar="DURATION",
+        parser=parse_duration,
+        help="Leave after so long: 60s, 5 minutes, 1h 30m.",
+        show_default=False,
+    ),
+]

@@ -5,22 +5,23 @@ the second ends the process on the spot, which loses work but never breaks a tab
 """
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from springhouse.cli.options import ProjectFolder, Settings, open_house, parse_duration
+from springhouse.cli.options import Duration, ProjectFolder, Settings, open_house
 from springhouse.cli.screen import clock_text, console, show
+from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
-from springhouse.units import Instant, Seconds
+from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from springhouse.cli.progress import Progress
@@ -36,16 +37,7 @@ def run(
     once: Annotated[
         bool, typer.Option("--once", help="Bring everything up to date once, and leave.")
     ] = False,
-    duration: Annotated[
-        Seconds | None,
-        typer.Option(
-            "--for",
-            metavar="DURATION",
-            parser=parse_duration,
-            help="Leave after so long: 60s, 5 minutes, 1h 30m.",
-            show_default=False,
-        ),
-    ] = None,
+    duration: Duration = None,
     project: ProjectFolder = None,
     settings: Settings = None,
 ) -> None:
@@ -54,7 +46,8 @@ def run(
         raise typer.BadParameter("--once and --for exclude each other")
     listening = _Listening(console())
     with open_house(project, settings, listening.hear) as house:
-        with listening.to(house), _stopped_by_signals(house, listening.progress):
+        stop = partial(_stop, house, listening.progress)
+        with listening.to(house), stopped_by_signals(stop):
             listening.say(Text(f"{clock_text(_now())} running {house.project.name}"))
             refreshed = house.refresh() if once else house.run(duration)
         _print_summary(house, listening.progress, refreshed)
@@ -117,25 +110,16 @@ class _Listening:
         return picture(self._house.project.name, self.progress, self._tables, now)
 
 
-@contextmanager
-def _stopped_by_signals(house: "House", progress: "Progress") -> Iterator[None]:
-    def stop(number: int, frame: Any) -> None:
-        # No print here: the signal may have come in the middle of one.
-        if progress.stopping is not None:
-            if sys.stdout.isatty():
-                os.write(sys.stdout.fileno(), _SHOW_CURSOR)
-            os._exit(_KILLED)
-        progress.stopping = _STOPPING
-        house.stop()
-        if not sys.stdout.isatty():
-            os.write(sys.stderr.fileno(), f"{_STOPPING}\n".encode())
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _stop(house: "House", progress: "Progress") -> None:
+    """Stop in peace, or at once when asked again. No print here: a signal may interrupt one."""
+    if progress.stopping is not None:
+        if sys.stdout.isatty():
+            os.write(sys.stdout.fileno(), _SHOW_CURSOR)
+        os._exit(_KILLED)
+    progress.stopping = _STOPPING
+    house.stop()
+    if not sys.stdout.isatty():
+        os.write(sys.stderr.fileno(), f"{_STOPPING}\n".encode())
 
 
 def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed") -> None:
