@@ -236,6 +236,23 @@ def test_a_leader_that_can_not_work_leads_on(cluster):
     assert cluster.all_worked_on_once
 
 
+def test_a_leader_knows_at_once_that_it_can_not_work(cluster):
+    """Also before its first heartbeat: units may be handed on by then."""
+
+    def workers():
+        return cluster.nodes[cluster.leader].office.presence(Instant(cluster.now)).here
+
+    first = cluster.leader
+    cluster.give(first, Measured(Load(able=False)))
+    assert first not in workers()
+    for name in cluster.names:
+        cluster.give(name, Measured(Load(able=False)))
+    cluster.kill(first)
+    while cluster.leader is None:
+        cluster.run(0.01)
+    assert cluster.leader not in workers()
+
+
 def test_who_comes_back_at_once_and_can_not_work_yet_gives_its_units_away(cluster):
     name = next(name for name in cluster.names if name != cluster.leader)
     cluster.kill(name)

@@ -91,3 +91,54 @@ def test_work_without_quorum(checkers):
     checkers.without_quorum({"a": set()}, 4.0)
     with pytest.raises(BrokenLaw, match=r"quorum: a works on one after 4.00 s"):
         checkers.without_quorum({"a": {"one"}}, 4.0)
+
+
+def shared(*owners):
+    """A committed state in which the units 0, 1, 2 … are with these."""
+    return state(1, 6, **{str(number): Holding(owner) for number, owner in enumerate(owners)})
+
+
+@pytest.mark.parametrize(
+    ("owners", "workers", "problem"),
+    [
+        ("aabbccdd", "abcd", None),
+        ("aaabbccd", "abcd", None),
+        ("aaaabccd", "abcd", "a has 4 units, not 1 to 3"),
+        ("aabbbccc", "abcd", "d has 0 units, not 1 to 3"),
+        ("aabbccdd", "abc", "6 is with d, which can't work"),
+        ("aaabbbcc", "abc", None),
+    ],
+)
+def test_who_can_work_shares_the_units(checkers, owners, workers, problem):
+    commit(checkers, shared(*owners))
+    assert checkers.unfair(workers) == problem
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "workers", "problem"),
+    [
+        # d can't work: its two units go, and nothing else.
+        ("aabbccdd", "aabbccab", "abc", None),
+        ("aabbccdd", "abbaccab", "abc", "4 units changed hands, and 2 had to"),
+        # d is back, and gets the one unit that it has to have at least.
+        ("aaabbbcc", "aadbbbcc", "abcd", None),
+        ("aaabbbcc", "aadbbdcc", "abcd", "2 units changed hands, and 1 had to"),
+    ],
+)
+def test_only_what_has_to_changes_hands(checkers, before, after, workers, problem):
+    commit(checkers, shared(*after))
+    owners = {str(number): owner for number, owner in enumerate(before)}
+    if problem is None:
+        checkers.moved(owners, workers)
+    else:
+        with pytest.raises(BrokenLaw, match=problem):
+            checkers.moved(owners, workers)
+
+
+def test_a_leader_that_can_not_work_gives_itself_nothing(checkers):
+    before, after = shared("b", "c"), shared("b", "a")
+    checkers.leads("b", 2, 1, 6)
+    checkers.kept_unable("a", before, after)  # It keeps what its leader decided.
+    checkers.kept_unable("b", before, after)
+    with pytest.raises(BrokenLaw, match="b leads, can't work, and gives itself 1"):
+        checkers.kept_unable("b", before, shared("b", "b"))

@@ -22,7 +22,7 @@ from enum import Enum
 from springhouse.cluster import election, following
 from springhouse.cluster.founding import Founding, new_number
 from springhouse.cluster.leading import Office
-from springhouse.cluster.load import IDLE
+from springhouse.cluster.load import IDLE, Load
 from springhouse.cluster.messages import (
     Appended,
     AppendEntries,
@@ -146,7 +146,7 @@ class Node:
             case Progressed(unit, offset):
                 self.processing.progressed(unit, offset)
             case Measured(load):
-                self.load = load
+                self._measured(load, now)
             case UnitsDeclared(units):
                 self._units = dict(units)
                 if self.office is not None:
@@ -164,6 +164,11 @@ class Node:
             self._kept = Memory(self.disk, self.term, self.vote, self.accepted)
             orders.insert(0, Persist(self._kept))
         return orders
+
+    def _measured(self, load: Load, now: Instant) -> None:
+        self.load = load
+        if self.office is not None:
+            self.office.reported(self.name, load, now)
 
     def _receive(self, sender: str, message: Message, now: Instant) -> None:
         if sender not in self.ring.nodes or sender == self.name:
@@ -281,6 +286,8 @@ class Node:
         self.office = Office(
             self.name, self.term, self.accepted, self.ring, units, self.timing, self._life, now
         )
+        # Units may be handed on before the first heartbeat, and not to a leader that can't work.
+        self.office.reported(self.name, self.load, now)
         self._made(self.office, now)
 
     def _made(self, office: Office, now: Instant) -> None:
@@ -290,7 +297,6 @@ class Node:
         self._tell_all(office, now)
 
     def _heartbeat(self, office: Office, now: Instant) -> None:
-        office.reported(self.name, self.load, now)
         self._report_own(office, now)
         self._renew_own(office, now)
         if not self._proposed(office, now):

@@ -11,10 +11,19 @@ who calls itself a leader; they know the truth about clocks and links, which no 
     one at a time    at one moment, a unit is worked on by at most one node (a stronger law)
     sound            no assertion of the system itself fails
     quorum           a keep-alive time after a majority was last in touch, nothing is worked on
+    able             in good weather only those who can work have units, each a fair part (a quarter
+                     more or less, in whole units), and no more change hands than that demands;
+                     in any weather, a leader that can't work gives itself none
 """
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from math import ceil, floor
 
 from springhouse.cluster.messages import Take
 from springhouse.cluster.state import ZERO, Memory, Stamp, State
+
+_MORE_OR_LESS = 0.25
 
 
 class BrokenLaw(AssertionError):
@@ -141,3 +150,52 @@ class Checkers:
             if other is not None and other != name:
                 raise BrokenLaw("one at a time", f"{name} works on {unit}, which {other} has")
             self.hands[unit] = name
+
+    # --- Who can work ---------------------------------------------------------------------------
+
+    @property
+    def owners(self) -> dict[str, str]:
+        """Who has what, or gets it next, in the newest committed state."""
+        holdings = self.newest.holdings if self.newest is not None else {}
+        return {unit: each.next_owner for unit, each in holdings.items()}
+
+    def unfair(self, workers: Collection[str]) -> str | None:
+        """What is wrong with how these share all units, if anything is."""
+        owners = self.owners
+        stranded = [unit for unit, owner in owners.items() if owner not in workers]
+        if stranded:
+            return f"{min(stranded)} is with {owners[min(stranded)]}, which can't work"
+        least, most = _fair_part(len(owners), len(workers))
+        counts = Counter(owners.values())
+        for name in workers:
+            if not least <= counts[name] <= most:
+                return f"{name} has {counts[name]} units, not {least} to {most}"
+        return None
+
+    def moved(self, before: Mapping[str, str], workers: Collection[str]) -> None:
+        """Others can work now than before: only what had to did change hands."""
+        counts = Counter(before.values())
+        least, most = _fair_part(len(before), len(workers))
+        stranded = sum(owner not in workers for owner in before.values())
+        demanded = stranded + sum(
+            max(counts[name] - most, 0) + max(least - counts[name], 0) for name in workers
+        )
+        owners = self.owners
+        changed = sum(owners.get(unit) != owner for unit, owner in before.items())
+        if changed > demanded:
+            raise BrokenLaw("able", f"{changed} units changed hands, and {demanded} had to")
+
+    def kept_unable(self, name: str, before: State, after: State) -> None:
+        """A node that knows that it can't work writes this down in place of that."""
+        if self._leaders.get(after.stamp.term, ("", 0))[0] != name:
+            return
+        for unit, holding in after.holdings.items():
+            was = before.holdings.get(unit)
+            if holding.next_owner == name and (was is None or was.next_owner != name):
+                raise BrokenLaw("able", f"{name} leads, can't work, and gives itself {unit}")
+
+
+def _fair_part(units: int, nodes: int) -> tuple[int, int]:
+    """The least and the most that each of so many nodes should have."""
+    fair = units / nodes
+    return floor(fair * (1 - _MORE_OR_LESS)), ceil(fair * (1 + _MORE_OR_LESS))

@@ -1,7 +1,8 @@
 """What is a pretend cluster made of?
 
 The conditions of a run and what came of it, and the machines: a clock that drifts and starts anew
-with each life, a disk that survives a crash or does not, and the node on it, if it runs.
+with each life, a disk that survives a crash or does not, and the node on it, if it runs; and a
+Spark, without which the node can't work.
 """
 
 from collections.abc import Iterable
@@ -63,11 +64,11 @@ class MakesNode(Protocol):
 
 
 class Host:
-    """A machine: its clock, its disk, and the node on it, if it runs."""
+    """A machine: its clock, its disk, its Spark, and the node on it, if it runs."""
 
     __slots__ = (
-        "acting", "disk", "doomed", "leaving", "led", "life", "name", "node", "offset", "rate",
-        "torn", "until", "wakes_at", "working",
+        "able", "acting", "disk", "doomed", "leaving", "led", "life", "name", "node", "offset",
+        "rate", "sparks", "torn", "until", "wakes_at", "working",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -79,6 +80,7 @@ class Host:
         self.until = 0.0
         self.torn = self.doomed = False
         self.wakes_at = inf
+        self.able, self.sparks = True, 0
         self.working: set[str] = set()
         self.leaving: dict[str, int] = {}
         self.led = 0

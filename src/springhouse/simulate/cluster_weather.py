@@ -23,6 +23,7 @@ class Trouble(Enum):
     LOSE_DISK = "crash and an empty disk"
     PAUSE = "pause"
     DRAIN = "a node is drained, or wanted again"
+    SPARK = "a node can't work for a while: its Spark has ended"
     SPLIT = "partition"
     CUT_OFF = "partition of the leader"
     LINK = "the link between two nodes fails"
@@ -40,6 +41,7 @@ _TROUBLES = (
     *(Trouble.LOSE_DISK,) * 2,
     *(Trouble.PAUSE,) * 2,
     *(Trouble.DRAIN,) * 3,
+    *(Trouble.SPARK,) * 3,
     *(Trouble.SPLIT,) * 2,
     *(Trouble.CUT_OFF,) * 2,
     *(Trouble.LINK,) * 3,
