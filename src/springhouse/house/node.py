@@ -2,8 +2,9 @@
 
 It runs as it would alone, with permits that the cluster gives and takes. Beside it one thread keeps
 the cluster informed: which units there are, how busy this node is, and whether it can work. It
-can't until its Spark has started, and not any more once it was asked to leave: then the leader
-gives its units to others, one by one as they are free, and nobody has to wait for a time-out.
+can't until its Spark has started, however often that takes to be tried, and not any more once it
+was asked to leave: then the leader gives its units to others, one by one as they are free, and
+nobody has to wait for a time-out.
 """
 
 import logging
@@ -27,6 +28,9 @@ LOG = logging.getLogger("springhouse.cluster")
 
 _PULSE_SECONDS = 0.5
 _SURVEY_SECONDS = 10.0
+_SPARK_PAUSES = (5.0, 60.0)
+"""The first and the longest pause before a Spark that did not start is tried again, in seconds."""
+
 _LEAVING_TIMEOUTS = 3
 """So many keep-alive times a node that leaves waits for others to take its units."""
 
@@ -88,12 +92,22 @@ class NodeOfHouse:
 
     def _warm_up(self, house: House) -> None:
         """Have Spark compute something, so that the first refresh does not wait for it."""
-        try:
-            house.lake.spark.session().range(1).count()
-            house.lake.spark.quick().range(1).count()
-        except Exception as error:  # noqa: BLE001  the first refresh will meet and report it
-            LOG.warning("Spark does not start: %s", error)
-        self._ready.set()
+        pause, longest = _SPARK_PAUSES
+        while not self._over.is_set():
+            try:
+                house.lake.spark.session().range(1).count()
+                house.lake.spark.quick().range(1).count()
+            except Exception as error:  # noqa: BLE001  whatever it is, others can work
+                if self.agent.members.peers:
+                    what = "Spark does not start, and this node gets no units until it does"
+                    LOG.warning("%s: %s", what, error)
+                    self._over.wait(pause)
+                    pause = min(2 * pause, longest)
+                    continue
+                # Nobody else could: the first refresh will meet the error and report it.
+                LOG.warning("Spark does not start: %s", error)
+            self._ready.set()
+            return
 
     def _pulse(self, house: House, survey: Survey) -> None:
         """Keep the cluster informed until this node ends."""
