@@ -1,7 +1,11 @@
 """Who is not of the cluster gets in nowhere, is told so in the log, and changes nothing."""
 
 import logging
+import os
+import re
 import socket
+import subprocess
+import sys
 from contextlib import closing, suppress
 from dataclasses import replace
 
@@ -189,6 +193,55 @@ def test_garbage_instead_of_tls(node, address, unchanged, line, capfd):
             assert connection.recv(1) == b""
     assert "Handshake failed" in capfd.readouterr().err
     line.call("Status", wire.question("shop"))
+
+
+TRACED = """
+import sys
+from pathlib import Path
+from springhouse.cluster.members import Members, read_papers
+from springhouse.cluster.run import Agent
+from springhouse.cluster.timing import Timing
+
+class Idle:
+    def let_go(self, units, *, at_once):
+        pass
+
+address, memory, *papers = sys.argv[1:]
+members = Members("shop", "a", address, {}, read_papers(*map(Path, papers)))
+agent = Agent(members, Timing(), Path(memory), Idle())
+agent.start()
+print("listens", flush=True)
+sys.stdin.read()
+agent.stop()
+"""
+
+
+def test_with_grpcs_trace_the_log_says_whose_handshake_failed(authority, free_port, tmp_path):
+    """gRPC itself tells nobody else; docs/cluster.md says how to see it."""
+    port = free_port()
+    papers = map(str, authority.sign("shop", "traced"))
+    node = subprocess.Popen(
+        [sys.executable, "-c", TRACED, f"127.0.0.1:{port}", str(tmp_path), *papers],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "GRPC_TRACE": "handshaker"},
+    )
+    try:
+        assert node.stdout.readline() == "listens\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=20.0) as stranger:
+            _, own_port = stranger.getsockname()
+            stranger.sendall(b"not TLS at all")
+            stranger.settimeout(20.0)
+            with suppress(ConnectionResetError):
+                assert stranger.recv(1) == b""
+        _, told = node.communicate("", timeout=20.0)
+    finally:
+        node.kill()
+        node.wait(timeout=20.0)
+    who = rf"endpoint_peer_address=ipv4:127\.0\.0\.1:{own_port}\b"
+    assert re.search(rf"Ssl handshake failed.*{who}", told, re.DOTALL), told
 
 
 def test_a_message_that_is_too_large(line, unchanged):
