@@ -99,7 +99,7 @@ def test_a_unit_that_weighs_more_now_counts_so():
     assert books.total == sum(loads(books, NODES)) == 14
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     count=st.integers(1, 60),
     steps=st.lists(st.sets(st.sampled_from(NODES), min_size=1), min_size=1, max_size=5),

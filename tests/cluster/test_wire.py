@@ -1,7 +1,7 @@
 """Messages between machines are the messages that were meant."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from springhouse.cluster import wire
@@ -57,7 +57,6 @@ REPORTS = some.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(MESSAGES)
 def test_every_message_arrives_as_it_was_sent(message):
     data = wire.sealed("shop", "b", "a", message)
@@ -74,21 +73,18 @@ def test_a_leader_without_quorum_may_have_none_since_ever():
     assert wire.opened(data, "shop", "a", ["b"]) == ("b", message)
 
 
-@settings(deadline=None)
 @given(some.builds(Memory, NUMBERS, NUMBERS, some.none() | NAMES, STATES))
 def test_every_memory_is_recalled_as_it_was(memory):
     data = wire.remembered("shop", "a", memory)
     assert wire.recalled(data) == ("shop", "a", memory)
 
 
-@settings(deadline=None)
 @given(some.lists(REPORTS, min_size=1, max_size=3))
 def test_every_report_arrives_as_it_was(reports):
     report = ClusterReport("a", tuple(reports), {"c": "it can't be reached"})
     assert wire.to_cluster_report(wire.cluster_report(report)) == report
 
 
-@settings(deadline=None)
 @given(some.binary(max_size=200))
 def test_whatever_bytes_come_they_are_refused_or_a_message(data):
     try:

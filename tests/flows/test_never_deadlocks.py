@@ -142,7 +142,7 @@ def source(first: int, rows: int) -> pa.Table:
     return pa.table({"a": pa.array([(first + i) % 20 for i in range(rows)], pa.int64())})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     graph=graphs(),
     rows=st.tuples(st.integers(0, 30), st.integers(0, 30)),
@@ -171,7 +171,7 @@ def test_on_three_threads(policy: PolicyName) -> None:
     chosen = Settings(policy, 3, 1, 40, slot_seconds=0.0001)
     with Pool(chosen) as pool:
 
-        @settings(max_examples=15, deadline=None)
+        @settings(max_examples=15)
         @given(graph=graphs(), queue_packs=st.integers(1, 3))
         def finishes(graph: Graph, queue_packs: int) -> None:
             sources = {"in0": source(0, 25), "in1": source(7, 13)}

@@ -165,7 +165,7 @@ def _period(tables: list[Table], name: str) -> float:
     return table.period_seconds or max(_period(tables, each) for each in table.upstream)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(worlds(load=0.6))
 def test_below_full_load_every_job_starts_and_all_data_is_loaded(world: World) -> None:
     world.run(until=200.0)
@@ -184,7 +184,7 @@ def test_below_full_load_every_job_starts_and_all_data_is_loaded(world: World) -
     assert world.longest_wait <= 60.0 + 5 * 20.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(worlds(load=2.5))
 def test_after_an_overload_all_data_is_loaded_in_the_end(world: World) -> None:
     world.run(until=60.0)
@@ -194,7 +194,7 @@ def test_after_an_overload_all_data_is_loaded_in_the_end(world: World) -> None:
             assert world.reached[table.name] > 60.0 - (table.period_seconds or 0.0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(worlds(load=0.6))
 def test_the_same_events_bring_the_same_orders(world: World) -> None:
     again = World(world.tables, world.tracks, world.policy, world.seed, world.failures)

@@ -34,7 +34,7 @@ def grouped(flow: Draft) -> None:
     values.aggregate(**MEASURES).write("all")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(values=VALUES, pack_bytes=st.sampled_from([16, 100, 10_000]))
 def test_groups(values: list[tuple[int | None, int | None]], pack_bytes: int) -> None:
     t = pa.table(

@@ -30,7 +30,7 @@ QUERIES = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(left=KEYS, right=KEYS, queue_packs=st.integers(1, 3))
 def test_joins_and_lookups(
     left: list[int | None], right: list[int | None], queue_packs: int

@@ -47,7 +47,7 @@ def test_it_goes_on_where_the_last_process_stopped(tmp_path: Path) -> None:
     assert lines(tmp_path / "f") == [event(o) for o in range(11)]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_crash_at_any_byte_loses_nothing_and_doubles_nothing(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
