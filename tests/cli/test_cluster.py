@@ -57,7 +57,7 @@ def address(tmp_path):
     agent.tell(UnitsDeclared({"orders": 1.0, "sales": 1.0}))
     agent.tell(Measured(LOAD))
     agent.start()
-    assert hands.taken.wait(10.0)
+    assert hands.taken.wait(60.0)
     yield address
     agent.stop()
 

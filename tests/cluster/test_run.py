@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -69,6 +70,13 @@ class Trio:
             self._moved.wait(timeout=0.05)
             self._moved.clear()
 
+    def drains(self, asked, node, drained):
+        """Whether a node that is asked to drain one has the leader see to it."""
+        # On a busy machine it may be between two leaders; it says so, and can be asked again.
+        with suppress(SpringhouseError):
+            return self.agents[asked].drain(node, drained) == self.leader
+        return False
+
     @property
     def working(self):
         return {name: sorted(hands.working) for name, hands in self.hands.items()}
@@ -125,10 +133,8 @@ def test_without_quorum_all_work_stops_and_goes_on_with_it(trio):
 def test_a_drained_node_has_no_units_whoever_is_asked(trio):
     trio.until(lambda: trio.shared)
     follower = next(name for name in trio.agents if name != trio.leader)
-    assert trio.agents[follower].drain(follower, True) == trio.leader
-    trio.until(lambda: not trio.working[follower])
-    trio.agents[follower].drain(follower, False)
-    trio.until(lambda: trio.shared)
+    trio.until(lambda: trio.drains(follower, follower, True) and not trio.working[follower])
+    trio.until(lambda: trio.drains(follower, follower, False) and trio.shared)
     with pytest.raises(SpringhouseError, match='"x" is not a node of this cluster: a, b, c'):
         trio.agents["a"].drain("x", True)
 
