@@ -19,6 +19,7 @@ from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
 from springhouse.project.declaration import AppendFlow, CdcFlow, Table
 from springhouse.units import Instant
+from springhouse.views.variants import Way
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +50,9 @@ def perform(
             done = _refresh_view(watch, name, reason, decided.versions, decided.driver)
         else:
             choice = watch.choice(name, meet_siblings=meet_siblings, not_after=not_after)
-            done = _refresh_view(watch, name, reason, choice.versions)
+            offer = watch.offers.cheapest(name, choice.versions)
+            way = offer.way if offer is not None and offer.sure else None
+            done = _refresh_view(watch, name, reason, choice.versions, way=way)
     version = watch.lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
         compact(watch.lake, name, most_files)
@@ -91,11 +94,12 @@ def _refresh_view(
     reason: str,
     versions: Mapping[str, int],
     driver: str | None = None,
+    way: Way | None = None,
 ) -> list[Done]:
     view = watch.project.views[name]
     try:
         try:
-            done = refresh_view(watch.lake, watch.project, view, versions, reason, driver)
+            done = refresh_view(watch.lake, watch.project, view, versions, reason, driver, way)
         except NotDriven:
             # What was seen when it was decided is no longer so: taking all in is always right.
             done = refresh_view(watch.lake, watch.project, view, versions, reason)

@@ -259,16 +259,20 @@ def _with_way(watch: Watch, planned: PlannedRefresh, now: Instant) -> PlannedRef
     told = replace(planned, variant=_variant_wanted(watch, name), inputs=dict(versions))
     if decided is None:
         return told
+    variant, seconds = decided.variant, decided.cost
+    offer = None if watch.is_relaxed(name) else watch.offers.cheapest(name, versions)
+    if offer is not None:
+        variant, seconds = offer.variant.value, offer.seconds
     chosen = watch.is_relaxed(name) or told.variant == "auto"
     return replace(
         told,
-        variant=decided.variant if chosen else told.variant,
+        variant=variant if chosen else told.variant,
         driver=decided.driver,
         reaches=decided.reaches.as_json(),
         asked=decided.asked,
         promise=_asking(watch, name, decided.asked),
-        planned_seconds=decided.cost,
-        alternatives=_others(decided),
+        planned_seconds=seconds,
+        alternatives=_others(decided, variant),
     )
 
 
@@ -284,13 +288,13 @@ def _asking(watch: Watch, name: str, asked: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def _others(decided: Decided) -> tuple[tuple[str, float], ...]:
+def _others(decided: Decided, variant: str) -> tuple[tuple[str, float], ...]:
     """The other ways to do the same, the cheapest first."""
     found: dict[str, float] = {}
     for each in decided.alternatives:
         way = each.operator.partition(": ")[2]
         found.setdefault(way, each.cost)
-    own = decided.variant + (f", driven by {decided.driver}" if decided.driver else "")
+    own = variant + (f", driven by {decided.driver}" if decided.driver else "")
     return tuple((way, cost) for way, cost in found.items() if way != own)
 
 

@@ -60,6 +60,7 @@ class Schedule:
         for name in watch.graph.order:
             self._scheduler.declare(self._table(name), self._reached(name))
             self._remember(name)
+        watch.offers.learned = self._learned
 
     def take_over(self, name: str) -> None:
         """A table is this House's to refresh, and others did it until now: see how it stands."""
@@ -77,7 +78,9 @@ class Schedule:
                 self._heard_of.add(job.table)
                 reach = self._reaches[job.table] = self._reach(job, now)
                 since = self._since(job, now)
-                self._scheduler.arrived(job.table, now, freshness=reach, since=since)
+                self._scheduler.arrived(
+                    job.table, now, freshness=reach, since=since, seconds=job.seconds
+                )
 
     def observe(self, name: str, waits: Sequence[Instant], now: Instant) -> None:
         """Pass on since when data waits for a table, also such as it can't have yet.
@@ -165,6 +168,11 @@ class Schedule:
         """When something may start though nothing happens."""
         with self._lock:
             return self._scheduler.next_change(now)
+
+    def _learned(self, name: str) -> Seconds | None:
+        with self._lock:
+            known = self._scheduler.known(name, self._watch.lake.now())
+            return known.expected_seconds if known is not None else None
 
     # What a table is
 

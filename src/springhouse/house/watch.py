@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from springhouse.errors import SpringhouseError
 from springhouse.house.choosing import Chooser
+from springhouse.house.offers import Offers
 from springhouse.house.owning import Permits, unit_of
 from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
@@ -80,7 +81,8 @@ class Watch:
         self.graph = Graph(project)
         self.lake = lake
         self.chooser = Chooser(project, self.graph, lake)
-        self.ways = Ways(project, self.graph, lake, self.chooser)
+        self.offers = Offers(project, self.graph, lake, self.chooser)
+        self.ways = Ways(project, self.graph, lake, self.chooser, self.offers)
         self._clock = clock
         self._node = node
         self._feeds: dict[str, tuple[Feed, ...]] = {}
@@ -282,7 +284,8 @@ class Watch:
             if decided is None:
                 return None
             sources = sorted({source_of(pathway) for pathway in decided.asked})
-            return Job(view.name, decided.since, f"new data in {', '.join(sources)}")
+            new = f"new data in {', '.join(sources)}"
+            return Job(view.name, decided.since, new, seconds=decided.cost)
         choice = self.chooser.choose(view.name, meet_siblings=meet_siblings)
         if choice is None:
             return None
@@ -290,7 +293,9 @@ class Watch:
         reason = self._reason(view, target, now)
         if reason is None:
             return None
-        return Job(view.name, self._since(view, target, now), reason)
+        offer = self.offers.cheapest(view.name, choice.versions)
+        seconds = offer.seconds if offer is not None else None
+        return Job(view.name, self._since(view, target, now), reason, seconds=seconds)
 
     def decided(self, name: str, now: Instant) -> Decided | None:
         """How the planner would refresh a view that is allowed some inconsistency."""

@@ -1,29 +1,25 @@
 """How is a view refreshed next: from which versions, from all inputs or from one?
 
 The shell around `planner`: it states the project as a workflow of views, takes the blocks out of
-the Delta logs and the costs out of what finished refreshes took, and lets the planner search. What
-comes back is data, for whoever refreshes, schedules or explains.
+the Delta logs, variants and costs from `offers`, and lets the planner search. What comes back is
+data, for whoever refreshes, schedules or explains.
 
 A view that promises strict consistency has one way to move: all its inputs at once, to one moment
-(`choosing`); the plan tells at what cost. One that is allowed some inconsistency may be refreshed
-from its urgent inputs alone, and what the planner says is done.
+(`choosing`), in the cheapest variant; there is nothing to search for. One that is allowed some
+inconsistency may be refreshed from its urgent inputs alone, and what the planner says is done.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from springhouse.house.choosing import Chooser
-from springhouse.lake.costs import Cost, corrected, lessons
+from springhouse.house.offers import Offered, Offers
 from springhouse.lake.feeds import is_channel
-from springhouse.lake.lake import Lake, input_key
+from springhouse.lake.lake import Lake
 from springhouse.lake.log import Snapshot
-from springhouse.lake.note import Note
-from springhouse.lake.plans import NoPlan, known_plan
 from springhouse.planner.blocks import MONOTONE, STRONG, Kind
 from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness, Times
-from springhouse.planner.costs import Estimate, Reading
-from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.plan import ANY_DELTA, Alternative, Plan, Situation, Step
 from springhouse.planner.planner import Planner
 from springhouse.planner.provenance import Provenance
@@ -31,21 +27,10 @@ from springhouse.planner.pruning import Switches
 from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
 from springhouse.planner.widgets import Widget, view, workflow
 from springhouse.planner.workflow import Workflow
-from springhouse.project.declaration import Project, View
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.declaration import Project
 from springhouse.project.graph import Graph
 from springhouse.units import Instant, Seconds
-from springhouse.views.compile import Compiled
-from springhouse.views.explain import usual_statements
-from springhouse.views.variants import Way, can_drive
 
-_WAYS = {
-    Variant.BATCH: Way.BATCH,
-    Variant.INCREMENTAL: Way.INCREMENTAL,
-    Variant.GROUP_RECOMPUTE: Way.GROUP_RECOMPUTE,
-    Variant.ASYNCHRONOUS: Way.ASYNCHRONOUS,
-}
-_REMEMBERED = 20
 _MARGIN = 0.05
 """Which part of a promise is kept in reserve, beside what a refresh is expected to take."""
 
@@ -71,25 +56,18 @@ class Decided:
     alternatives: tuple[Alternative, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Offered:
-    """In which variants a view can be refreshed, and from which inputs alone."""
-
-    inputs: tuple[str, ...]
-    variants: tuple[Variant, ...]
-    drivers: tuple[str, ...] = ()
-
-
 class Ways:
     """Plans refreshes of the views of one project. Safe to use from several threads."""
 
-    def __init__(self, project: Project, graph: Graph, lake: Lake, chooser: Chooser) -> None:
+    def __init__(
+        self, project: Project, graph: Graph, lake: Lake, chooser: Chooser, offers: Offers
+    ) -> None:
         self._project = project
         self._graph = graph
         self._lake = lake
         self._chooser = chooser
-        self._compiled: dict[tuple[object, ...], tuple[Compiled, dict[str, str]] | NoPlan] = {}
-        self._planner: tuple[Mapping[str, _Offered], Planner] | None = None
+        self._offers = offers
+        self._planner: tuple[Mapping[str, Offered], Planner] | None = None
         self._lock = threading.RLock()
 
     def decide(self, name: str, now: Instant) -> Decided | None:
@@ -97,7 +75,7 @@ class Ways:
         with self._lock:
             planner = self._planner_of_today()
             situation = self._situation(planner.workflow, name, self._ahead(name, now))
-            plan = planner.plan(situation, self, [name])
+            plan = planner.plan(situation, self._offers, [name])
         return self._decided(planner.workflow, situation, plan, name)
 
     def decide_all(self, name: str, now: Instant) -> Decided | None:
@@ -105,20 +83,22 @@ class Ways:
         with self._lock:
             planner = self._planner_of_today(eager=name)
             situation = self._situation(planner.workflow, name, now)
-            plan = planner.plan(situation, self, [name])
+            plan = planner.plan(situation, self._offers, [name])
         return self._decided(planner.workflow, situation, plan, name)
 
     # --- the workflow ----------------------------------------------------------------------------
 
     def _planner_of_today(self, eager: str | None = None) -> Planner:
-        offered = {name: self._offered(name) for name in self._graph.order if self._is_made(name)}
+        offered = {
+            name: self._offers.offered(name) for name in self._graph.order if self._is_made(name)
+        }
         if eager is not None:
             return self._new_planner(offered, eager)
         if self._planner is None or self._planner[0] != offered:
             self._planner = offered, self._new_planner(offered, None)
         return self._planner[1]
 
-    def _new_planner(self, offered: Mapping[str, _Offered], eager: str | None) -> Planner:
+    def _new_planner(self, offered: Mapping[str, Offered], eager: str | None) -> Planner:
         made = {name for name, each in offered.items() if each.inputs}
         keys = dict.fromkeys(key for name in made for key in offered[name].inputs)
         inputs = [key for key in keys if key not in made]
@@ -139,7 +119,7 @@ class Ways:
         declared = self._project.views.get(name)
         return declared is not None and declared.promise.is_relaxed
 
-    def _widget(self, name: str, offered: _Offered) -> Widget:
+    def _widget(self, name: str, offered: Offered) -> Widget:
         return view(
             name,
             offered.inputs,
@@ -148,7 +128,7 @@ class Ways:
             strict=not self._is_relaxed(name),
         )
 
-    def _bounds(self, name: str, offered: _Offered, eager: str | None) -> Iterable[Bound]:
+    def _bounds(self, name: str, offered: Offered, eager: str | None) -> Iterable[Bound]:
         declared = self._project.views.get(name)
         if declared is None:
             return
@@ -160,41 +140,6 @@ class Ways:
             for each in offered.inputs:
                 yield BoundStaleness(name, each, promise.staleness_through(each))
 
-    def _offered(self, name: str) -> _Offered:
-        if name not in self._project.views:
-            # A streaming table that other tables feed takes in what is new, and nothing else.
-            return _Offered(self._graph.tables_read(name), (Variant.INCREMENTAL,))
-        keys = tuple(key for key in self._chooser.inputs(name).keys if key != name)
-        compiled = self._compiled_view(name, keys)
-        note = self._note(name)
-        if isinstance(compiled, NoPlan) or note is None:
-            return _Offered(keys, (Variant.BATCH,))
-        found, names = compiled
-        variants = [Variant.BATCH]
-        drivers: tuple[str, ...] = ()
-        if note.stateful and note.definition == fingerprint(self._project, self._view(name)):
-            variants.append(Variant.INCREMENTAL)
-            drivers = tuple(key for key, own in names.items() if can_drive(found, own))
-            variants += [Variant.ASYNCHRONOUS] if drivers else []
-        return _Offered(keys, tuple(variants), drivers)
-
-    def _compiled_view(
-        self, name: str, keys: Sequence[str]
-    ) -> tuple[Compiled, dict[str, str]] | NoPlan:
-        """What the compiler makes of a view, and what it calls each input; asked once."""
-        declared = self._view(name)
-        made = tuple((s.version if (s := self._lake.log(k).newest()) else -1) >= 0 for k in keys)
-        asked = (name, fingerprint(self._project, declared), made, self._note(name) is None)
-        if asked not in self._compiled:
-            found = known_plan(self._lake, self._project, declared, keys)
-            if isinstance(found, NoPlan):
-                self._compiled[asked] = found
-            else:
-                compiled, flat = found
-                names = {input_key(*key): own for own, key in flat.inputs.items()}
-                self._compiled[asked] = compiled, names
-        return self._compiled[asked]
-
     # --- the situation ---------------------------------------------------------------------------
 
     def _situation(self, whole: Workflow, name: str, now: Instant) -> Situation:
@@ -202,7 +147,7 @@ class Ways:
         above = [key for key in whole.order if key in whole.above([name])]
         inputs = frozenset(whole.inputs)
         logs = {key: self._stored(whole, key, key in inputs) for key in above}
-        read = {key: note.read for key in above if (note := self._note(key)) is not None}
+        read = {key: note.read for key in above if (note := self._offers.note(key)) is not None}
         blocks = blocks_in_logs(whole, logs, read, channels, now, above)
         return Situation(now, channels, blocks, held_in_logs(whole, logs))
 
@@ -219,10 +164,10 @@ class Ways:
 
     def _ahead(self, name: str, now: Instant) -> Instant:
         """When a refresh that starts now will be through: promises that break by then ask."""
-        promise = self._view(name).promise
+        promise = self._project.views[name].promise
         bounds = [promise.staleness_seconds, *promise.staleness_by_input.values()]
         shortest = min((each for each in bounds if each), default=Seconds(0.0))
-        notes = self._notes(name)
+        notes = self._offers.notes(name)
         expected = max((note.seconds for note in notes[-3:]), default=0.0)
         return Instant(now + min(expected * 1.5 + _MARGIN * shortest, shortest / 2))
 
@@ -266,54 +211,6 @@ class Ways:
         """The newest version with the rows of the one that made them: that is kept for longest."""
         snapshots = self._lake.log(key).snapshots()
         return next((s.version for s in reversed(snapshots) if s.made == made), made)
-
-    # --- costs -----------------------------------------------------------------------------------
-
-    def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
-        """What the lake expects of such a refresh, by its own formula and what it has learned."""
-        name = operator.outputs[0].channel
-        inputs = len(operator.ports)
-        bases = sum(each.base_rows for each in readings[:inputs])
-        deltas = sum(each.delta_rows for each in readings[:inputs])
-        own = sum(each.base_rows for each in readings[inputs:])
-        notes = self._notes(name)
-        way = _WAYS.get(operator.variant, Way.INCREMENTAL)
-        if way is Way.BATCH or name not in self._project.views:
-            cost = Cost(way, 1, int(bases))
-        else:
-            moved = [
-                p.channel for p, r in zip(operator.ports, readings, strict=False) if r.delta_rows
-            ]
-            queries, relations = self._asked(name, moved)
-            cost = Cost(way, queries, 0, int(deltas), relations)
-        rows = own or max((float(note.rows) for note in notes[-1:]), default=bases)
-        return Estimate(
-            corrected(cost, lessons(notes)).seconds, (rows, deltas if operator.moves else rows)
-        )
-
-    def _asked(self, name: str, moved: Sequence[str]) -> tuple[int, int]:
-        """How many queries a refresh asks after a change of some inputs, and over how much."""
-        keys = tuple(key for key in self._chooser.inputs(name).keys if key != name)
-        found = self._compiled_view(name, keys)
-        if isinstance(found, NoPlan):
-            return 1, len(keys)
-        compiled, names = found
-        changed = frozenset(names[key] for key in moved if key in names) or frozenset(
-            compiled.inputs
-        )
-        steps = compiled.refresh(changed).steps
-        asked = [statement for step in steps for statement in usual_statements(step)]
-        return len(asked), sum(len(statement.reads) for statement in asked)
-
-    def _notes(self, name: str) -> list[Note]:
-        return [c.note for c in self._lake.log(name).commits()[-_REMEMBERED:] if c.note]
-
-    def _note(self, name: str) -> Note | None:
-        newest = self._lake.log(name).newest()
-        return newest.note if newest is not None else None
-
-    def _view(self, name: str) -> View:
-        return self._project.views[name]
 
 
 def _kind(snapshot: Snapshot) -> Kind | None:

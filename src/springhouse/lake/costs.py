@@ -121,14 +121,18 @@ class Past:
         return min(max(median([1.0, *taught]), 1 / most), most)
 
 
-def lessons(notes: Iterable[Note]) -> Past:
-    """What these refreshes teach."""
+def lessons(notes: Iterable[Note], *, foreseen: bool = False) -> Past:
+    """What these refreshes teach about estimates; or about `foreseen` ones, that read nothing."""
+    expected = [
+        (note, note.foreseen if foreseen and note.foreseen > 0.0 else note.expected)
+        for note in notes
+    ]
     return Past(
         tuple(
-            Lesson(_taught(note), note.expected, note.seconds / note.expected)
-            for note in notes
+            Lesson(_taught(note), seconds, note.seconds / seconds)
+            for note, seconds in expected
             # Under a clock that stands, as a test may have one, nothing takes any time.
-            if note.expected > 0.0 and note.seconds > 0.0
+            if seconds > 0.0 and note.seconds > 0.0
         )
     )
 
@@ -154,6 +158,14 @@ def cost_of(work: Work, variant: Variant, past: Past) -> Cost:
 def least_cost(work: Work, variant: Variant, past: Past) -> Cost:
     """What a variant takes at least: told from the numbers of changed rows, without reading any."""
     return corrected(_without_reading(work, variant), past)
+
+
+def foreseen(work: Work, variant: Variant) -> float:
+    """What was to be expected of a variant before anything was read, and before it was corrected.
+
+    It is what the planner and the scheduler go by, who look at many views and can't read for each.
+    """
+    return _without_reading(work, variant).estimate
 
 
 def corrected(cost: Cost, past: Past) -> Cost:

@@ -55,6 +55,8 @@ class Note:
     seconds: float = 0.0
     # What they were expected to be, if the way was chosen by that, before the past corrected it.
     expected: float = 0.0
+    # The same as far as it could be told before anything was read, if that is another number.
+    foreseen: float = 0.0
     # How many of them would not have been needed, had there been state to build on.
     missed: float = 0.0
     definition: str = ""

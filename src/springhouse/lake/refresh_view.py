@@ -28,6 +28,7 @@ from springhouse.lake.costs import (
     Cost,
     Past,
     cost_of,
+    foreseen,
     least_cost,
     lessons,
 )
@@ -146,7 +147,9 @@ def _choose(
 ) -> _How:
     """Whether to refresh incrementally, and if not, whether to build what that needs."""
     if isinstance(found, NoPlan):
-        return _How(str(found))
+        # A first refresh in a cold process would teach that all of them are slow.
+        rows = sum(each.rows for each in opened.values()) if opened and ground else 0
+        return _How(str(found), expected=Cost(Way.BATCH, 1, rows).estimate if rows else 0.0)
     assert opened is not None
     after = {name: opened[key] for name, key in found.inputs.items()}
     newest = lake.log(view.name).newest()
@@ -331,6 +334,7 @@ def _incremental(
         reason=reason,
         why=how.why,
         expected=how.expected,
+        foreseen=foreseen(work, how.variant),
         rows=done.store.rows if done is not None else ground.rows,
         rows_added=delta.inserted,
         rows_removed=delta.deleted,

@@ -14,12 +14,14 @@ class Job:
     """A refresh that is wanted: `since` is when the oldest data that it would reflect arrived.
 
     One that is `urgent` is needed by a promise of another table, however much time its own leaves.
+    `seconds` are what it takes, where somebody knows better than from its past alone.
     """
 
     table: str
     since: Instant
     reason: str
     urgent: bool = False
+    seconds: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)

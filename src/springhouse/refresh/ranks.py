@@ -70,11 +70,13 @@ class Ranks:
         # Late records make nothing fresher, and still have to be loaded: they count as a period.
         delta = newest - freshness
         standing.freshness_delta = delta = delta if delta > 0 else period
-        standing.expected_seconds = standing.part_seconds = cost.seconds(delta)
+        learned, told = cost.seconds(delta), standing.told_seconds
+        standing.expected_seconds = standing.part_seconds = learned if told is None else told
         most = most_at_once(self._policy.chopping, period, cost.cost, standing.allowance)
         standing.until = until = chopped(pending, freshness, most)
         if until < newest:
-            standing.part_seconds = cost.seconds(until - freshness if until > freshness else period)
+            part = cost.seconds(until - freshness if until > freshness else period)
+            standing.part_seconds = part * standing.expected_seconds / learned
         standing.released = pending.oldest.released
         urgency, latest, timer = self._urgency(standing, now)
         if standing.timer is not timer:

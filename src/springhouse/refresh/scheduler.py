@@ -102,16 +102,19 @@ class Scheduler:
         *,
         freshness: Instant | None = None,
         since: Instant | None = None,
+        seconds: float | None = None,
     ) -> None:
         """Data up to the time stamp `freshness` could be loaded; it merges with what waits.
 
         Without one, the data is taken to reach up to now, once until it is loaded. `since` is when
-        the data came into the warehouse, if it was before it came within reach of this table. A
-        table that holds nothing yet counts as one period behind its first data.
+        the data came into the warehouse, if it was before it came within reach of this table.
+        `seconds` are what it takes to load all that waits, if that is known better than from what
+        was learned. A table that holds nothing yet counts as one period behind its first data.
         """
         standing = self._find(name)
         if standing is None or standing.leaving:
             return
+        standing.told_seconds = seconds
         pending = standing.pending
         if freshness is None:
             if pending:
@@ -328,6 +331,7 @@ class Scheduler:
         standing.last_started = now
         standing.crowded = False
         standing.due_by = inf
+        standing.told_seconds = None
         self._foresight.on_tracks[track] = standing
         return start
 

@@ -59,6 +59,7 @@ class Standing:
         "running",
         "taken",
         "timer",
+        "told_seconds",
         "until",
         "wait",
     )
@@ -83,6 +84,8 @@ class Standing:
         self.until = Instant(0.0)
         self.freshness_delta = 0.0
         self.expected_seconds = 0.0
+        # What they are by somebody who knows better.
+        self.told_seconds: float | None = None
         # What the next refresh takes, if it loads only a part of what waits.
         self.part_seconds = 0.0
         self.released = 0.0
