@@ -156,7 +156,8 @@ class Offers:
     def _allowed(self, name: str) -> list[Variant]:
         """The variants that take all in, as far as the view wants them: there is always one."""
         mode = self._project.views[name].refresh
-        offered = [e for e in self.offered(name).variants if e is not Variant.ASYNCHRONOUS]
+        every = self.offered(name).variants
+        offered: list[Variant] = [e for e in every if e is not Variant.ASYNCHRONOUS]
         if mode is RefreshMode.INCREMENTAL:
             return [each for each in offered if each is not Variant.BATCH] or offered
         return [Variant.BATCH] if mode is RefreshMode.FULL else offered
