@@ -10,6 +10,7 @@ Spark has is here and optional: a FAIR pool per track.
 
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -194,7 +195,7 @@ class Spark:
         _make_absolute("PYTHONPATH")
         settings = _EVERYWHERE | _CLASSIC | s3.spark_settings() | self._own_settings()
         options = settings.get("spark.driver.extraJavaOptions", "")
-        settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {options}".strip()
+        settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {_collecting(options)}"
         master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
         try:
@@ -290,6 +291,15 @@ def _java_version(java: Path) -> int:
 def _quiet_logging() -> str:
     file = resources.files("springhouse.lake") / "log4j2.properties"
     return f"-Dlog4j2.configurationFile=file:{file}"
+
+
+def _collecting(options: str) -> str:
+    """The user's options for Java, with a garbage collector if they name none.
+
+    Planning a refresh makes much garbage that dies young. On two cores G1, Java's default, spends
+    more on it than the parallel collector does: small refreshes took a fifth longer.
+    """
+    return options if re.search(r"-XX:\+Use\w+GC\b", options) else f"-XX:+UseParallelGC {options}"
 
 
 def _of_s3() -> dict[str, str]:
