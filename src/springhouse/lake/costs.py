@@ -13,6 +13,7 @@ take about as long, because what is wrong for a small change need not be wrong f
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import median
 
 import pyarrow as pa
@@ -47,8 +48,11 @@ _CHANGED = 1.5e-6
 _LESSONS = 5
 _ALIKE = 3.0
 """By what factor estimates may differ that teach about each other."""
-_MOST, _MOST_IF_SURE = 4.0, 20.0
-"""How far the past may correct an estimate: a first refresh in a cold process says little."""
+_MOST = (4.0, 4.0, 20.0)
+"""How far so many lessons may correct an estimate: a first refresh in a cold process says little.
+
+More of them are believed whatever they say: a function of the user's may take any time.
+"""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class Past:
         low, high = estimate / _ALIKE, estimate * _ALIKE
         alike = [each for each in own if low <= each.expected <= high]
         taught = [each.wrong for each in (alike or own)[-_LESSONS:]]
-        most = _MOST_IF_SURE if len(alike) > 1 else _MOST
+        most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
         return min(max(median([1.0, *taught]), 1 / most), most)
 
 

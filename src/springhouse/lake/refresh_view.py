@@ -147,9 +147,7 @@ def _choose(
 ) -> _How:
     """Whether to refresh incrementally, and if not, whether to build what that needs."""
     if isinstance(found, NoPlan):
-        # A first refresh in a cold process would teach that all of them are slow.
-        rows = sum(each.rows for each in opened.values()) if opened and ground else 0
-        return _How(str(found), expected=Cost(Way.BATCH, 1, rows).estimate if rows else 0.0)
+        return _How(str(found))
     assert opened is not None
     after = {name: opened[key] for name, key in found.inputs.items()}
     newest = lake.log(view.name).newest()
