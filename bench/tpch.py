@@ -5,6 +5,7 @@ turn, so that a noisy machine disturbs both sides alike:
 
     full      Spark runs the query over the files of the same version, with the settings of the
               House, and overwrites a Parquet folder
+    plain     the same in a Spark of its own process, with Spark's own settings
     ours      the view is refreshed to that version: rows, hidden state, change, and commit
 
 after each of these parts of `orders` changed with their `lineitem` (half deleted, half inserted, as
@@ -14,22 +15,24 @@ Everything is warm, as in a House that runs for days. Rounds that are not counte
 full runs and twenty of ours, because Java compiles what plans and runs small queries only after it
 was used some hundred times (after two rounds a refresh takes about twice as long as after twelve).
 
-Seconds of ours are medians over the rounds of a size. What a full run takes hardly depends on the
-size of the change, and is by far most of the work, so it is measured with every 0.1 %, 10 % and 30
-%. With 0.1 % a round is one pass of ours through all queries and one of full runs, every other
-round the other way round: a House that refreshes by changes has no full run right before each,
-which leaves it cold caches and a full heap. With 10 % and 30 % most of ours are recomputations too,
-and the question is whether they are slower by a tenth, which is less than the machine's noise:
-there a full run goes before and another after each of ours, `full` of the round is the mean of
-both, and how much those two differ is told as the noise. For all these sizes a ratio is the median
-over its own rounds; for the others, the median of all full runs over the median of ours. Queries 2,
-11 and 16 read neither table and are left out of the mean. At the end every view is held against its
-query.
+What a full run takes hardly depends on the size of the change, and is by far most of the work, so
+up to 1 % it is measured with every 0.1 % only. Such a round is one pass through all queries for
+each side, every other round the other way round: a House that refreshes by changes has no full run
+right before each, which leaves it cold caches and a full heap. Seconds are medians; up to 1 % a
+ratio is that of two medians.
 
-Run: `python bench/tpch.py [--scale 1] [--queries 1,6] [--rounds 3] [--large-rounds 5]`. It takes
-about 45 minutes and writes `bench/results/tpch.md` and `tpch.csv`. Goals: at 0.1 % the geometric
-mean of full / ours is at least 8 and the best at least 20; and ours is never above 1.1 times full,
-up to 30 % changed.
+With 10 % and 30 % most of ours are recomputations too, and the question is whether they are slower
+by a tenth, which is less than the machine's noise. So a full run goes before and another after each
+of ours; a ratio is the median over the rounds of their mean over ours, and how much the two differ
+is told as the noise.
+
+Queries 2, 11 and 16 read neither table and are left out of the mean. At the end every view is held
+against its query.
+
+Run: `python bench/tpch.py [--scale 1] [--queries 1,6] [--rounds 3] [--large-rounds 4]`. It takes
+about 45 minutes (rounds or large rounds may be 0) and writes `bench/results/tpch.md`,
+`tpch_large.md` and a CSV beside each. Goals: at 0.1 % the geometric mean of full / ours is at least
+8 and the best at least 20; and ours is never above 1.1 times full, up to 30 % changed.
 """
 
 import argparse
@@ -47,6 +50,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+from _plain_spark import PlainSpark
 
 import springhouse
 from springhouse.house import House
@@ -67,13 +71,14 @@ SETTINGS = {"springhouse.spark.master": "local[*]", "spark.driver.memory": "8g"}
 
 @dataclass(frozen=True)
 class Figure:
-    """One query after one change, in seconds; `fulls` are the full runs around it."""
+    """One query after one change, in seconds; `fulls` are the full runs before or after it."""
 
     query: int
     fraction: float
     fulls: tuple[float, ...]
     ours: float
     way: str
+    plain: float | None = None
 
     @property
     def full(self) -> float | None:
@@ -83,8 +88,11 @@ class Figure:
 class Warehouse:
     """The eight tables and a view per query."""
 
-    def __init__(self, house: House, folder: Path, tables: dict[str, pa.Table]) -> None:
+    def __init__(
+        self, house: House, plain: PlainSpark, folder: Path, tables: dict[str, pa.Table]
+    ) -> None:
         self._house = house
+        self._plain = plain
         self._folder = folder
         self._rows = tables
         self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in tables}
@@ -111,6 +119,14 @@ class Warehouse:
         spark.sql(tpch.query(query)).write.mode("overwrite").parquet(str(self._folder / "bare"))
         return time.perf_counter() - began
 
+    def plain(self, query: int) -> float:
+        opened = {name: self._house.lake.open(name) for name in tpch.tables_of(query)}
+        paths = {
+            name: [f"{table.storage.root}/{file.path}" for file in table.files]
+            for name, table in opened.items()
+        }
+        return self._plain.run(tpch.query(query), paths, self._folder / "plain")
+
     def ours(self, query: int) -> tuple[float, str]:
         began = time.perf_counter()
         view = self._house.project.views[tpch_warehouse.view_of(query)]
@@ -128,12 +144,19 @@ class Warehouse:
         if fraction in LARGE:
             yield from (self._between(query, fraction) for query in queries)
             return
-        fulls = {query: (self.full(query),) for query in queries} if full and full_first else {}
-        ours = {query: self.ours(query) for query in queries}
-        if full and not full_first:
-            fulls = {query: (self.full(query),) for query in queries}
+        fulls: dict[int, float] = {}
+        plains: dict[int, float] = {}
+        ours: dict[int, tuple[float, str]] = {}
+        for side in ("full", "plain", "ours") if full_first else ("ours", "plain", "full"):
+            for query in queries:
+                if side == "ours":
+                    ours[query] = self.ours(query)
+                elif full:
+                    into, run = (fulls, self.full) if side == "full" else (plains, self.plain)
+                    into[query] = run(query)
         for query, (seconds, way) in ours.items():
-            yield Figure(query, fraction, fulls.get(query, ()), seconds, way)
+            found = (fulls[query],) if query in fulls else ()
+            yield Figure(query, fraction, found, seconds, way, plains.get(query))
 
     def _between(self, query: int, fraction: float) -> Figure:
         """One query, between two full runs; what does not change at all needs none."""
@@ -160,23 +183,35 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--queries", type=_numbers, default=list(tpch.QUERIES))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--large-rounds", type=int, default=5)
+    parser.add_argument("--large-rounds", type=int, default=4)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         rounds = asked.rounds, asked.large_rounds
         figures = measured(folder, asked.scale, asked.queries, rounds)
-    report = told(figures, asked.scale, rounds)
-    print(f"\n{report}")
-    if list(asked.queries) == list(tpch.QUERIES):
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "tpch.md").write_text(report)
-        with (RESULTS / "tpch.csv").open("w", newline="") as file:
-            write = csv.writer(file)
-            write.writerow(["query", "fraction", "full_seconds", "ours_seconds", "way"])
-            for each in figures:
-                full = " ".join(f"{seconds:.3f}" for seconds in each.fulls)
-                write.writerow([each.query, each.fraction, full, f"{each.ours:.3f}", each.way])
+    for name, fractions, count in (("tpch", SMALL, rounds[0]), ("tpch_large", LARGE, rounds[1])):
+        part = [each for each in figures if each.fraction in fractions]
+        if not part:
+            continue
+        report = told(part, asked.scale, count)
+        print(f"\n{report}")
+        if list(asked.queries) == list(tpch.QUERIES):
+            write_down(name, part, report)
+
+
+def write_down(name: str, figures: Sequence[Figure], report: str) -> None:
+    """The page, and every figure behind it."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(report)
+    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+        write = csv.writer(file)
+        columns = ["query", "fraction", "full_seconds", "plain_seconds", "ours_seconds", "way"]
+        write.writerow(columns)
+        for each in figures:
+            full = " ".join(f"{seconds:.3f}" for seconds in each.fulls)
+            plain = "" if each.plain is None else f"{each.plain:.3f}"
+            row = [each.query, each.fraction, full, plain, f"{each.ours:.3f}", each.way]
+            write.writerow(row)
 
 
 def measured(
@@ -188,17 +223,20 @@ def measured(
     schemas = {name: table.schema for name, table in tables.items()}
     project = tpch_warehouse.write_project(folder / "project", schemas, SETTINGS, queries)
     figures: list[Figure] = []
-    with springhouse.open(project) as house:
-        warehouse = Warehouse(house, folder, tables)
+    with springhouse.open(project) as house, PlainSpark(SETTINGS["spark.driver.memory"]) as plain:
+        warehouse = Warehouse(house, plain, folder, tables)
         _say(f"loading the tables at scale factor {scale:g}")
         warehouse.load()
         for query in queries:
             _say(f"q{query:02}: first refresh {warehouse.ours(query)[0]:.1f} s")
         for query in queries * WARM_UP_FULL:
             _say(f"q{query:02}: full {warehouse.full(query):.1f} s (to warm up)")
+            if rounds[0]:
+                _say(f"q{query:02}: plain {warehouse.plain(query):.1f} s (to warm up)")
         plan = [(0.001, False)] * WARM_UP
         plan += [(fraction, True) for _ in range(rounds[0]) for fraction in SMALL]
-        plan += [(fraction, True) for _ in range(rounds[1]) for fraction in LARGE]
+        # One size after the other: who changes by 10 % and 30 % in turn is a case of its own.
+        plan += [(fraction, True) for fraction in LARGE for _ in range(rounds[1])]
         rounds_of: dict[float, int] = defaultdict(int)
         for place, (fraction, counts) in enumerate(plan):
             warehouse.change(fraction)
@@ -210,7 +248,9 @@ def measured(
             for figure in warehouse.measure(queries, fraction, full=full, full_first=first):
                 figures += [figure] if counts else []
                 told = "      " if figure.full is None else f"{figure.full:6.2f}"
-                _say(f"  q{figure.query:02} full {told} ours {figure.ours:6.2f}  {figure.way}")
+                plain_told = "" if figure.plain is None else f"  plain {figure.plain:.2f}"
+                way = figure.way + plain_told
+                _say(f"  q{figure.query:02} full {told} ours {figure.ours:6.2f}  {way}")
         wrong = [query for query in queries if warehouse.differs(query)]
     if wrong:
         sys.exit(f"these views are not what their queries give: {wrong}")
@@ -218,49 +258,61 @@ def measured(
     return figures
 
 
-def told(figures: Sequence[Figure], scale: float, rounds: tuple[int, int]) -> str:
+def told(figures: Sequence[Figure], scale: float, rounds: int) -> str:
     """The table, with what it says in sum."""
     by: dict[tuple[int, float], list[Figure]] = defaultdict(list)
     for each in figures:
         by[each.query, each.fraction].append(each)
     fractions = sorted({fraction for _, fraction in by})
     queries = sorted({query for query, _ in by})
+    plain = any(each.plain is not None for each in figures)
+    head = ["query", "full", *(["plain"] if plain else ())]
     lines = [
         f"# TPC-H at scale factor {scale:g}: recomputing against refreshing",
         "",
         (
-            f"`bench/tpch.py`, {_machine()}. Seconds are medians of {rounds[0]} rounds up to 1 % "
-            f"and of {rounds[1]} above; `full` is the median of all full runs, which were measured "
-            "with 0.1 %, 10 % and 30 %."
+            f"`bench/tpch.py`, {_machine()}. Seconds are medians of {rounds} rounds. `full` is "
+            "Spark with the settings of the House"
+            + (", `plain` Spark with its own; ratios are against `full`." if plain else ".")
         ),
         "",
-        "| query | full | " + " | ".join(f"{f:.2%} changed" for f in fractions) + " |",
-        "|---|---|" + "---|" * len(fractions),
+        f"| {' | '.join(head)} | " + " | ".join(f"{f:.2%} changed" for f in fractions) + " |",
+        "|" + "---|" * (len(head) + len(fractions)),
     ]
     for query in queries:
-        full = _full(figures, query)
-        cells = []
+        own = [each for each in figures if each.query == query]
+        cells = [_seconds(_full(own)), *([_seconds(_plain(own))] if plain else ())]
         for fraction in fractions:
             cell = by[query, fraction]
-            seconds = statistics.median(f.ours for f in cell)
-            ratio = _ratio(cell, full)
+            ratio = _ratio(cell, own)
             way = "" if cell[-1].way == "incremental" else f", {cell[-1].way}"
-            cells.append(f"{seconds:.2f} s, {ratio:.1f}x{way}")
-        lines.append(f"| {query} | {full:.2f} s | " + " | ".join(cells) + " |")
+            seconds = statistics.median(f.ours for f in cell)
+            cells.append(f"{seconds:.2f} s{'' if ratio is None else f', {ratio:.2f}x'}{way}")
+        lines.append(f"| {query} | " + " | ".join(cells) + " |")
     lines += ["", "Without the queries that read neither table:", ""]
     for fraction in fractions:
-        ratios = {
-            query: _ratio(by[query, fraction], _full(figures, query))
-            for query in queries
-            if query not in UNTOUCHED
-        }
-        if ratios:
-            best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
-            lines.append(
-                f"- {fraction:.2%}: geometric mean {_geometric_mean(ratios.values()):.1f}x, best "
-                f"{ratios[best]:.1f}x (query {best}), worst {ratios[worst]:.2f}x (query {worst})"
-            )
+        lines.append(f"- {fraction:.2%}: {_summary(by, queries, fraction, plain)}")
     return "\n".join([*lines, *_noise(figures)]) + "\n"
+
+
+def _summary(
+    by: dict[tuple[int, float], list[Figure]], queries: Sequence[int], fraction: float, plain: bool
+) -> str:
+    """Mean, best and worst of a size, against both sides."""
+    parts = []
+    for side in ("full", *(["plain"] if plain else ())):
+        ratios: dict[int, float] = {}
+        for query in queries:
+            own = [each for (q, _), found in by.items() if q == query for each in found]
+            ratio = _ratio(by[query, fraction], own, side)
+            if query not in UNTOUCHED and ratio is not None:
+                ratios[query] = ratio
+        best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
+        parts.append(
+            f"against `{side}` geometric mean {_geometric_mean(ratios.values()):.1f}x, best "
+            f"{ratios[best]:.1f}x (query {best}), worst {ratios[worst]:.2f}x (query {worst})"
+        )
+    return "; ".join(parts)
 
 
 def _noise(figures: Sequence[Figure]) -> list[str]:
@@ -281,14 +333,27 @@ def _noise(figures: Sequence[Figure]) -> list[str]:
     ]
 
 
-def _full(figures: Sequence[Figure], query: int) -> float:
-    return statistics.median(f.full for f in figures if f.query == query and f.full is not None)
+def _full(figures: Sequence[Figure]) -> float | None:
+    found = [each.full for each in figures if each.full is not None]
+    return statistics.median(found) if found else None
 
 
-def _ratio(cell: Sequence[Figure], full: float) -> float:
-    """How many times faster: round by round where both were measured in one."""
-    both = [f.full / f.ours for f in cell if f.full is not None]
-    return statistics.median(both) if both else full / statistics.median(f.ours for f in cell)
+def _plain(figures: Sequence[Figure]) -> float | None:
+    found = [each.plain for each in figures if each.plain is not None]
+    return statistics.median(found) if found else None
+
+
+def _ratio(cell: Sequence[Figure], own: Sequence[Figure], side: str = "full") -> float | None:
+    """How many times faster: round by round where ours lies between two full runs."""
+    between = [f.full / f.ours for f in cell if f.full is not None and len(f.fulls) == 2]
+    if between:
+        return statistics.median(between)
+    other = _full(own) if side == "full" else _plain(own)
+    return None if other is None else other / statistics.median(f.ours for f in cell)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.2f} s"
 
 
 def _geometric_mean(values: Iterable[float]) -> float:
