@@ -11,24 +11,21 @@ nothing of Springhouse's, that
 Of every table the longest pause between two commits is reported, as it was while nodes were killed;
 of a view, less what its promise allows it to wait. Goal: under three election time-outs (9 s).
 
-Run: `python bench/failover.py [--seconds 120] [--every 10] [--json FILE] [--keep FOLDER]`. A
-machine needs about a core per node; on less, Spark's start takes longer than a node lives.
+Run: `python bench/failover.py [--seconds 120] [--every 10] [--json FILE] [--keep FOLDER]`; about
+five minutes. A machine needs about a core per node; on less, Spark's start takes longer than a node
+lives.
 """
 
 import argparse
 import json
-import os
 import random
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,12 +35,9 @@ sys.path.insert(0, str(SHOP))
 
 import checks  # noqa: E402  of the example, whose folder is no package
 import ledger  # noqa: E402
+from _nodes import Nodes, waited  # noqa: E402
 
 import springhouse  # noqa: E402
-from springhouse.cluster import wire  # noqa: E402
-from springhouse.cluster.network import Line  # noqa: E402
-from springhouse.cluster.report import ClusterReport  # noqa: E402
-from springhouse.errors import SpringhouseError  # noqa: E402
 
 NODES = ("a", "b", "c")
 ELECTION_SECONDS = 3.0
@@ -59,69 +53,13 @@ SETTINGS = {
 }
 
 
-@dataclass
-class Cluster:
-    """The processes of the nodes."""
-
-    folder: Path
-    kills: list[tuple[float, str]] = field(default_factory=list)
-    _addresses: dict[str, str] = field(default_factory=dict)
-    _processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._addresses = {name: f"127.0.0.1:{_free_port()}" for name in NODES}
-
-    def start(self, name: str) -> None:
-        nodes = ",".join(f"{each}={at}" for each, at in self._addresses.items())
-        given = SETTINGS | {"springhouse.cluster.nodes": nodes}
-        options = [part for key, value in given.items() for part in ("-c", f"{key}={value}")]
-        with (self.folder / f"node-{name}.log").open("ab") as log:
-            # In a session of its own, so that it is killed with its JVM.
-            self._processes[name] = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "springhouse", "node", "--name", name),
-                    *("--project", str(self.folder), "--without-tls", *options),
-                ],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-            )
-
-    def kill(self, name: str) -> None:
-        process = self._processes.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=20.0)
-        self.kills.append((time.time(), name))
-
-    def stop(self) -> list[int]:
-        """Ask all to leave; their exit codes."""
-        for process in self._processes.values():
-            process.terminate()
-        codes = []
-        for process in self._processes.values():
-            try:
-                codes.append(process.wait(timeout=60.0))
-            except subprocess.TimeoutExpired:
-                codes.append(-1)
-        self.end()
-        return codes
-
-    def end(self) -> None:
-        for process in self._processes.values():
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(timeout=20.0)
-        self._processes.clear()
-
-    def report(self) -> ClusterReport | None:
-        for name in self._processes:
-            with closing(Line("shop", self._addresses[name], None)) as line:
-                try:
-                    return wire.to_cluster_report(line.call("Status", wire.question("shop"), 3.0))
-                except SpringhouseError:
-                    continue
-        return None
+def start(nodes: Nodes, name: str) -> None:
+    """A node of the shop, with its Spark."""
+    addresses = ",".join(f"{each}={at}" for each, at in nodes.addresses.items())
+    given = SETTINGS | {"springhouse.cluster.nodes": addresses}
+    options = [part for key, value in given.items() for part in ("-c", f"{key}={value}")]
+    project = ("--project", str(nodes.folder), "--without-tls")
+    nodes.start(name, "-m", "springhouse", "node", "--name", name, *project, *options)
 
 
 @contextmanager
@@ -137,20 +75,11 @@ def trading(folder: Path) -> Iterator[None]:
         start_new_session=True,
     )
     try:
-        wait_until(ledger_file.exists, "a first order", 60.0)
+        waited(ledger_file.exists, "first order", 60.0)
         yield
     finally:
         process.terminate()
         process.wait(timeout=20.0)
-
-
-def wait_until(is_so: object, what: str, seconds: float) -> None:
-    assert callable(is_so)
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"no {what} within {seconds:g} s")
-        time.sleep(0.25)
 
 
 def all_made(house: springhouse.House) -> bool:
@@ -207,44 +136,52 @@ def check(folder: Path) -> list[str]:
 
 
 def perform(folder: Path, seconds: float, every: float, seed: int) -> dict[str, object]:
-    dice = random.Random(seed)
-    cluster = Cluster(folder)
-    watcher = springhouse.open(folder)  # Reads the logs, and never starts a Spark.
+    # It reads the logs, and never starts a Spark.
+    with springhouse.open(folder) as watcher:
+        found = kill_and_watch(watcher, folder, seconds, every, random.Random(seed))
+    left = [f"a node left with exit code {code}" for code in found["exit_codes"] if code]
+    return found | {"wrong": [*left, *check(folder)]}
+
+
+def kill_and_watch(
+    watcher: springhouse.House, folder: Path, seconds: float, every: float, dice: random.Random
+) -> dict[str, object]:
+    """What was done to the nodes, and how long tables stood still."""
+    nodes, kills = Nodes("shop", NODES, folder), []
     try:
         with trading(folder):
             for name in NODES:
-                cluster.start(name)
+                start(nodes, name)
             print("waiting for all tables and views to be made …", flush=True)
-            wait_until(lambda: all_made(watcher), "first version of everything", 900.0)
+            waited(lambda: all_made(watcher), "first version of everything", 900.0)
             print(f"killing a node every {every:g} s for {seconds:g} s …", flush=True)
             begin = time.time()
             while time.time() - begin < seconds:
                 time.sleep(every)
                 name = dice.choice(NODES)
-                cluster.kill(name)
-                cluster.start(name)
-                report = cluster.report()
+                nodes.kill(name)
+                kills.append((time.time() - begin, name))
+                start(nodes, name)
+                report = nodes.report()
                 told = "nobody answers" if report is None else f"{report.leader} leads"
                 print(f"{time.time() - begin:6.1f} s  {name} killed; {told}", flush=True)
             time.sleep(every)
             end = time.time()
         print("the shop is closed; the nodes catch up …", flush=True)
-        wait_until(lambda: up_to_date(watcher), "table up to date", 300.0)
-        codes = cluster.stop()
+        waited(lambda: up_to_date(watcher), "table up to date", 300.0)
+        codes = nodes.leave(*NODES)
     except BaseException:
-        for log in sorted(folder.glob("node-*.log")):
-            print(f"== {log.name}\n{log.read_text()[-4000:]}", file=sys.stderr)
+        print(nodes.last_words(), file=sys.stderr)
         raise
     finally:
-        cluster.end()
+        nodes.end()
     waits = pauses(watcher, begin, end)
     return {
         "seconds": end - begin,
-        "kills": [(at - begin, name) for at, name in cluster.kills],
+        "kills": kills,
         "exit_codes": codes,
         "pauses": waits,
-        "longest_beyond": max((each["beyond"] for each in waits.values()), default=0.0),
-        "wrong": check(folder),
+        "longest_beyond": max(each["beyond"] for each in waits.values()),
     }
 
 
@@ -278,12 +215,6 @@ def main() -> None:
     print(f"goal under {GOAL_SECONDS:g} s: {kept}")
     print("\n".join(wrong) or "every row exactly once, every view equals its recomputation")
     sys.exit(bool(wrong))
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -19,25 +19,20 @@ times less as `--pace` says, which divides the time-outs as well.
 
 import argparse
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isnan, nan
 from pathlib import Path
 
-from springhouse.cluster import wire
-from springhouse.cluster.network import Line
-from springhouse.cluster.report import ClusterReport
-from springhouse.errors import SpringhouseError
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from _nodes import Nodes, waited
+
 from springhouse.simulate.chart import line_chart
 
 NODES = (
@@ -82,89 +77,50 @@ class Stalls:
 class Experiment:
     """The processes, and what was done to them when."""
 
-    folder: Path
+    nodes: Nodes
     pace: float
     anchor: float = field(default_factory=time.time)
     actions: list[tuple[float, str]] = field(default_factory=list)
     stalls: Stalls = field(default_factory=Stalls)
-    _processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    _addresses: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._addresses = {name: f"127.0.0.1:{_free_port()}" for name in NODES}
 
     def start(self, name: str) -> None:
-        peers = ",".join(f"{n}={at}" for n, at in self._addresses.items() if n != name)
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self._processes[name] = subprocess.Popen(
-                [
-                    sys.executable,
-                    str(SCRIPT),
-                    *("--name", name, "--listen", self._addresses[name], "--peers", peers),
-                    *("--folder", str(self.folder), "--partitions", str(PARTITIONS)),
-                    *("--anchor", str(self.anchor), "--pace", str(self.pace)),
-                ],
-                stdout=log,
-                stderr=log,
-            )
-
-    def kill(self, name: str) -> None:
-        process = self._processes.pop(name)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait(timeout=10.0)
-
-    def stop(self) -> None:
-        for name in list(self._processes):
-            self.kill(name)
-
-    @property
-    def running(self) -> list[str]:
-        return list(self._processes)
+        addresses = self.nodes.addresses
+        peers = ",".join(f"{each}={at}" for each, at in addresses.items() if each != name)
+        self.nodes.start(
+            name,
+            str(SCRIPT),
+            *("--name", name, "--listen", addresses[name], "--peers", peers),
+            *("--folder", str(self.nodes.folder), "--partitions", str(PARTITIONS)),
+            *("--anchor", str(self.anchor), "--pace", str(self.pace)),
+        )
 
     def note(self, what: str) -> None:
         self.actions.append((time.time() - self.anchor, what))
         print(f"{self.actions[-1][0]:7.1f} s  {what}", flush=True)
 
-    def report(self) -> ClusterReport | None:
-        """How the cluster is, as the first node that answers tells."""
-        for name in self.running:
-            with closing(Line("experiment", self._addresses[name], None)) as line:
-                try:
-                    return wire.to_cluster_report(line.call("Status", wire.question("experiment")))
-                except SpringhouseError:
-                    continue
-        return None
-
     def leader(self) -> str:
         """Who leads; waits until somebody does and every partition has an owner that is there."""
 
         def found() -> str | None:
-            report = self.report()
-            if report is None or report.leader not in self.running:
+            report, running = self.nodes.report(), self.nodes.running
+            if report is None or report.leader not in running:
                 return None
             owners = [of.owner for of in report.newest.holdings.values()]
-            settled = len(owners) == PARTITIONS and set(owners) <= set(self.running)
+            settled = len(owners) == PARTITIONS and set(owners) <= set(running)
             return report.leader if settled else None
 
-        return waited(found, "a leader", 60.0)
-
-
-def waited(look: Callable[[], str | None], what: str, seconds: float) -> str:
-    deadline = time.monotonic() + seconds
-    while (found := look()) is None:
-        if time.monotonic() > deadline:
-            raise SystemExit(f"no {what} within {seconds:g} s")
-        time.sleep(0.05)
-    return found
+        leader = waited(found, "leader", 60.0, every=0.05)
+        assert leader is not None
+        return leader
 
 
 @contextmanager
 def running(folder: Path, pace: float) -> Iterator[Experiment]:
-    experiment = Experiment(folder, pace)
+    experiment = Experiment(Nodes("experiment", NODES, folder), pace)
     try:
         yield experiment
     finally:
-        experiment.stop()
+        experiment.nodes.end()
 
 
 def perform(experiment: Experiment) -> dict[str, float]:
@@ -184,12 +140,12 @@ def perform(experiment: Experiment) -> dict[str, float]:
         return time.time() - experiment.anchor
 
     first = experiment.leader()
-    experiment.kill(first)
+    experiment.nodes.kill(first)
     moments["first killed"] = now()
     experiment.note(f"{first} (leader) killed")
     until(SECOND)
     second = experiment.leader()
-    experiment.kill(second)
+    experiment.nodes.kill(second)
     moments["second killed"] = now()
     experiment.note(f"{second} (leader) killed")
     until(RESTORED)
@@ -199,9 +155,9 @@ def perform(experiment: Experiment) -> dict[str, float]:
     until(MINORITY)
     # Any two but the one that was restored; Table 1 names these two.
     victims = [name for name in ("BN4SCH102031919", "BN4SCH102032017", *NODES) if name != first]
-    for name in dict.fromkeys(name for name in victims if name in experiment.running):
-        if len(experiment.running) > 2:
-            experiment.kill(name)
+    for name in dict.fromkeys(name for name in victims if name in experiment.nodes.running):
+        if len(experiment.nodes.running) > 2:
+            experiment.nodes.kill(name)
             experiment.note(f"{name} killed")
     moments["quorum lost"] = now()
     until(QUORUM)
@@ -231,7 +187,7 @@ def read(experiment: Experiment) -> dict[str, list[Written]]:
     found = {}
     for number in range(PARTITIONS):
         name = f"partition-{number}"
-        lines = (experiment.folder / "events" / f"{name}.jsonl").read_text().splitlines()
+        lines = (experiment.nodes.folder / "events" / f"{name}.jsonl").read_text().splitlines()
         found[name] = [
             Written(each["time"] - experiment.anchor, name, each["offset"], each["node"])
             for each in map(json.loads, lines)
@@ -325,11 +281,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, running(Path(name), given.pace) as experiment:
         try:
             moments = perform(experiment)
-            experiment.stop()
+            experiment.nodes.end()
             events = read(experiment)
         except BaseException:
-            for log in sorted(experiment.folder.glob("*.log")):
-                print(f"== {log.stem}\n{log.read_text()[-3000:]}", file=sys.stderr)
+            print(experiment.nodes.last_words(), file=sys.stderr)
             raise
         wrong = check(experiment, events, moments)
         waits = pauses(events, moments)
@@ -350,12 +305,6 @@ def main() -> None:
     print(f"this machine stood still for {found['stalled_seconds']:.1f} s")
     print("\n".join(wrong) or "every offset once, no progress without quorum, progress with it")
     sys.exit(bool(wrong))
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,122 @@
+"""The nodes of one cluster as processes on this machine: started, killed, asked how they are.
+
+Each is in a session of its own, so that it is killed with its JVM, and writes to a log of its own.
+The ports are free ones; a node that is started again has the address that it had.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TypeVar
+
+from springhouse.cluster import wire
+from springhouse.cluster.network import Line
+from springhouse.cluster.report import ClusterReport
+from springhouse.errors import SpringhouseError
+
+SOURCE = Path(__file__).parents[1] / "src"
+_END_SECONDS = 20.0
+_ASK_SECONDS = 3.0
+_Found = TypeVar("_Found")
+
+
+class Nodes:
+    """All nodes of a cluster; those that run, and where each of them listens."""
+
+    def __init__(self, cluster: str, names: Sequence[str], folder: Path) -> None:
+        self.folder = folder
+        self._cluster = cluster
+        ports = free_ports(len(names))
+        self.addresses = {
+            name: f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)
+        }
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def running(self) -> list[str]:
+        """Those that were started, and neither killed nor asked to leave."""
+        return list(self._processes)
+
+    def start(self, name: str, *command: str, environment: Mapping[str, str] = {}) -> None:
+        """Run a Python program as this node."""
+        with self._log(name).open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                [sys.executable, *command],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": str(SOURCE), **environment},
+            )
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, in the midst of whatever it does."""
+        _end(self._processes.pop(name))
+
+    def leave(self, *names: str, seconds: float = 60.0) -> list[int]:
+        """Ask these to leave, and wait until they have; their exit codes."""
+        leaving = [self._processes.pop(name) for name in names]
+        for process in leaving:
+            process.terminate()
+        try:
+            return [process.wait(timeout=seconds) for process in leaving]
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{' or '.join(names)} does not leave in {seconds:g} s") from None
+        finally:
+            for process in leaving:
+                _end(process)
+
+    def end(self) -> None:
+        """Kill all that still run."""
+        for name in self.running:
+            self.kill(name)
+
+    def report(self) -> ClusterReport | None:
+        """How the cluster is, as the first node tells that answers; None if none does."""
+        asked = wire.question(self._cluster)
+        for name in self.running:
+            with closing(Line(self._cluster, self.addresses[name], None)) as line:
+                try:
+                    return wire.to_cluster_report(line.call("Status", asked, _ASK_SECONDS))
+                except SpringhouseError:
+                    continue
+        return None
+
+    def last_words(self, characters: int = 4000) -> str:
+        """The end of every log."""
+        logs = [log for name in self.addresses if (log := self._log(name)).exists()]
+        return "\n".join(f"== {log.stem}\n{log.read_text()[-characters:]}" for log in logs)
+
+    def _log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process, if it still runs, and all that it started in its session."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=_END_SECONDS)
+
+
+def waited(look: Callable[[], _Found], what: str, seconds: float, every: float = 0.25) -> _Found:
+    """What a look finds, as soon as that is something."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"no {what} within {seconds:g} s")
+        time.sleep(every)
+    return found
+
+
+def free_ports(count: int) -> list[int]:
+    """So many ports, all different, on which nobody listens."""
+    with ExitStack() as stack:
+        found = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in found:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in found]
