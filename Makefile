@@ -3,12 +3,15 @@
 
 PYTHON_IN_VENV := .venv/bin/python
 # Tests that start Spark or the whole program; all other tests need no JVM.
-NEEDS_JAVA := $(wildcard tests/spark tests/system)
+NEEDS_JAVA := tests/spark tests/system
+ORACLE := tests/views/test_oracle.py
+# Under its clock a second is three hours: nothing may run beside it.
+CLOCK := tests/spark/test_search.py
 # A prefix for commands that start Spark. The assignment on its own makes a missing Java stop the recipe.
 WITH_JAVA = home="$$(sh scripts/java.sh)" && JAVA_HOME="$$home"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench format proto lock clean
+.PHONY: help setup demo test check lint pure oracle spark system clock bench format proto lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -18,15 +21,38 @@ setup: .venv/installed ## make .venv with the locked dependencies and this proje
 demo: .venv/installed ## a small shop: data streams in, views stay fresh
 	@$(WITH_JAVA) $(PYTHON_IN_VENV) examples/shop/demo.py
 
-test: check ## check, then all tests that need Spark
-	$(WITH_JAVA) $(PYTHON_IN_VENV) -m pytest $(NEEDS_JAVA)
+# The parts run two at a time (scripts/beside.py). What they would otherwise look for, or install, at
+# the same time comes first: a Java, and the jars of Kafka and S3 (tests say so if these can't be had).
+test: .venv/installed ## check, and all tests that need Spark
+	@$(WITH_JAVA) && export JAVA_HOME && \
+		{ for jars in kafka s3 broker; do sh scripts/jars.sh $$jars >/dev/null || true; done; } && \
+		$(PYTHON_IN_VENV) scripts/beside.py system lint pure oracle spark && \
+		$(PYTHON_IN_VENV) scripts/beside.py clock
 
-check: .venv/installed ## lint, types, who imports whom, tests without Spark; under a minute
+check: .venv/installed ## lint, types, who imports whom, tests without Spark
+	@$(PYTHON_IN_VENV) scripts/beside.py pure oracle lint
+
+lint: .venv/installed
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	$(PYTHON_IN_VENV) -m mypy --strict src
 	.venv/bin/lint-imports
-	$(PYTHON_IN_VENV) -m pytest $(NEEDS_JAVA:%=--ignore=%)
+
+# Random queries have as many processes as there are cores; all other tests without Spark have one.
+pure: .venv/installed
+	$(PYTHON_IN_VENV) -m pytest $(NEEDS_JAVA:%=--ignore=%) --ignore=$(ORACLE)
+
+oracle: .venv/installed
+	$(PYTHON_IN_VENV) -m pytest $(ORACLE)
+
+spark: .venv/installed
+	$(WITH_JAVA) $(PYTHON_IN_VENV) -m pytest tests/spark --ignore=$(CLOCK)
+
+system: .venv/installed
+	$(WITH_JAVA) $(PYTHON_IN_VENV) -m pytest tests/system
+
+clock: .venv/installed
+	$(WITH_JAVA) $(PYTHON_IN_VENV) -m pytest $(CLOCK)
 
 bench: .venv/installed ## run every benchmark
 	@for file in $(wildcard bench/[!_]*.py bench/papers/[!_]*.py); do \

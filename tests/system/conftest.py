@@ -34,6 +34,12 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
 }
+# A life runs a query once or twice: neither code for it nor a second look at its plan pays off.
+SHORT = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 Event = dict[str, Any]
 
@@ -274,7 +280,8 @@ def write_project(tmp_path: Path) -> Callable[..., Path]:
     def write(sql: str, python: str = "", name: str = "project", **settings: str) -> Path:
         folder = tmp_path / name
         (folder / "transformations").mkdir(parents=True)
-        given = "".join(f'  {key}: "{value}"\n' for key, value in (SETTINGS | settings).items())
+        chosen = SETTINGS | SHORT | settings
+        given = "".join(f'  {key}: "{value}"\n' for key, value in chosen.items())
         (folder / "spark-pipeline.yml").write_text(
             f"name: {name}\nstorage: storage\nconfiguration:\n{given}"
             "libraries:\n  - glob:\n      include: transformations/**\n"
