@@ -1,6 +1,7 @@
 """What becomes of rows that arrive? Without Spark, which has computed the verdicts already."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -9,8 +10,8 @@ from springhouse.errors import ExpectationFailed, SchemaError
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.settings import Settings
 from springhouse.lake.flows.arriving import arrive
-from springhouse.lake.flows.settings import flow_settings
-from springhouse.project.declaration import Expectation, OnViolation, Place
+from springhouse.lake.flows.settings import flow_settings, settings_from
+from springhouse.project.declaration import Expectation, OnViolation, Place, Project, Table
 from springhouse.project.settings import FLOW_POLICIES
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -76,8 +77,18 @@ def test_the_column_that_dates_records_may_be_spelled_otherwise_but_must_be_ther
 
 def test_every_policy_of_the_settings_runs() -> None:
     for word in FLOW_POLICIES:
-        chosen = flow_settings({"springhouse.flows.policy": word})
+        chosen = settings_from({"springhouse.flows.policy": word})
         assert arrive(rows([1, 2]), [], "orders", None, chosen)[0].num_rows == 2
-    assert flow_settings({}).policy is PolicyName.LOCALITY
+    assert settings_from({}).policy is PolicyName.LOCALITY
     sized = {"springhouse.flows.pack-bytes": "1000", "springhouse.flows.queue-packs": "7"}
-    assert (flow_settings(sized).pack_bytes, flow_settings(sized).queue_packs) == (1000, 7)
+    assert (settings_from(sized).pack_bytes, settings_from(sized).queue_packs) == (1000, 7)
+
+
+def test_what_a_table_says_of_its_flow_goes_before_what_its_project_says() -> None:
+    place = Place("orders.sql", 1)
+    table = Table("orders", place, flow_settings={"springhouse.flows.policy": "mixed"})
+    said = {"springhouse.flows.policy": "round-robin", "springhouse.flows.pack-bytes": "1000"}
+    project = Project("shop", Path(), "storage", None, None, said, {}, {}, {}, (), {})
+    found = flow_settings(project, table)
+    assert (found.policy, found.pack_bytes) == (PolicyName.MIXED, 1000)
+    assert flow_settings(project, Table("more", place)).policy is PolicyName.ROUND_ROBIN

@@ -288,6 +288,8 @@ NO_SESSION = (
             (
                 'all/a.py:2: "springhouse.refresh" belongs on a materialized view, and "t" is a '
                 "streaming table\n  hint: The properties of a streaming table are "
+                "springhouse.flows.pack-bytes, springhouse.flows.policy, "
+                "springhouse.flows.queue-packs, "
                 "springhouse.inconsistency, springhouse.lateness, springhouse.period, "
                 "springhouse.priority, springhouse.sink.<name>, springhouse.staleness, "
                 "springhouse.timestamp."

@@ -51,6 +51,12 @@ def test_the_times_of_a_base_table() -> None:
     assert (known.timestamp, known.lateness_seconds, known.period_seconds) == ("placed_at", 600, 5)
 
 
+def test_how_the_flow_of_one_table_runs() -> None:
+    said = {"springhouse.flows.policy": "minimum-memory", "springhouse.flows.pack-bytes": "100000"}
+    known, errors = read(Holder.TABLE, **{key.replace(".", "__"): v for key, v in said.items()})
+    assert (known.flow_settings, errors) == (said, [])
+
+
 @pytest.mark.parametrize(
     ("holder", "key", "value", "message"),
     [
@@ -71,6 +77,8 @@ def test_the_times_of_a_base_table() -> None:
                 '"springhouse.timestamp" belongs on a streaming table, and "sales" is a '
                 "materialized "
                 "view\n  hint: The properties of a materialized view are "
+                "springhouse.flows.pack-bytes, springhouse.flows.policy, "
+                "springhouse.flows.queue-packs, "
                 "springhouse.inconsistency, "
                 "springhouse.priority, springhouse.refresh, springhouse.sink.<name>, "
                 "springhouse.staleness."
@@ -82,8 +90,11 @@ def test_the_times_of_a_base_table() -> None:
             "full",
             (
                 '"springhouse.refresh" belongs on a materialized view, and "sales" is a streaming '
-                "table\n  hint: The properties of a streaming table are springhouse.inconsistency, "
-                "springhouse.lateness, springhouse.period, springhouse.priority, "
+                "table\n  hint: The properties of a streaming table are "
+                "springhouse.flows.pack-bytes, springhouse.flows.policy, "
+                "springhouse.flows.queue-packs, "
+                "springhouse.inconsistency, springhouse.lateness, springhouse.period, "
+                "springhouse.priority, "
                 "springhouse.sink.<name>, springhouse.staleness, springhouse.timestamp."
             ),
         ),
@@ -146,6 +157,34 @@ def test_the_times_of_a_base_table() -> None:
             (
                 '"springhouse.period" is 0, and a source can\'t be asked without a pause\n'
                 "  hint: The default is 1 second."
+            ),
+        ),
+        (
+            Holder.TABLE,
+            "springhouse__flows__policy",
+            "fastest",
+            (
+                '"springhouse.flows.policy" is "fastest", which is not one of locality, '
+                "minimum-cost, minimum-memory, mixed, round-robin\n"
+                "  hint: It means: which activity of a flow runs next."
+            ),
+        ),
+        (
+            Holder.VIEW,
+            "springhouse__flows__pack-bytes",
+            "0",
+            (
+                '"springhouse.flows.pack-bytes" is "0", which is not a whole number\n'
+                "  hint: It means: how large a row pack is."
+            ),
+        ),
+        (
+            Holder.TABLE,
+            "springhouse__flows__pack_bytes",
+            "100",
+            (
+                'unknown property "springhouse.flows.pack_bytes"\n'
+                '  hint: Did you mean "springhouse.flows.pack-bytes"?'
             ),
         ),
     ],

@@ -29,6 +29,7 @@ from springhouse.lake import buckets, changes
 from springhouse.lake.alignment import aligned
 from springhouse.lake.commits import Change, commit, prove_unread
 from springhouse.lake.feeds import Feed
+from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing import Done, Landed, land, set_aside
@@ -92,6 +93,7 @@ def apply_changes(
             expectations=_expected_of_events(table, flow),
             timestamp=table.timestamp if table.timestamp in events.columns else None,
             write=False,
+            settings=flow_settings(project, table),
         )
         aside = [*taken.bad, *arrived.aside]
         ground, _ = fitted(

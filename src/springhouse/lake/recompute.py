@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, able_to_hold, commit, create
+from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
@@ -74,7 +75,13 @@ def recompute(
     built = _built(lake, view, inputs, plan)
     size = inputs.size + (ground.size if ground else 0)
     landed = land(
-        lake, view.name, built.rows, size=size, expectations=view.expectations, write=False
+        lake,
+        view.name,
+        built.rows,
+        size=size,
+        expectations=view.expectations,
+        write=False,
+        settings=flow_settings(project, view),
     )
     landed = _at_hand(lake, view.name, landed, built.columns)
     delta = _delta(lake, ground, built.visible, landed)

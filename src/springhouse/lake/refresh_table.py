@@ -79,7 +79,7 @@ def append(
                 table.name,
                 passed_on,
                 timestamp=table.timestamp,
-                settings=flow_settings(project.configuration),
+                settings=flow_settings(project, table),
             )
         else:
             inputs = Inputs(lake, project, {}, taken.good())
@@ -94,7 +94,7 @@ def append(
                 size=feed.size(ranges) + inputs.size,
                 expectations=table.expectations,
                 timestamp=table.timestamp,
-                settings=flow_settings(project.configuration),
+                settings=flow_settings(project, table),
             )
         aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
@@ -156,7 +156,7 @@ def append_batch(
         size=size,
         expectations=table.expectations,
         timestamp=table.timestamp,
-        settings=flow_settings(project.configuration),
+        settings=flow_settings(project, table),
     )
     transaction = batch_transaction(flow)
     offsets = {transaction: (number, number + 1)}

@@ -203,6 +203,7 @@ class Table:
     lateness_seconds: Seconds = Seconds(0.0)
     period_seconds: Seconds = Seconds(1.0)
     sinks: tuple[SinkCall, ...] = ()
+    flow_settings: Mapping[str, str] = field(default_factory=dict)  # before the project's own
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -220,6 +221,7 @@ class View:
     expectations: tuple[Expectation, ...] = ()
     refresh: RefreshMode = RefreshMode.AUTO
     sinks: tuple[SinkCall, ...] = ()
+    flow_settings: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -209,6 +209,7 @@ class _Registry(GraphElementRegistry):
             lateness_seconds=known.lateness_seconds,
             period_seconds=known.period_seconds,
             sinks=known.sinks,
+            flow_settings=known.flow_settings,
             properties=known.others,
         )
 
@@ -224,6 +225,7 @@ class _Registry(GraphElementRegistry):
             promise=known.promise,
             refresh=known.refresh,
             sinks=known.sinks,
+            flow_settings=known.flow_settings,
             properties=known.others,
         )
 

@@ -13,6 +13,7 @@ from springhouse.project.contents import Written
 from springhouse.project.declaration import Promise, RefreshMode, SinkCall
 from springhouse.project.durations import duration_seconds
 from springhouse.project.names import Names, did_you_mean
+from springhouse.project.settings import FLOW_SETTINGS, check_setting
 from springhouse.units import Seconds
 
 PREFIX = "springhouse."
@@ -38,6 +39,7 @@ PROPERTIES: Mapping[str, tuple[Holder, ...]] = {
     "springhouse.timestamp": (Holder.TABLE,),
     "springhouse.lateness": (Holder.TABLE,),
     "springhouse.period": (Holder.TABLE,),
+    **dict.fromkeys(FLOW_SETTINGS, _STORED),
 }
 
 
@@ -50,6 +52,7 @@ class Properties:
     timestamp: str | None = None
     lateness_seconds: Seconds = Seconds(0.0)
     period_seconds: Seconds = Seconds(1.0)
+    flow_settings: Mapping[str, str] = field(default_factory=dict)
     sinks: tuple[SinkCall, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,6 +79,7 @@ def read_properties(
         timestamp=reader.column("springhouse.timestamp"),
         lateness_seconds=reader.duration("springhouse.lateness") or Seconds(0.0),
         period_seconds=reader.period(),
+        flow_settings=reader.flow_settings(),
         sinks=reader.sinks(),
         others={key: w.value for key, w in written.items() if not key.startswith(PREFIX)},
     )
@@ -187,6 +191,20 @@ class _Reader:
         if not column:
             self._wrong(written, f'"{key}" names no column', "Name the column that dates a record.")
         return column or None
+
+    def flow_settings(self) -> Mapping[str, str]:
+        """What is set for the flow of this table alone, by the project's own keys."""
+        found = {}
+        for key in FLOW_SETTINGS:
+            written = self._written.get(key)
+            if written is None:
+                continue
+            wrong = check_setting(key, written.value, written.place)
+            if wrong is None:
+                found[key] = written.value
+            else:
+                self.errors.append(wrong)
+        return found
 
     def period(self) -> Seconds:
         seconds = self.duration("springhouse.period")

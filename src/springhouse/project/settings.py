@@ -58,6 +58,13 @@ def _chopping(value: str) -> bool:
     return value == "none" or (_seconds(value) and float(value) >= 1)
 
 
+FLOW_SETTINGS = (
+    "springhouse.flows.policy",
+    "springhouse.flows.pack-bytes",
+    "springhouse.flows.queue-packs",
+)
+"""What a table or view may set for its own flow, too."""
+
 FLOW_POLICIES = ("locality", "minimum-cost", "minimum-memory", "mixed", "round-robin")
 BASIC = ("max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
 _TRACK_RULE = (

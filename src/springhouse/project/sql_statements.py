@@ -126,6 +126,7 @@ class _StatementReader:
                 lateness_seconds=known.lateness_seconds,
                 period_seconds=known.period_seconds,
                 sinks=known.sinks,
+                flow_settings=known.flow_settings,
                 properties=known.others,
             )
         )
@@ -150,6 +151,7 @@ class _StatementReader:
                 expectations=clauses.expectations,
                 refresh=known.refresh,
                 sinks=known.sinks,
+                flow_settings=known.flow_settings,
                 properties=known.others,
             )
         )

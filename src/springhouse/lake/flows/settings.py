@@ -1,17 +1,23 @@
-"""How do a project's flows run, as its `configuration:` says?"""
+"""How do a project's flows run, as its `configuration:` and the properties of tables say?"""
 
 from collections.abc import Mapping
 
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.settings import QUEUE_PACKS, Settings
+from springhouse.project.declaration import Project, Table, View
 
 _PREFIX = "springhouse.flows."
 
 
-def flow_settings(configuration: Mapping[str, str]) -> Settings:
+def flow_settings(project: Project, declared: Table | View) -> Settings:
+    """How the flow of a table or view runs: as itself says, else as its project does."""
+    return settings_from({**project.configuration, **declared.flow_settings})
+
+
+def settings_from(configuration: Mapping[str, str]) -> Settings:
     """Policy, size of packs and length of queues; what is not said is as this machine suggests.
 
-    >>> flow_settings({"springhouse.flows.policy": "minimum-memory"}).policy.value
+    >>> settings_from({"springhouse.flows.policy": "minimum-memory"}).policy.value
     'minimum memory'
     """
     default = Settings()
