@@ -10,8 +10,8 @@ from springhouse.flows.stages import Stage, stages
 # For each stage: its level, what comes in and how, and the activities.
 TOLD = {
     "line": [
-        "0: lineitem as they are -> where, compute, where 2",
-        "1: where 2.0 by key l_suppkey -> aggregate, supplier_revenue",
+        "0: lineitem as they are -> where, compute, where 2, aggregate in each task",
+        "1: aggregate in each task.0 by key l_suppkey -> aggregate, supplier_revenue",
     ],
     "wishbone": [
         "0: partsupp as they are -> where, compute",
@@ -25,11 +25,14 @@ TOLD = {
         ),
     ],
     "fork": [
-        "0: lineitem as they are -> compute, route",
-        "1: route.0 by key l_partkey -> aggregate, small_by_part",
-        "1: route.1 by key l_suppkey -> aggregate 2, medium_by_supplier",
+        (
+            "0: lineitem as they are -> compute, route, aggregate in each task,"
+            " aggregate 2 in each task, aggregate 3 in each task"
+        ),
         "1: route.2 all together -> sort, large_lines",
-        "1: route.2 all together -> aggregate 3, large_total",
+        "1: aggregate in each task.0 by key l_partkey -> aggregate, small_by_part",
+        "1: aggregate 2 in each task.0 by key l_suppkey -> aggregate 2, medium_by_supplier",
+        "1: aggregate 3 in each task.0 all together -> aggregate 3, large_total",
     ],
 }
 
@@ -79,8 +82,8 @@ def test_what_is_looked_up_in_a_table_made_of_the_same_rows_waits_for_it() -> No
         rows.lookup(totals, on="k", take="total").write("shares")
 
     assert [told(stage) for stage in stages(diamond.graph())] == [
-        "0: n as they are -> where",
-        "1: where.0 by key k -> aggregate",
+        "0: n as they are -> where, aggregate in each task",
+        "1: aggregate in each task.0 by key k -> aggregate",
         "2: aggregate.0 held by every task, where.0 as they are -> lookup, shares",
     ]
 

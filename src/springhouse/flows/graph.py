@@ -47,6 +47,18 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
+class Halves:
+    """How an activity is done in two: a part where the rows are, the rest where they are together.
+
+    What changes hands then has the columns `between`, among them those by which it does.
+    """
+
+    between: pa.Schema
+    first: Callable[[int], Operator]
+    second: Callable[[int], Operator]
+
+
+@dataclass(frozen=True)
 class Node:
     """One node of a flow.
 
@@ -55,7 +67,8 @@ class Node:
     maps a port to another that should end first (the probed side of a join to the held one); it is
     a wish, which saves memory, and not needed to be right. `memory_intensive` counts for EIS: it
     holds many rows. `together` says which rows of an input one operator has to see: those with the
-    same values in these columns, or all of them (no columns).
+    same values in these columns, or all of them (no columns); `halves` that most of the work can be
+    done before.
     """
 
     name: str
@@ -68,6 +81,7 @@ class Node:
     memory_intensive: bool = False
     together: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     waits: Mapping[int, int] = field(default_factory=dict)
+    halves: Halves | None = None
     verb: str = ""
 
     @property

@@ -13,7 +13,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from springhouse.flows.activities.aggregate import Aggregate, Measure, measured_type
+from springhouse.flows.activities.aggregate import (
+    Aggregate,
+    Measure,
+    PartialAggregate,
+    measured_type,
+    parts_schema,
+)
 from springhouse.flows.activities.each import (
     QUARANTINE,
     Each,
@@ -29,7 +35,7 @@ from springhouse.flows.activities.sort import Sort
 from springhouse.flows.activities.surrogate_key import SurrogateKey
 from springhouse.flows.activities.union import Union
 from springhouse.flows.expressions import Compiled, Expression, compiled, schema_of, type_of
-from springhouse.flows.graph import FlowError, Kind, Node, Operator
+from springhouse.flows.graph import FlowError, Halves, Kind, Node, Operator
 
 if TYPE_CHECKING:
     from springhouse.flows.declare import Draft
@@ -240,14 +246,20 @@ class Rows:
         fields = [self.schema.field(key) for key in keys]
         fields += [pa.field(column, kind) for column, (_, kind) in made.items()]
         schema = pa.schema(fields)
-        parts = {column: measure for column, (measure, _) in made.items()}
+        measures_of = {column: measure for column, (measure, _) in made.items()}
+        parts = parts_schema(fields[: len(keys)], measures_of)
         return self._then(
             name,
             "aggregate",
             schema,
-            lambda size: Aggregate(schema, keys, parts, size),
+            lambda size: Aggregate(schema, keys, measures_of, size),
             blocking=True,
             together=keys,
+            halves=Halves(
+                parts,
+                lambda size: PartialAggregate(parts, keys, measures_of, size),
+                lambda size: Aggregate(schema, keys, measures_of, size, given_parts=True),
+            ),
         )
 
     def sort(self, *columns: str, name: str | None = None) -> "Rows":
@@ -306,6 +318,7 @@ class Rows:
         *,
         blocking: bool = False,
         together: Sequence[str] | None = None,
+        halves: Halves | None = None,
     ) -> "Rows":
         made = Node(
             name,
@@ -316,6 +329,7 @@ class Rows:
             blocking=frozenset({0}) if blocking else frozenset(),
             memory_intensive=blocking,
             together={} if together is None else {0: tuple(together)},
+            halves=halves,
             verb=verb,
         )
         self._draft.add(made, [self])
@@ -429,7 +443,8 @@ def _measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure, pa.D
             hint="There are sum, count, min, max and avg.",
         )
     if isinstance(parsed.this, exp.Star):
-        return Measure("count", None), pa.int64()
+        return Measure("count", None, pa.int64()), pa.int64()
     inner = parsed.this.sql("spark")
     given = type_of(inner, schema, activity)
-    return Measure(function, compiled(inner, schema, activity)), measured_type(function, given)
+    measure = Measure(function, compiled(inner, schema, activity), given)
+    return measure, measured_type(function, given)

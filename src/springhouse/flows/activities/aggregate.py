@@ -1,10 +1,15 @@
 """Groups and their sums: blocking, but it holds groups and not rows.
 
 Every pack is aggregated at once, the partial results are merged when they have become many, and at
-the end once more. That needs each function as a part (per pack), a merge, and a last step.
+the end once more. That needs each function as a part (per pack), a merge, and a last step. Where
+rows change hands for it, only partial results do: `Aggregate.parts` in each task, and behind the
+shuffle one that is `given_parts`.
+
+A sum that is too large for its type is an error, as it is in Spark: Arrow's own goes round.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,10 +24,11 @@ MERGE_ROWS = 100_000
 
 
 class Measure(NamedTuple):
-    """One aggregate: sum, count, min, max or avg of an expression (None: count(*))."""
+    """One aggregate: sum, count, min, max or avg of an expression of a type (None: count(*))."""
 
     function: str
     expression: Compiled | None
+    given: pa.DataType | None = None
 
 
 _PARTS = {
@@ -36,7 +42,10 @@ _MERGES = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
 
 
 class Aggregate:
-    """Groups of rows with the same keys. Without keys it is one group, also of no rows."""
+    """Groups of rows with the same keys. Without keys it is one group, also of no rows.
+
+    With `given_parts` what comes are partial results already.
+    """
 
     def __init__(
         self,
@@ -44,17 +53,24 @@ class Aggregate:
         keys: Sequence[str],
         measures: Mapping[str, Measure],
         pack_bytes: int,
+        *,
+        given_parts: bool = False,
     ) -> None:
         self._schema, self._keys, self._measures = schema, list(keys), measures
         self._pack_bytes = pack_bytes
+        self._given_parts = given_parts
         self._parts: list[pa.Table] = []
         self._rows = 0
         self._merged_rows = 0
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        part = self._part(pack)
-        self._parts.append(part)
-        self._rows += part.num_rows
+        if self._given_parts:
+            # By names alone: what is merged forgets which columns are never NULL.
+            given = pa.Table.from_arrays(pack.columns, names=pack.schema.names)
+        else:
+            given = self._part(pack)
+        self._parts.append(given)
+        self._rows += given.num_rows
         if self._rows > max(MERGE_ROWS, 2 * self._merged_rows) and len(self._parts) > 1:
             merged = self._merge()
             self._parts, self._rows = [merged], merged.num_rows
@@ -73,19 +89,23 @@ class Aggregate:
                 columns[given] = pa.repeat(pa.scalar(1, pa.int64()), pack.num_rows)
             else:
                 columns[given] = column(measure.expression(pack), pack.num_rows)
+            if measure.function == "avg" and pa.types.is_integer(columns[given].type):
+                # As Spark's: an average of whole numbers is one of doubles.
+                columns[given] = columns[given].cast(pa.float64(), safe=False)
             for part in _PARTS[measure.function]:
                 mode = pc.CountOptions(mode="only_valid") if part == "count" else None
                 wanted.append((given, part, mode) if mode else (given, part))
-                names.append(f"{name}.{part}")
+                names.append(part_name(name, part))
         return _grouped(pa.table(columns), self._keys, wanted, names)
 
     def _merge(self) -> pa.Table:
         wanted, names = [], []
         for name, measure in self._measures.items():
             for part in _PARTS[measure.function]:
-                names.append(f"{name}.{part}")
+                names.append(part_name(name, part))
                 wanted.append((names[-1], _MERGES[part]))
-        return _grouped(pa.concat_tables(self._parts), self._keys, wanted, names)
+        parts = pa.concat_tables(self._parts)
+        return _grouped(parts, self._keys, wanted, names, merging=True)
 
     def _groups(self) -> Iterator[Output]:
         if not self._parts:
@@ -105,17 +125,52 @@ class Aggregate:
         columns = [merged[name] for name in self._keys]
         for name, measure in self._measures.items():
             if measure.function == "avg":
-                total = pc.cast(merged[f"{name}.sum"], pa.float64())
-                count = pc.cast(merged[f"{name}.count"], pa.float64())
+                total = pc.cast(merged[part_name(name, "sum")], pa.float64())
+                count = pc.cast(merged[part_name(name, "count")], pa.float64())
                 columns.append(pc.divide(total, count))
             else:
-                columns.append(merged[f"{name}.{measure.function}"])
+                columns.append(merged[part_name(name, measure.function)])
+        yield from self._packs(columns)
+
+    def _packs(self, columns: Sequence[pa.ChunkedArray]) -> Iterator[Output]:
         arrays = [c.cast(f.type) for c, f in zip(columns, self._schema, strict=True)]
         for batch in (
             pa.Table.from_arrays(arrays, schema=self._schema).combine_chunks().to_batches()
         ):
             for pack in cut(batch, self._pack_bytes):
                 yield 0, pack
+
+
+class PartialAggregate(Aggregate):
+    """The partial results of the rows of one task; they may have the same keys more than once."""
+
+    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
+        super().take(port, pack)
+        # Where merging saves little, groups are passed on and not gathered: others are to do it.
+        return self._groups() if self._merged_rows > MERGE_ROWS else ()
+
+    def _groups(self) -> Iterator[Output]:
+        if self._parts:
+            merged = self._merge()
+            self._parts, self._rows, self._merged_rows = [], 0, 0
+            yield from self._packs(merged.columns)
+
+
+def part_name(measure: str, part: str) -> str:
+    """The column of a partial result."""
+    return f"__{part}_{measure}"
+
+
+def parts_schema(keys: Sequence[pa.Field], measures: Mapping[str, Measure]) -> pa.Schema:
+    """The columns of partial results."""
+    fields = list(keys)
+    for name, measure in measures.items():
+        for part in _PARTS[measure.function]:
+            given = measure.given
+            if measure.function == "avg" and given is not None and pa.types.is_integer(given):
+                given = pa.float64()
+            fields.append(pa.field(part_name(name, part), measured_type(part, given)))
+    return pa.schema(fields)
 
 
 def measured_type(function: str, given: pa.DataType | None) -> pa.DataType:
@@ -135,9 +190,58 @@ def measured_type(function: str, given: pa.DataType | None) -> pa.DataType:
 
 
 def _grouped(
-    rows: pa.Table, keys: list[str], wanted: Sequence[tuple[object, ...]], names: Sequence[str]
+    rows: pa.Table,
+    keys: list[str],
+    wanted: Sequence[tuple[object, ...]],
+    names: Sequence[str],
+    *,
+    merging: bool = False,
 ) -> pa.Table:
+    """The groups of some rows; with `merging` of partial results, which keep their types."""
+    kinds = {}
+    for part in wanted:
+        if part[1] == "sum" and part[0] not in kinds:
+            name = str(part[0])
+            kind = rows.schema.field(name).type
+            kinds[name] = kind if merging else measured_type("sum", kind)
+            rows = _widened(rows, name)
     made = rows.group_by(keys, use_threads=False).aggregate(list(wanted))
     ordered = [made[name] for name in keys]
-    ordered += [made[f"{part[0]}_{part[1]}"] for part in wanted]
+    for part, name in zip(wanted, names, strict=True):
+        given = made[f"{part[0]}_{part[1]}"]
+        if part[1] == "sum":
+            given = _narrowed(given, kinds[str(part[0])], name)
+        ordered.append(given)
     return pa.Table.from_arrays(ordered, names=[*keys, *names])
+
+
+def _widened(rows: pa.Table, name: str) -> pa.Table:
+    """The rows with a column in which no sum of it can go round; most can't as they are."""
+    values = rows[name]
+    kind = values.type
+    if pa.types.is_integer(kind):
+        limit, wider = 2**63 - 1, pa.decimal128(38, 0)
+    elif pa.types.is_decimal128(kind):
+        limit, wider = Decimal(10) ** (38 - kind.scale), pa.decimal256(76, kind.scale)
+    else:
+        return rows
+    found = pc.min_max(values).as_py()
+    largest = max(abs(found["min"] or 0), abs(found["max"] or 0))
+    if largest * rows.num_rows < limit:
+        return rows
+    if kind == pa.uint64():
+        values = values.cast(pa.decimal128(20, 0))
+    elif pa.types.is_integer(kind):
+        values = values.cast(pa.int64()).cast(pa.decimal128(19, 0))
+    index = rows.schema.get_field_index(name)
+    return rows.set_column(index, name, values.cast(wider))
+
+
+def _narrowed(values: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """Sums in their own type, or an error if one of them does not fit."""
+    if values.type == kind:
+        return values
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise OverflowError(f"a sum is too large for its type, {kind} ({name})") from error
