@@ -9,7 +9,7 @@ import pytest
 from springhouse.errors import ExpectationFailed, SchemaError
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.settings import Settings
-from springhouse.lake.flows.arriving import arrive
+from springhouse.lake.flows.arriving import Arrival, Arrived, arrive, arrive_together
 from springhouse.lake.flows.settings import flow_settings, settings_from
 from springhouse.project.declaration import Expectation, OnViolation, Place, Project, Table
 from springhouse.project.settings import FLOW_POLICIES
@@ -82,6 +82,47 @@ def test_every_policy_of_the_settings_runs() -> None:
     assert settings_from({}).policy is PolicyName.LOCALITY
     sized = {"springhouse.flows.pack-bytes": "1000", "springhouse.flows.queue-packs": "7"}
     assert (settings_from(sized).pack_bytes, settings_from(sized).queue_packs) == (1000, 7)
+
+
+def test_several_tables_pick_their_rows_and_columns_out_of_one_pass() -> None:
+    given = pa.table(
+        {
+            "id": pa.array(range(6), pa.int64()),
+            "double": pa.array([0, 2, 4, None, None, None], pa.int64()),
+            "low": pa.array([True] * 3 + [False] * 3),
+            "fair": pa.array([True, False, True, None, None, None]),
+            "text": [f'{{"n": {n}}}' for n in range(6)],
+        }
+    )
+    fair = expect("fair", OnViolation.QUARANTINE)
+    never = expect("never", OnViolation.FAIL_UPDATE)
+    arrivals = [
+        Arrival("all", (("number", "id"),), None, (), None),
+        Arrival(
+            "small",
+            (("id", "id"), ("twice", "double"), ("__springhouse_kept_0", "fair"),
+             ("__springhouse_json", "text")),
+            "low", (fair,), None,
+        ),
+        Arrival("failing", (("id", "id"), ("__springhouse_kept_0", "fair")), "low", (never,), None),
+    ]  # fmt: skip
+    kept, arrived = arrive_together(given, arrivals, SETTINGS)
+    assert kept["all"].to_pydict() == {"number": [0, 1, 2, 3, 4, 5]}
+    assert kept["small"].to_pylist() == [{"id": 0, "twice": 0}, {"id": 2, "twice": 4}]
+    small, failing = arrived["small"], arrived["failing"]
+    assert isinstance(small, Arrived)
+    assert small.set_aside == [("expectation fair: fair holds", '{"n": 1}')]
+    assert small.violations == {"fair": 1}
+    assert {name: did["rows_in"] for name, did in small.activities.items()} == {
+        "read what arrived": 0,
+        "select": 6,
+        "expectations": 3,
+        "write small": 2,
+        "write the quarantine": 1,
+    }
+    # What must not be broken is one table's trouble.
+    assert isinstance(failing, ExpectationFailed)
+    assert '1 row for "failing" broke' in str(failing)
 
 
 def test_what_a_table_says_of_its_flow_goes_before_what_its_project_says() -> None:

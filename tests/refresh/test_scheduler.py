@@ -250,3 +250,35 @@ def test_events_of_tables_that_nobody_declared_are_not_errors() -> None:
     scheduler.withdrawn("t", Instant(0.0))
     assert scheduler.starts([1], Instant(0.0)) == []
     assert scheduler.next_change(Instant(0.0)) is None
+
+
+def test_what_reads_the_same_source_goes_along_on_one_track() -> None:
+    """Also though there is a track for it, and though it could wait; but not if it just failed."""
+    scheduler = scheduled(table("a", priority=9.0), table("b"), table("c"), table("d"), tracks=3)
+    for name in "abcd":
+        scheduler.arrived(name, Instant(1.0), freshness=Instant(1.0))
+    (first,) = scheduler.starts([3], Instant(1.0), lambda name: ())
+    scheduler.failed(first.table, Instant(2.0), Instant(9.0))
+    assert first.table == "a"
+    started = scheduler.starts([1, 2], Instant(3.0), lambda name: {"b": ["a", "c"]}.get(name, ()))
+    assert [(start.table, start.track) for start in started] == [("b", 1), ("c", 1), ("d", 2)]
+    assert started[1].why == "with b"
+    assert order(scheduler, 3.0) == ["a"]
+    # Each ends for itself: what failed waits again, what did not is as fresh as it was asked to be.
+    scheduler.failed("b", Instant(4.0), Instant(4.0))
+    scheduler.finished("c", Instant(4.0), seconds=0.5)
+    known = scheduler.known("c", Instant(4.0))
+    assert known is not None
+    assert (known.freshness, known.track) == (1.0, None)
+    assert order(scheduler, 4.0) == ["b", "a"]
+
+
+def test_what_went_along_and_did_not_get_as_far_waits_on() -> None:
+    scheduler = scheduled(table("a"), table("b"), basic=Basic.FIFO)
+    scheduler.arrived("a", Instant(1.0), freshness=Instant(1.0))
+    for at in (1.0, 2.0):
+        scheduler.arrived("b", Instant(at), freshness=Instant(at))
+    assert len(scheduler.starts([1], Instant(2.0), lambda name: ["b"])) == 2
+    scheduler.finished("b", Instant(3.0), freshness=Instant(1.0))
+    scheduler.finished("a", Instant(3.0))
+    assert order(scheduler, 3.0) == ["b"]

@@ -151,12 +151,20 @@ def _table_facts(told: Mapping[str, Any]) -> _Facts:
     for number, flow in enumerate(told["flows"]):
         reads = f"{flow['name']} ({flow['declared_at']}) reads {', '.join(flow['reads'])}"
         yield "" if number else "flows", [reads]
+    yield "one pass", [_one_pass(told["one_pass"])]
     if "stored" in told:
         yield "moved", list(_activities(told["stored"]["last_refresh"]))
     yield "offsets", [f"{name}: {offset:,}" for name, offset in told["offsets"].items()]
     dated = f"{told['timestamp']}, up to {span_text(told['lateness_seconds'])} late"
     yield "dated by", [dated if told["timestamp"] else "arrival"]
     yield "asks", [f"its sources every {span_text(told['period_seconds'])}"]
+
+
+def _one_pass(shared: Mapping[str, Any]) -> str:
+    """With whom the table is given its rows, when they stand at the same place."""
+    if shared["why_not"]:
+        return f"by itself, because {shared['why_not']}"
+    return f"over {shared['source']}, with {', '.join(shared['with'])} where they stand together"
 
 
 def _activities(last: Mapping[str, Any]) -> Iterator[str]:

@@ -8,17 +8,16 @@ starts what the scheduler says.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from springhouse.errors import CommitConflict, NotOwned
-from springhouse.house.performing import perform, total
+from springhouse.house.performing import Wanted, perform_together, total
 from springhouse.house.schedule import Order, Schedule
-from springhouse.house.tracks import Ended, Running, Tracks
+from springhouse.house.tracks import Ended, Outcome, Running, Tracks
 from springhouse.house.watch import Watch, told
-from springhouse.lake.commits import committing
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
@@ -134,24 +133,33 @@ class Runner:
         not_after: Instant | None = None,
         *,
         meet_siblings: bool = True,
+        along: Sequence[Job] = (),
     ) -> None:
-        self._listener(Started(job.table, track, job.reason))
+        """Start a refresh on a track; `along` are jobs that the same pass can serve."""
+        lead, *others = [self._wants(each) for each in (job, *along)]
+        for each in (lead, *others):
+            self._listener(Started(each.table, track, each.reason))
 
-        permit = self.watch.permits.begin(job.table)
-
-        def work() -> list[Done]:
-            with self.watch.lake.spark.track(f"track-{track}"), committing(permit.prove):
-                return perform(
+        def work() -> Iterator[Outcome]:
+            with self.watch.lake.spark.track(f"track-{track}"):
+                yield from perform_together(
                     self.watch,
-                    job.table,
-                    job.reason,
+                    lead,
+                    others,
                     until=until,
                     most_files=self._most_files,
                     meet_siblings=meet_siblings,
                     not_after=not_after,
                 )
 
-        self.tracks.start(Running(job.table, track, self._clock(), job.reason), work)
+        now = self._clock()
+        self.tracks.start(
+            [Running(each.table, track, now, each.reason) for each in (lead, *others)], work
+        )
+
+    def _wants(self, job: Job) -> Wanted:
+        """A job that starts now, with the permit that it starts with."""
+        return Wanted(job.table, job.reason, self.watch.permits.begin(job.table).prove)
 
     def _settle(self, ended: Ended) -> None:
         """Write down what a refresh did, or when it is tried again."""
@@ -193,12 +201,17 @@ class Once(Runner):
         tried: set[str] = set()
         while (pending or self.tracks.running) and not stop.is_set():
             for name in [n for n in pending if self._ready(n, pending)]:
+                if name not in pending:
+                    continue  # Another one took it along.
                 job = self._wanted(name, tried, until)
                 if job is None:
                     pending.remove(name)
                 elif self.tracks.free():
-                    pending.remove(name)
-                    self._start(job, self.tracks.free()[0], until, meet_siblings=False)
+                    along = self._along(name, pending, tried)
+                    for each in (job, *along):
+                        pending.remove(each.table)
+                    free = self.tracks.free()[0]
+                    self._start(job, free, until, meet_siblings=False, along=along)
             for ended in self.tracks.wait(_TICK if self.tracks.running else Seconds(0.0)):
                 self._settle(ended)
                 tried.add(ended.table)
@@ -207,6 +220,15 @@ class Once(Runner):
                 if again or (ended.error is None and self._behind(ended.table, until)):
                     self._put_back(ended, pending, tried)
         self.finish()
+
+    def _along(self, name: str, pending: list[str], tried: set[str]) -> list[Job]:
+        """The jobs that can be done in one pass with the refresh of a table."""
+        if name not in self.watch.project.tables or name in self.failures:
+            return []
+        others = [n for n in self.watch.companions(name) if n in pending and n not in self.failures]
+        ready = [n for n in others if n not in tried and self._ready(n, pending)]
+        jobs = [self.watch.job(n, self._clock(), meet_siblings=False) for n in ready]
+        return [job for job in jobs if job is not None]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
         """Try a table again: it has more to take in, or waits for what it turned out to read."""
@@ -296,9 +318,9 @@ class Live(Runner):
         """Start a refresh: of all that waits, or of the part that the order is for."""
         job, track, moment = order.job, order.start.track, order.until
         if moment is None or job.table not in self.watch.project.tables:
-            self._start(job, track, None, moment)
+            self._start(job, track, None, moment, along=order.along)
         else:
-            self._start(job, track, self.watch.ends_at(job.table, moment))
+            self._start(job, track, self.watch.ends_at(job.table, moment), along=order.along)
 
     def _settle(self, ended: Ended) -> None:
         super()._settle(ended)

@@ -2,18 +2,21 @@
 
 A base table takes in what its flows have, flow by flow, each with a commit of its own. A view is
 recomputed from chosen versions of its inputs. Afterwards the table is compacted if it has become
-many small files.
+many small files. Base tables that read one source are given what waits for them in one pass.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.cdc import apply_changes
+from springhouse.lake.commits import committing
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.refresh_table import append, append_batch, batch_transaction
+from springhouse.lake.refresh_together import Member, append_together
 from springhouse.lake.refresh_view import NotDriven, refresh_view
 from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
@@ -53,10 +56,78 @@ def perform(
             offer = watch.offers.cheapest(name, choice.versions)
             way = offer.way if offer is not None and offer.sure else None
             done = _refresh_view(watch, name, reason, choice.versions, way=way)
+    _tidy(watch, name, most_files)
+    return done
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table to be refreshed; `prove` raises if it may not be committed to any more."""
+
+    table: str
+    reason: str
+    prove: Callable[[], None] = lambda: None
+
+
+def perform_together(
+    watch: Watch,
+    lead: Wanted,
+    along: Sequence[Wanted],
+    *,
+    until: Mapping[str, int] | None = None,
+    most_files: int = 32,
+    meet_siblings: bool = True,
+    not_after: Instant | None = None,
+) -> Iterator[tuple[str, list[Done] | Exception]]:
+    """Refresh a table, and take others along that read the same source; what became of each.
+
+    Those that turn out to stand elsewhere are refreshed after it, by themselves.
+    """
+    left = {each.table: each for each in (lead, *along)}
+    if along:
+        members = [
+            Member(watch.project.tables[name], watch.feeds(name)[0], each.reason, each.prove)
+            for name, each in left.items()
+        ]
+        for name, outcome in append_together(watch.lake, watch.project, members, until):
+            each = left.pop(name)
+            if isinstance(outcome, Exception):
+                yield name, outcome
+            else:
+                yield name, _settled(each, partial(_tidied, watch, [outcome], most_files))
+    for name, each in left.items():
+        alone = partial(
+            perform,
+            watch,
+            name,
+            each.reason,
+            until=until,
+            most_files=most_files,
+            meet_siblings=meet_siblings,
+            not_after=not_after,
+        )
+        yield name, _settled(each, alone)
+
+
+def _settled(wanted: Wanted, work: Callable[[], list[Done]]) -> list[Done] | Exception:
+    """What was done for a table, or what it failed with: that is its own affair."""
+    try:
+        with committing(wanted.prove):
+            return work()
+    except Exception as error:  # noqa: BLE001  whatever it is, the House reports it
+        return error
+
+
+def _tidied(watch: Watch, done: list[Done], most_files: int) -> list[Done]:
+    _tidy(watch, done[0].table, most_files)
+    return done
+
+
+def _tidy(watch: Watch, name: str, most_files: int) -> None:
+    """Compact the table now and then, if it has become many small files."""
     version = watch.lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
         compact(watch.lake, name, most_files)
-    return done
 
 
 def _refresh_table(

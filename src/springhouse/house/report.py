@@ -331,6 +331,7 @@ def _commit_row(commit: Commit) -> dict[str, Any]:
         "seconds": note.seconds,
         "quarantined": sum(flow.quarantined for flow in note.flows.values()),
         "violations": dict(note.violations),
+        "together": list(note.together),
         "activities": {name: dict(did) for name, did in note.activities.items()},
         "offsets": {
             name: list(offsets)
@@ -448,6 +449,11 @@ def _explain_table(watch: Watch, table: Table) -> dict[str, Any]:
     return {
         "flows": flows,
         "offsets": offsets,
+        "one_pass": {
+            "source": watch.sharing[table.name].source,
+            "with": list(watch.sharing[table.name].tables),
+            "why_not": watch.sharing[table.name].why_not,
+        },
         "timestamp": table.timestamp,
         "lateness_seconds": table.lateness_seconds,
         "period_seconds": table.period_seconds,

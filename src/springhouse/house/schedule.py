@@ -11,7 +11,7 @@ may be asked for its status by another: everything here is done by one at a time
 
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from springhouse.house.watch import Watch
@@ -35,12 +35,14 @@ _LONG_AGO = Seconds(3600.0)
 class Order:
     """What the scheduler wants to be started, and the job that it is for.
 
-    With `until` only what had arrived by then is to be loaded.
+    With `until` only what had arrived by then is to be loaded. `along` are the jobs of tables that
+    read the same source and wait for the same records.
     """
 
     job: Job
     start: Start
     until: Instant | None
+    along: tuple[Job, ...] = ()
 
 
 class Schedule:
@@ -114,7 +116,26 @@ class Schedule:
     def starts(self, free_tracks: Collection[int], now: Instant) -> list[Order]:
         """What to start now. It counts as under way until `finished` or `failed`."""
         with self._lock:
-            return [self._ordered(start) for start in self._scheduler.starts(free_tracks, now)]
+            orders: list[Order] = []
+            for start in self._scheduler.starts(free_tracks, now, self._along):
+                if orders and orders[-1].start.track == start.track:
+                    orders[-1] = self._taken_along(orders[-1], start)
+                else:
+                    orders.append(self._ordered(start))
+            return orders
+
+    def _along(self, name: str) -> list[str]:
+        """The tables to refresh in one pass with another, unless one of them failed last."""
+        if name in self._troubled:
+            return []
+        others = self._watch.companions(name)
+        return [each for each in others if each in self._wanted and each not in self._troubled]
+
+    def _taken_along(self, lead: Order, start: Start) -> Order:
+        job, reach = self._wanted.pop(start.table), self._reaches.pop(start.table)
+        # It goes no further than the one that leads.
+        self._under_way[start.table] = min(reach, self._under_way[lead.job.table])
+        return replace(lead, along=(*lead.along, job))
 
     def _ordered(self, start: Start) -> Order:
         reach, job = self._reaches.pop(start.table), self._wanted.pop(start.table)

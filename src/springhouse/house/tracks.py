@@ -5,7 +5,7 @@ preempted: it runs to its commit, or to its error. Stopping lets the running one
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
@@ -34,8 +34,12 @@ class Running:
     reason: str
 
 
+Outcome = tuple[str, list[Done] | Exception]
+"""What became of one table."""
+
+
 class Tracks:
-    """Threads that run at most one refresh each."""
+    """Threads that run at most one refresh each, with those that it takes along."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -48,19 +52,28 @@ class Tracks:
         taken = {running.track for running in self.running.values()}
         return [track for track in range(1, self.count + 1) if track not in taken]
 
-    def start(self, running: Running, work: Callable[[], list[Done]]) -> None:
-        """Run `work` on the track; its end is told by `wait`."""
-        self.running[running.table] = running
+    def start(self, running: Sequence[Running], work: Callable[[], Iterable[Outcome]]) -> None:
+        """Run `work` on the track of these tables; their ends are told by `wait`, each apart."""
+        self.running |= {each.table: each for each in running}
+        track = running[0].track
 
         def run() -> None:
+            left = [each.table for each in running]
+            problem: Exception = RuntimeError("it came to no end")
             try:
-                ended = Ended(running.table, running.track, tuple(work()))
+                for table, outcome in work():
+                    left.remove(table)
+                    if isinstance(outcome, Exception):
+                        self._ended.put(Ended(table, track, error=outcome))
+                    else:
+                        self._ended.put(Ended(table, track, tuple(outcome)))
             except Exception as error:  # noqa: BLE001  whatever it is, the House reports it
-                ended = Ended(running.table, running.track, error=error)
-            self._ended.put(ended)
+                problem = error
+            for table in left:
+                self._ended.put(Ended(table, track, error=problem))
 
         # Not a daemon: the interpreter waits for a commit that is being written.
-        thread = threading.Thread(target=run, name=f"track-{running.track}")
+        thread = threading.Thread(target=run, name=f"track-{track}")
         self._threads = [t for t in self._threads if t.is_alive()] + [thread]
         thread.start()
 

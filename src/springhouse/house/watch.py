@@ -16,6 +16,7 @@ from springhouse.house.offers import Offers
 from springhouse.house.owning import Permits, unit_of
 from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
+from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.lake import Lake, input_key, provenance_of
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
@@ -50,6 +51,8 @@ class _Seen:
     problem: str | None = None
     # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
+    # What waits, from where to where, by transaction.
+    behind: Mapping[str, Range] = field(default_factory=dict)
     pause: Seconds = Seconds(0.0)
     ran: Instant | None = None
 
@@ -85,6 +88,7 @@ class Watch:
         self.ways = Ways(project, self.graph, lake, self.chooser, self.offers)
         self._clock = clock
         self._node = node
+        self.sharing = sharing(project)
         self._feeds: dict[str, tuple[Feed, ...]] = {}
         self._seen = {name: _Seen() for name in project.tables}
         self._opened: dict[str, TableVersion] = {}
@@ -153,6 +157,7 @@ class Watch:
         behind: dict[str, Range] = {}
         for feed in self.feeds(table.name):
             behind |= feed.behind(stored)
+        seen.behind = behind
         ends = {transaction: given.end for transaction, given in behind.items()}
         begins = {transaction: given.start for transaction, given in behind.items()}
         seen.ends = [each for each in seen.ends if _is_beyond(each[1], begins)]
@@ -171,6 +176,22 @@ class Watch:
         if not ends or moment >= ends[-1][0]:
             return None
         return next((there for at, there in reversed(ends) if at <= moment), ends[0][1])
+
+    def companions(self, name: str) -> list[str]:
+        """The tables of ours for which the very records wait that wait for this one."""
+        if name not in self.sharing or not self._seen[name].behind:
+            return []
+        found = []
+        for other in self.sharing[name].tables:
+            seen = self._seen[other]
+            if not self.permits.owns(other) or seen.waiting_since is None or seen.problem:
+                continue
+            (lead,), (along,) = self.feeds(name), self.feeds(other)
+            # A source that can't tell is no companion; its own refresh will say what is wrong.
+            with suppress(Exception):
+                if same_records(lead, self._seen[name].behind, along, seen.behind) is not None:
+                    found.append(other)
+        return found
 
     def _unmade(self, table: Table, seen: _Seen) -> bool:
         """Whether the table can be made, empty, for those who read it: worth one try."""

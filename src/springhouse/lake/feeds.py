@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from springhouse.lake.lake import Lake, key_of
@@ -125,6 +126,35 @@ class Feed:
             if measure is not None and own:
                 total += int(measure(own))
         return total
+
+    def partition_of(self, transaction: str) -> str:
+        """The partition of the one stream that a transaction is of."""
+        (stream,) = self.streams
+        return transaction.removeprefix(stream.transaction(""))
+
+    def transaction_of(self, partition: str) -> str:
+        """The transaction of a partition of the one stream."""
+        (stream,) = self.streams
+        return stream.transaction(partition)
+
+    def identity(self, ranges: Mapping[str, Range]) -> object | None:
+        """What is equal for two feeds of one source exactly if the records are; None: who knows."""
+        (stream,) = self.streams
+        own = self._own(stream, ranges)
+        told = getattr(stream.source, "identity", None)
+        if told is not None:
+            return own.keys(), told(own)
+        source = type(stream.source)
+        if hasattr(stream.source, "memory") or "context" in signature(source).parameters:
+            return None
+        return own
+
+    def learn_from(self, other: "Feed") -> None:
+        """Remember what another feed of the same source learned when it read for both."""
+        (own,), (read,) = self.streams, other.streams
+        learned = getattr(read.source, "memory", None)
+        if learned is not None:
+            getattr(own.source, "memory", {}).update(learned)
 
     def memory(self) -> dict[str, Any]:
         """What the sources want to find again next time."""

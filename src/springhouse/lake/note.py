@@ -72,6 +72,8 @@ class Note:
     stateful: bool = False
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
+    # The other tables that were given their rows in the same pass.
+    together: tuple[str, ...] = ()
     # What each activity of a flow did: rows in and out, seconds, the most packs that waited.
     activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -112,6 +114,7 @@ class Note:
                 "after": Provenance.from_json(parts.get("after", {})),
                 "changes": None if changes is None else tuple(changes),
                 "mixed": tuple(parts.get("mixed", ())),
+                "together": tuple(parts.get("together", ())),
                 "state": {k: tuple(v) for k, v in parts.get("state", {}).items()},
                 "flows": {k: _flow(v) for k, v in parts.get("flows", {}).items()},
             }

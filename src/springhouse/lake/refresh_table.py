@@ -182,7 +182,7 @@ class Batch:
 
     `ends` are its transactions, `reflected` the versions of other tables that the rows came from;
     `channel` says that something outside the warehouse flows in, so that the table is a channel;
-    `partial` that more of the same versions follows.
+    `partial` that more of the same versions follows; `together` are the tables in the same pass.
     """
 
     ends: Mapping[str, int]
@@ -190,6 +190,7 @@ class Batch:
     channel: bool
     reflected: Provenance
     partial: bool = False
+    together: tuple[str, ...] = ()
 
 
 def batch_of(
@@ -354,6 +355,7 @@ def described(
         note,
         channel=batch.channel,
         partial=batch.partial,
+        together=batch.together,
         freshness=_freshness(lake, table, landed, note.at),
         before=before,
         after=joined([batch.reflected, *others]),

@@ -11,14 +11,18 @@ same events bring the same orders, in a House and in a simulator.
     scheduler.finished("orders", now, seconds=0.8, rows=1200)
     sleep_until(scheduler.next_change())
 
-Invariants: a table has at most one refresh under way; a track has at most one refresh; a refresh
-takes the oldest data first; what was taken by a refresh that failed waits again.
+A refresh may take others along that cost little once it runs (tables that read the same source).
+They are started with it, on its track, whenever they wait, and end each for itself.
+
+Invariants: a table has at most one refresh under way; a track has at most one refresh, and those
+that it took along; a refresh takes the oldest data first; what was taken by a refresh that failed
+waits again.
 
 All that happens to a table, and every start, is logarithmic in the number of tables, and the layout
 of tracks is made anew only now and then (`lanes`).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
@@ -219,8 +223,17 @@ class Scheduler:
 
     # --- What to do -----------------------------------------------------------------------------
 
-    def starts(self, free_tracks: Collection[int], now: Instant) -> list[Start]:
-        """The refreshes to start now. They count as under way until they finish or fail."""
+    def starts(
+        self,
+        free_tracks: Collection[int],
+        now: Instant,
+        along: Callable[[str], Iterable[str]] = lambda name: (),
+    ) -> list[Start]:
+        """The refreshes to start now. They count as under way until they finish or fail.
+
+        Those that one takes `along`, as far as something waits for them, come right after it, with
+        the same track.
+        """
         self._wake(now)
         orders: list[Start] = []
         if not free_tracks:
@@ -251,8 +264,20 @@ class Scheduler:
                     continue
                 best = chosen
             available.discard(track)
-            orders.append(self._started(best, track, now))
+            lead = self._started(best, track, now)
+            orders += [lead, *self._started_along(lead, along(lead.table), now)]
         return orders
+
+    def _started_along(self, lead: Start, names: Iterable[str], now: Instant) -> Iterator[Start]:
+        for name in names:
+            other = self._standings.get(name)
+            if other is not None and self._can_go_along(other, now):
+                yield self._taken_along(other, lead, now)
+
+    def _can_go_along(self, standing: Standing, now: Instant) -> bool:
+        """Whether something waits for a table, however long it might, and it did not just fail."""
+        waits = bool(standing.pending) and standing.running is None and not standing.leaving
+        return waits and standing.retry_at <= now
 
     def order(self, now: Instant) -> list[Waiting]:
         """Everything that waits: what may start, best first, and then what may not yet."""
@@ -333,6 +358,22 @@ class Scheduler:
         standing.due_by = inf
         standing.told_seconds = None
         self._foresight.on_tracks[track] = standing
+        return start
+
+    def _taken_along(self, standing: Standing, lead: Start, now: Instant) -> Start:
+        """A table that waits is under way with another one; it needs no track of its own."""
+        pending = standing.pending
+        since, until = pending.oldest.since, pending.newest
+        expected = Seconds(standing.cost.seconds(standing.period_seconds))
+        start = Start(
+            standing.name, lead.track, until, since, expected, lead.number, f"with {lead.table}"
+        )
+        self._ranks.leave(standing)
+        standing.taken = pending.take(until)
+        standing.running = start
+        standing.last_started = now
+        standing.crowded = False
+        standing.due_by = inf
         return start
 
     def _ended(self, standing: Standing, track: int, now: Instant) -> None:

@@ -6,6 +6,9 @@ newest timestamp. What each activity did is written into the commit. Small arriv
 this process, large ones inside Spark's tasks, whose writers tell the driver their files.
 
 Spark computes the verdicts beside the rows (`quality.with_verdicts`): conditions are in its SQL.
+
+Several tables over one source have one such flow between them: every row pack goes to a router of
+each table, behind an activity that picks its rows and columns out of what Spark computed for all.
 """
 
 import uuid
@@ -14,13 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
-from springhouse.errors import SchemaError
+from springhouse.errors import SchemaError, SpringhouseError
+from springhouse.flows.activities.each import Each
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
 from springhouse.flows.monitor import ActivityStatistics
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
 _ASIDE = pa.schema({"reason": pa.string(), "record": pa.string()})
 _COUNTS = pa.schema({"name": pa.string(), "value": pa.float64()})
 _NEWEST = "the newest timestamp"
-_EXPECTATIONS = "expectations"
+_SELECT, _EXPECTATIONS = "select", "expectations"
 # No table is called like these: names have no spaces.
 _ARRIVED, _SET_ASIDE, _COUNTED = "what arrived", "the quarantine", "the counts"
 
@@ -103,6 +108,104 @@ def arrive_in_tasks(
     return poured.files[table], judgement
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """What one of several tables picks out of the rows that arrive for all of them.
+
+    `columns` are its own names with those of the pass, verdicts and all; `flag` is the column that
+    says which rows are its, None if all are.
+    """
+
+    table: str
+    columns: tuple[tuple[str, str], ...]
+    flag: str | None
+    expectations: Sequence[Expectation]
+    timestamp: str | None
+
+
+def arrive_together(
+    rows: pa.Table, arrivals: Sequence[Arrival], settings: Settings
+) -> tuple[Mapping[str, pa.Table], Mapping[str, Arrived | SpringhouseError]]:
+    """Rows for several tables through one flow, in this process: what stays of them, by table.
+
+    Where a row broke what must not be broken, that is the answer for its table alone.
+    """
+    graph = arriving_together(rows.schema, arrivals)
+    sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
+    took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
+    given = {name: sink.table() for name, sink in sinks.items()}
+    judgements = {
+        each.table: _judgement_of(
+            each,
+            given[_of(_SET_ASIDE, each)].to_pylist(),
+            given[_of(_COUNTED, each)].to_pylist(),
+            took.activities,
+        )
+        for each in arrivals
+    }
+    return {each.table: given[each.table] for each in arrivals}, judgements
+
+
+def arrive_together_in_tasks(
+    spark: "SparkSession",
+    rows: "DataFrame",
+    arrivals: Sequence[Arrival],
+    places: Mapping[str, Storage],
+    settings: Settings,
+) -> tuple[Mapping[str, Sequence[AddAction]], Mapping[str, Arrived | SpringhouseError]]:
+    """The same inside Spark's tasks, which write the files of all tables in one pass."""
+    graph = arriving_together(arrow_schema(rows.schema), arrivals)
+    beside = places[arrivals[0].table].inside(f"_arriving-{uuid.uuid4().hex}")
+    whole = {name: places.get(name) or beside.inside(name) for name in graph.targets}
+    try:
+        poured = pour(spark, graph, {_ARRIVED: rows}, whole, settings)
+
+        def told(name: str) -> list[Mapping[str, Any]]:
+            paths = [add.path for add in poured.files[name]]
+            found = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
+            return [dict(row) for row in found.to_pylist()]
+
+        judgements = {
+            each.table: _judgement_of(
+                each, told(_of(_SET_ASIDE, each)), told(_of(_COUNTED, each)), poured.activities
+            )
+            for each in arrivals
+        }
+    finally:
+        with suppress(OSError):
+            beside.remove()
+    return {each.table: poured.files[each.table] for each in arrivals}, judgements
+
+
+def _judgement_of(
+    arrival: Arrival,
+    aside: Sequence[Mapping[str, Any]],
+    counts: Sequence[Mapping[str, Any]],
+    activities: Mapping[str, ActivityStatistics],
+) -> Arrived | SpringhouseError:
+    # Told as if it had been alone: in the pass, its activities carry its name.
+    own = {
+        _SELECT: activities.get(_of(_SELECT, arrival)),
+        _EXPECTATIONS: activities.get(_of(_EXPECTATIONS, arrival)),
+        f"write {arrival.table}": activities.get(f"write {arrival.table}"),
+        f"write {_SET_ASIDE}": activities.get(f"write {_of(_SET_ASIDE, arrival)}"),
+    }
+    read = {name: did for name, did in activities.items() if not _is_of_one(name)}
+    did = read | {name: found for name, found in own.items() if found is not None}
+    try:
+        return _judgement(aside, counts, did, arrival.expectations, arrival.table)
+    except SpringhouseError as broken:
+        return broken
+
+
+def _is_of_one(activity: str) -> bool:
+    return activity.startswith((_of(_SELECT), _of(_EXPECTATIONS), "write "))
+
+
+def _of(what: str, arrival: Arrival | None = None) -> str:
+    return f"{what} of {arrival.table if arrival is not None else ''}"
+
+
 def _judgement(
     aside: Sequence[Mapping[str, Any]],
     counts: Sequence[Mapping[str, Any]],
@@ -157,6 +260,44 @@ def arriving(
     edges = [Edge(_ARRIVED, 0, _EXPECTATIONS, 0)]
     edges += [Edge(_EXPECTATIONS, port, nodes[2 + port].name, 0) for port in range(3)]
     return Graph({node.name: node for node in nodes}, tuple(edges))
+
+
+def arriving_together(schema: pa.Schema, arrivals: Sequence[Arrival]) -> Graph:
+    """The flow for several tables: a router for each, over the same rows."""
+    nodes = [recordset(_ARRIVED, schema)]
+    edges: list[Edge] = []
+    for each in arrivals:
+        picked = pa.schema([schema.field(column).with_name(name) for name, column in each.columns])
+        plain = pa.schema([f for f in picked if not f.name.startswith(HIDDEN_COLUMNS)])
+        pick, router = _of(_SELECT, each), _of(_EXPECTATIONS, each)
+        outputs = (plain, _ASIDE, _COUNTS)
+        picking, judging = partial(_picking, each, picked), partial(_judging, each, plain)
+        nodes += [
+            Node(pick, Kind.ACTIVITY, (schema,), (picked,), picking, verb="select"),
+            Node(router, Kind.ACTIVITY, (picked,), outputs, judging, router=True, verb="expect"),
+        ]
+        edges += [Edge(_ARRIVED, 0, pick, 0), Edge(pick, 0, router, 0)]
+        targets = (each.table, _of(_SET_ASIDE, each), _of(_COUNTED, each))
+        for port, (name, leaves) in enumerate(zip(targets, outputs, strict=True)):
+            nodes.append(recordset(name, leaves))
+            edges.append(Edge(router, port, name, 0))
+    return Graph({node.name: node for node in nodes}, tuple(edges))
+
+
+def _picking(arrival: Arrival, picked: pa.Schema, size: int) -> Each:
+    """An activity that picks the rows and columns of one table."""
+    flag, columns = arrival.flag, [column for _, column in arrival.columns]
+
+    def pick(pack: pa.RecordBatch) -> pa.RecordBatch:
+        mine = pa.RecordBatch.from_arrays([pack.column(c) for c in columns], schema=picked)
+        return mine if flag is None else mine.filter(pack.column(flag))
+
+    return Each(pick)
+
+
+def _judging(arrival: Arrival, plain: pa.Schema, size: int) -> "Expect":
+    softened = [_counted_only(e) for e in arrival.expectations]
+    return Expect(plain, softened, arrival.table, _dating(plain, arrival.timestamp))
 
 
 class Expect:

@@ -25,6 +25,11 @@ with `BAD` set (the reason; NULL in good rows), `RECORD` (the record as it was) 
 (where it came from). Such rows go to the table's quarantine. Where the reason is dear, a source
 may also have `glance`, which is `read` without good reasons: `read` is then asked only for ranges
 with bad rows.
+
+Two tables may read one source with the same arguments. They are given its records in one pass where
+it is sure that these are the same: ranges with the same offsets, of a source that takes no
+`context` and keeps no `memory`. One that does may have `identity(ranges)`: what it gives is equal
+for two uses with the same arguments exactly if the records of the ranges are.
 """
 
 from collections.abc import Callable, Mapping

@@ -98,6 +98,10 @@ class ReadFiles:
         """The bytes of the files."""
         return sum(file.size for file in self._files(ranges))
 
+    def identity(self, ranges: Mapping[str, Range]) -> object:
+        """The files of the ranges, whatever offsets they have here, and the columns so far."""
+        return frozenset(self._files(ranges)), self.memory
+
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
         """The records of the files at these offsets."""
         return self._rows(spark, ranges, why=True)

@@ -95,6 +95,10 @@ class ReadKafka:
         """About how many bytes the records have."""
         return sum(given.end - given.start for given in ranges.values()) * _BYTES_PER_RECORD
 
+    def identity(self, ranges: Mapping[str, Range]) -> object:
+        """The offsets, and what is remembered: which topic it is, and where each table began."""
+        return dict(ranges), self.memory
+
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
         """Exactly the records at these offsets."""
         return self._rows(spark, ranges, why=True)

@@ -58,6 +58,10 @@ class Sample:
         end = count if self._limit is None else min(count, self._limit)
         return {str(partition): end for partition in range(self._partitions)}
 
+    def identity(self, ranges: Mapping[str, Range]) -> object:
+        """The offsets, and when they began: without a `start`, each table began at its own time."""
+        return dict(ranges), self._anchor
+
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> DataFrame:
         """The events of these offsets."""
         parts = [self._events(spark, int(name), given) for name, given in sorted(ranges.items())]

@@ -1,0 +1,282 @@
+"""How do several queries over one stream become one pass over its rows?
+
+A query that makes of each row one row or none (columns, a condition; no groups, no joins) needs no
+pass of its own: what it computes are more columns of the rows that go by, and what it keeps is one
+more flag. So queries over one source are laid side by side, and through temporary views on top of
+each other:
+
+    source        id, amount, kind
+    view paid     +flag 1: amount > 0            column 1: amount * 2, where flag 1
+    table large   +flag 2: flag 1 and …          id, column 1         table small   +flag 3: …
+
+What is passed on unchanged is no new column, whoever wants it; what a view computes is computed
+once. An expression is computed only for the rows that came so far, as Spark would: what raises an
+error for other rows never sees them. The user's words stay as they are, but for the names of
+columns, which are replaced where they stand in the text.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import SqlglotError
+
+from springhouse.project.declaration import Query, Reference, SqlQuery
+
+_INPUT = "__springhouse_input"
+_UNDERSTOOD = {"expressions", "from_", "where"}
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+_OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query)
+_TO_MANY_ROWS = (exp.UDTF, exp.Explode, exp.Inline, exp.Stack)
+# What is asked of the file that a task reads has no answer once rows are on their way.
+_OF_FILES = ("input_file_name", "input_file_block_start", "input_file_block_length")
+_GENERATORS = ("inline_outer", "json_tuple", "posexplode_outer", "variant_explode")
+
+
+class Alone(Exception):
+    """Why a query needs a pass of its own."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A piece of SQL, and the spans in it that name columns, as (start, end, name)."""
+
+    text: str
+    names: tuple[tuple[int, int, str], ...] = ()
+
+    def over(self, columns: Mapping[str, str]) -> str:
+        """The same with other names for its columns."""
+        pieces, at = [], 0
+        for start, end, name in self.names:
+            if name.lower() not in columns:
+                raise Alone(f'nobody can tell where "{name}" comes from')
+            pieces += [self.text[at:start], f"`{columns[name.lower()]}`"]
+            at = end
+        return "".join([*pieces, self.text[at:]])
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A query row by row: its columns as (name, words), None for `*`; and what it keeps."""
+
+    reads: Reference
+    columns: tuple[tuple[str, Words] | None, ...]
+    condition: Words | None
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Where in the pass the rows of one query are: its columns as (name, column), and their flag.
+
+    Without a flag all rows are its.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    flag: str | None = None
+
+    @property
+    def by_name(self) -> Mapping[str, str]:
+        return {name.lower(): column for name, column in self.columns}
+
+
+@dataclass
+class OnePass:
+    """Columns that are computed beside those of the source, level by level, and who reads which."""
+
+    source: Sequence[str]
+    prefix: str = "__springhouse_column_"
+    levels: list[dict[str, str]] = field(default_factory=list)
+    _depth: dict[str, int] = field(default_factory=dict)
+    _known: dict[str, str] = field(default_factory=dict)
+
+    def begin(self) -> Lane:
+        """The rows of the source."""
+        return Lane(tuple((name, name) for name in self.source))
+
+    def select(self, lane: Lane, selection: Selection) -> Lane:
+        """The rows of a query over those of a lane; `Alone` if it can't be said beside them."""
+        names, flag = lane.by_name, lane.flag
+        if selection.condition is not None:
+            kept = f"coalesce(({selection.condition.over(names)}), false)"
+            whole = kept if flag is None else f"CASE WHEN `{flag}` THEN {kept} ELSE false END"
+            flag = self._column(whole, lane)
+        reached = Lane(lane.columns, flag)
+        columns: list[tuple[str, str]] = []
+        for each in selection.columns:
+            if each is None:
+                columns += lane.columns
+            else:
+                name, words = each
+                columns.append((name, self.compute(reached, words)))
+        _prove_distinct(columns)
+        return Lane(tuple(columns), flag)
+
+    def compute(self, lane: Lane, words: Words) -> str:
+        """The column that holds an expression over the rows of a lane."""
+        names = lane.by_name
+        if words.names and words.names[0][:2] == (0, len(words.text)):
+            column = names.get(words.names[0][2].lower())
+            if column is not None:
+                return column
+        text = f"({words.over(names)})"
+        return self._column(
+            text if lane.flag is None else f"CASE WHEN `{lane.flag}` THEN {text} END", lane
+        )
+
+    def _column(self, text: str, lane: Lane) -> str:
+        if text not in self._known:
+            name = f"{self.prefix}{len(self._known)}"
+            needs = [column for _, column in lane.columns]
+            needs += [lane.flag] if lane.flag is not None else []
+            depth = max((self._depth[need] + 1 for need in needs if need in self._depth), default=0)
+            self._depth[name] = depth
+            while len(self.levels) <= depth:
+                self.levels.append({})
+            self.levels[depth][name] = text
+            self._known[text] = name
+        return self._known[text]
+
+
+def _prove_distinct(columns: Sequence[tuple[str, str]]) -> None:
+    seen: set[str] = set()
+    for name, _ in columns:
+        if name.lower() in seen:
+            raise Alone(f'it has two columns "{name}"')
+        seen.add(name.lower())
+
+
+def row_by_row(query: Query) -> Selection:
+    """What a query does with each row; `Alone` with the reason if it does more than that."""
+    if not isinstance(query, SqlQuery):
+        raise Alone("it is a Python function")
+    if len(query.references) != 1:
+        raise Alone("it does not read one input alone")
+    (reference,) = query.references
+    alias = f" AS `{reference.name.rpartition('.')[2]}`" if reference.alias_needed else ""
+    text = query.spliced(lambda each: f"`{_INPUT}`{alias}")
+    tree = _parsed(text)
+    if not isinstance(tree, exp.Select):
+        raise Alone("it is not one SELECT")
+    for clause, said in tree.args.items():
+        if said and clause not in _UNDERSTOOD:
+            raise Alone(f"it has {clause.strip('_').replace('_', ' ').upper()}")
+    prefixes = _prefixes(tree)
+    _prove_by_row(tree)
+    selected, condition = _clauses(text)
+    if len(selected) != len(tree.expressions):
+        raise Alone("its columns are not understood")
+    columns = tuple(
+        _named(each, text, tokens, prefixes)
+        for each, tokens in zip(tree.expressions, selected, strict=True)
+    )
+    where = tree.args.get("where")
+    kept = None if where is None else _words(where.this, text, condition, prefixes)
+    return Selection(reference, columns, kept)
+
+
+def condition(text: str) -> Words:
+    """A condition over the columns of a table, as an expectation has it: true, or not."""
+    whole = f"coalesce(({text}), false)"
+    tree = _parsed(whole)
+    _prove_by_row(tree)
+    return _words(tree, whole, sqlglot.tokenize(whole, read="spark"), frozenset())
+
+
+def _parsed(text: str) -> exp.Expr:
+    try:
+        return sqlglot.parse_one(text, read="spark")
+    except SqlglotError as error:
+        raise Alone("it is not understood") from error
+
+
+def _prefixes(tree: exp.Select) -> frozenset[str]:
+    """The names that columns may be told with: `o.amount` of `FROM STREAM(orders) AS o`."""
+    table = tree.args["from_"].this if tree.args.get("from_") else None
+    if not isinstance(table, exp.Table):
+        raise Alone("it does not read one input alone")
+    if any(said for part, said in table.args.items() if part not in ("this", "alias")):
+        raise Alone("it does more with its input than to read it")
+    alias = table.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise Alone("it gives the columns of its input other names")
+    return frozenset({(alias.name if alias is not None else table.name).lower()})
+
+
+def _prove_by_row(tree: exp.Expr) -> None:
+    for node in tree.walk():
+        known = type(node).__name__.lower()
+        name = node.name.lower() if isinstance(node, exp.Anonymous) else known
+        if isinstance(node, _TO_MANY_ROWS) or name in _GENERATORS:
+            raise Alone(f"{name} makes several rows of one")
+        if node is not tree and isinstance(node, _OF_MANY_ROWS):
+            raise Alone(f"{name} looks at more than one row")
+        if name in _OF_FILES:
+            raise Alone(f"{name} asks for the file of a row")
+
+
+def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
+    """The tokens of each column that is selected, and those of the condition."""
+    parts: list[list[Token]] = [[]]
+    kept: list[Token] = []
+    depth, clause = 0, ""
+    for token in sqlglot.tokenize(text, read="spark"):
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        outside = depth == 0 and token.token_type not in _CLOSING
+        if outside and token.token_type in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE):
+            clause = token.token_type.name
+        elif clause == "SELECT" and outside and token.token_type is TokenType.COMMA:
+            parts.append([])
+        elif clause == "SELECT":
+            parts[-1].append(token)
+        elif clause == "WHERE":
+            kept.append(token)
+    return parts, kept
+
+
+def _named(
+    tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[str]
+) -> tuple[str, Words] | None:
+    if tree.is_star:
+        star = tree.this if isinstance(tree, exp.Column) else tree
+        table = tree.table.lower() if isinstance(tree, exp.Column) else ""
+        if any(star.args.values()) or (table and table not in prefixes):
+            raise Alone("it chooses among the columns of *")
+        return None
+    if isinstance(tree, exp.Alias):
+        if not isinstance(tree.args.get("alias"), exp.Identifier):
+            raise Alone("it gives one column several names")
+        given = tokens[:-2] if tokens[-2].token_type is TokenType.ALIAS else tokens[:-1]
+        return tree.alias, _words(tree.this, text, given, prefixes)
+    if isinstance(tree, exp.Column):
+        return tree.name, _words(tree, text, tokens, prefixes)
+    raise Alone("it has a column without a name")
+
+
+def _words(tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[str]) -> Words:
+    first, last = tokens[0].start, tokens[-1].end + 1
+    spans = [_span(column, prefixes) for column in tree.find_all(exp.Column)]
+    names = tuple((start - first, end - first, name) for start, end, name in sorted(spans))
+    return Words(text[first:last], names)
+
+
+def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
+    """Where a name stands that has to be replaced: without the fields of a struct behind it."""
+    parts = list(_identifiers(column))
+    if len(parts) > 1 and parts[0].name.lower() in prefixes:
+        first, named = parts[0], parts[1]
+    else:
+        first = named = parts[0]
+    if "start" not in first.meta or "end" not in named.meta:
+        raise Alone("its columns are not understood")
+    return int(first.meta["start"]), int(named.meta["end"]) + 1, named.name
+
+
+def _identifiers(column: exp.Column) -> Iterator[exp.Identifier]:
+    for part in ("catalog", "db", "table", "this"):
+        found = column.args.get(part)
+        if found is not None:
+            if not isinstance(found, exp.Identifier):
+                raise Alone("its columns are not understood")
+            yield found
