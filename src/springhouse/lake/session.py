@@ -39,6 +39,9 @@ logging.getLogger("DataFrameQueryContextLogger").disabled = True
 MASTER = "springhouse.spark.master"
 REMOTE = "springhouse.spark.remote"
 
+_JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+"""Where else than in Spark's settings options for Java may stand."""
+
 _REMOTE_CLIENT = "SPARK_CONNECT_MODE_ENABLED"
 """PySpark decides by this variable which of its two clients the user's own code gets."""
 
@@ -294,12 +297,15 @@ def _quiet_logging() -> str:
 
 
 def _collecting(options: str) -> str:
-    """The user's options for Java, with a garbage collector if they name none.
+    """The user's options for Java, with a garbage collector if nobody named one.
 
     Planning a refresh makes much garbage that dies young. On two cores G1, Java's default, spends
     more on it than the parallel collector does: small refreshes took a fifth longer.
     """
-    return options if re.search(r"-XX:\+Use\w+GC\b", options) else f"-XX:+UseParallelGC {options}"
+    said = [options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES)]
+    if any(re.search(r"-XX:\+Use\w+GC\b", each) for each in said):
+        return options  # Java refuses to start with two of them.
+    return f"-XX:+UseParallelGC {options}"
 
 
 def _of_s3() -> dict[str, str]:
