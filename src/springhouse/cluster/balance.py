@@ -162,10 +162,11 @@ def _fill(books: Books, ring: Ring, bounds: _Bounds, moved: dict[str, str]) -> N
         return
     givers = [(-load / bounds.fair[node], node) for node, load in loads.items()]
     heapify(givers)
+    giving = _Givers(books, ring, bounds, below)
     for node in below:
         while givers and loads.get(node, 0.0) < bounds.lower[node]:
             giver = givers[0][1]
-            unit = _spare(giver, node, books, ring, bounds)
+            unit = giving.spare(giver, node)
             if unit is None:
                 heappop(givers)
                 continue
@@ -173,19 +174,36 @@ def _fill(books: Books, ring: Ring, bounds: _Bounds, moved: dict[str, str]) -> N
             heapreplace(givers, (-loads.get(giver, 0.0) / bounds.fair[giver], giver))
 
 
-def _spare(giver: str, node: str, books: Books, ring: Ring, bounds: _Bounds) -> str | None:
-    """A unit that one can give and the other can take, best one that the circle puts there."""
-    if giver == node:
-        return None
-    can_give = books.loads.get(giver, 0.0) - bounds.lower[giver]
-    can_take = bounds.upper[node] - books.loads.get(node, 0.0)
-    found: str | None = None
-    for unit in books.units_of(giver):
-        if books.weights[unit] <= min(can_give, can_take):
-            if books.first(unit, ring) == node:
+class _Givers:
+    """What each giver has to give, sorted once by whom the circle would give it to."""
+
+    def __init__(self, books: Books, ring: Ring, bounds: _Bounds, takers: Iterable[str]) -> None:
+        self._books, self._ring, self._bounds = books, ring, bounds
+        self._takers = frozenset(takers)
+        self._sorted: dict[str, dict[str, list[str]]] = {}
+
+    def spare(self, giver: str, node: str) -> str | None:
+        """A unit that one can give and the other can take, best one that the circle puts there."""
+        if giver == node:
+            return None
+        books, bounds = self._books, self._bounds
+        can_give = books.loads.get(giver, 0.0) - bounds.lower[giver]
+        can_take = bounds.upper[node] - books.loads.get(node, 0.0)
+        most = min(can_give, can_take)
+        for unit in self._meant_for(node, giver):
+            if books.weights[unit] <= most and books.homes[unit] == giver:
                 return unit
-            found = found or unit
-    return found
+        return next((unit for unit in books.units_of(giver) if books.weights[unit] <= most), None)
+
+    def _meant_for(self, node: str, giver: str) -> list[str]:
+        found = self._sorted.get(giver)
+        if found is None:
+            found = self._sorted[giver] = {}
+            for unit in self._books.units_of(giver):
+                first = self._books.first(unit, self._ring)
+                if first in self._takers:
+                    found.setdefault(first, []).append(unit)
+        return found.get(node, [])
 
 
 def _first_with_room(
