@@ -2,6 +2,7 @@
 
 import logging
 import os
+import queue
 import re
 import socket
 import subprocess
@@ -87,6 +88,31 @@ def unchanged(node):
 
 def told(caplog):
     return " ".join(record.message for record in caplog.records)
+
+
+class Heard(logging.Handler):
+    """What the log is told, by whichever thread: a line may come after its caller's answer."""
+
+    def __init__(self):
+        super().__init__()
+        self._lines = queue.Queue()
+
+    def emit(self, record):
+        self._lines.put(record.getMessage())
+
+    def line_with(self, text):
+        while text not in (line := self._lines.get(timeout=10.0)):
+            pass
+        return line
+
+
+@pytest.fixture
+def heard():
+    handler = Heard()
+    logger = logging.getLogger("springhouse.cluster")
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
 
 
 def test_one_of_the_cluster_is_answered(node, line):
@@ -244,13 +270,14 @@ def test_with_grpcs_trace_the_log_says_whose_handshake_failed(authority, free_po
     assert re.search(rf"Ssl handshake failed.*{who}", told, re.DOTALL), told
 
 
-def test_a_message_that_is_too_large(line, unchanged):
+def test_a_message_that_is_too_large(line, unchanged, heard):
     holdings = {f"unit {number}": Holding("b") for number in range(10_000)}
     message = _entries(9, State(Stamp(9, 9), {"a": 1, "b": 2}, holdings))
     data = wire.sealed("shop", "b", "a", message)
     assert len(data) > MOST_BYTES
     with pytest.raises(SpringhouseError, match="larger than max"):
         line.call("Deliver", data)
+    assert "127.0.0.1 was refused" in heard.line_with("its message has more than 65,536 bytes")
 
 
 def test_numbers_that_are_none(line, unchanged, caplog):

@@ -9,7 +9,7 @@ the log, each kind once a minute.
 
 import logging
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -233,7 +233,9 @@ class Network:
                 grpc.method_handlers_generic_handler(
                     SERVICE,
                     {
-                        name: grpc.unary_unary_rpc_method_handler(self._guarded(handler))
+                        # As a stream of one message: gRPC refuses what is too large before it is
+                        # read, and only whoever waits for the next message gets to know of it.
+                        name: grpc.stream_unary_rpc_method_handler(self._guarded(handler))
                         for name, handler in handlers.items()
                     },
                 ),
@@ -255,15 +257,18 @@ class Network:
             ) from None
         return server
 
-    def _guarded(self, handler: Callable[[bytes], bytes]) -> Callable[[bytes, Any], bytes]:
-        def handle(request: bytes, context: Any) -> bytes:
+    def _guarded(
+        self, handler: Callable[[bytes], bytes]
+    ) -> Callable[[Iterator[bytes], Any], bytes]:
+        def handle(requests: Iterator[bytes], context: Any) -> bytes:
+            # Without the port, which is another one with every connection; and before the message,
+            # since nobody knows any more who it was when a call is over.
+            peer = context.peer().rpartition(":")[0]
             try:
                 self._prove_papers(context)
-                return handler(request)
+                return handler(self._first(requests))
             except wire.Refused as refused:
                 problem, code = refused.problem, grpc.StatusCode.PERMISSION_DENIED
-                # Without the port, which is another one with every connection.
-                peer = context.peer().rpartition(":")[0]
                 hint = f". {refused.hint}" if refused.hint else ""
                 self._complain((peer, problem), f"{peer} was refused: {problem}{hint}")
             except SpringhouseError as error:
@@ -272,6 +277,14 @@ class Network:
             raise AssertionError("abort raises")
 
         return handle
+
+    def _first(self, requests: Iterator[bytes]) -> bytes:
+        """The message of a call."""
+        try:
+            return next(requests)
+        except (grpc.RpcError, StopIteration):  # Which one it is depends on who is first to see it.
+            most = self._limits.most_bytes
+            raise wire.Refused(f"its message has more than {most:,} bytes, or broke off") from None
 
     def _prove_papers(self, context: Any) -> None:
         """The certificate is signed by our authority, or TLS had failed: is it of this cluster?"""
