@@ -27,7 +27,7 @@ WORKFLOWS = {
     "FeedbackPrioritization": "feedback-prioritization",
     "CrawlSelection": "crawl-selection",
 }
-MOST_CPU_SECONDS = 180.0
+MOST_CPU_SECONDS = 60.0
 _COLUMNS = ("lag", "cost", "planning_seconds", "worst_planning_ms", "plans", "steps", "explored")
 _MORE = ("hours", "repairs", "missed", "published", "worst_inconsistency_hours")
 

@@ -68,7 +68,7 @@ def findings(found: Table) -> list[Finding]:
             "All ran for twelve hours.",
             ", ".join(f"{row.workflow} {row.who} {row['hours']:.1f} h" for row in short) or "yes",
             not short,
-            "A run is given up after three minutes of planning.",
+            "A run is given up after a minute of planning.",
         )
     )
     told.append(

@@ -148,3 +148,17 @@ def test_planning_is_timed_by_the_stopwatch_that_is_given():
     outcome = world.run()
     assert outcome.planning_seconds >= outcome.plans
     assert outcome.worst_planning_seconds == 1.0
+
+
+def test_sizes_wander_where_converters_are_off_too():
+    """Each batch is put to the base before it, and is off again: half of all bases become small."""
+    plain, noisy = (
+        run(
+            feedback_prioritization(),
+            Method.ASYNC_BATCH,
+            conditions=Conditions(100.0, noisy_converters=each),
+        )
+        for each in (False, True)
+    )
+    assert noisy.median_lag < 0.1 * plain.median_lag
+    assert noisy.published > 0

@@ -5,9 +5,9 @@ staleness of an output is broken, by an arrival or by time, the planner is asked
 carried out: on an elastic cluster, where a plan of c CPU hours takes c / machines hours. What the
 planner expects is not what happens: every invocation's cost, and how many rows come out of it, are
 those that it expects, times a number from a normal distribution that is 50 % off on average. What
-converters make is only written differently, so they add no rows of their own. The lag of a repair,
-from when the bound broke until the output is within it again, is in CPU hours, too: the hours that
-it took, times the machines.
+converters make is only written differently, so they add no rows of their own, unless the conditions
+say so. The lag of a repair, from when the bound broke until the output is within it again, is in
+CPU hours, too: the hours that it took, times the machines.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,6 @@ _DEVIATION = 0.5 * sqrt(pi / 2)
 
 _LEAST = 0.01
 _FORGET_EVERY = 4
-_CONVERTS = (Variant.CONVERT, Variant.CHAIN)
 
 
 class Method(Enum):
@@ -58,12 +57,17 @@ class Algorithm(Enum):
 
 @dataclass(frozen=True)
 class Conditions:
-    """The world: for how long, how large the cluster is, and by how much expectations are off."""
+    """The world: for how long, how large the cluster is, and by how much expectations are off.
+
+    With `noisy_converters` the rows that converters make are off, too. A base to which every batch
+    is put is then off by 50 % again with each of them, and its size wanders.
+    """
 
     hours: float = 70 * 24.0
     machines: float = 1_000.0
     noise: bool = True
     seed: int = 1
+    noisy_converters: bool = False
 
 
 @dataclass(frozen=True)
@@ -305,9 +309,10 @@ class WorkflowRun:
             return 0.0
         self._steps += 1
         self._variants[operator.name] = self._variants.get(operator.name, 0) + 1
+        noisy = operator.variant is not Variant.CONVERT or self.conditions.noisy_converters
         estimate = self.model.estimate(operator, self._readings(step, rows))
         for block, made in zip(step.outputs, estimate.rows, strict=True):
-            rows[block] = made if operator.variant in _CONVERTS else made * self._off()
+            rows[block] = made * self._off() if noisy else made
             self._put(replace(block, rows=rows[block]))
         return estimate.cost * self._off()
 

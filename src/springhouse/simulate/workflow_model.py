@@ -65,9 +65,10 @@ class Model:
     yields: Mapping[str, Yields] = field(default_factory=dict)
     grows: Mapping[str, float] = field(default_factory=dict)
     changes: Mapping[str, float] = field(default_factory=dict)
+    start_cpu_hours: float = START_CPU_HOURS
     """`widths` are bytes per row and `history` rows at the beginning, by channel; `grows` is how
     many rows a base gains per row of a delta, `changes` which share of the rows of a new base
-    differs from the old one."""
+    differs from the old one. `start_cpu_hours` is what an invocation takes, whatever it reads."""
 
     def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
         """What an invocation costs, and what comes out: the planner's `Costs`."""
@@ -88,7 +89,7 @@ class Model:
             made[place] = min(made[place], yields.most)
             if yields.written:
                 worked += made[place] * self.widths[output.channel]
-        return Estimate(_cpu_hours(worked * yields.effort), tuple(made))
+        return Estimate(self._cpu_hours(worked * yields.effort), tuple(made))
 
     def _conversion(self, operator: Operator, reading: Reading) -> Estimate:
         """A converter reads the old base where it needs it, and what is converted."""
@@ -105,8 +106,7 @@ class Model:
         else:
             rows = reading.delta_rows
         worked = (reading.base_rows + reading.delta_rows + rows) * self.widths[channel]
-        return Estimate(_cpu_hours(worked), (rows,))
+        return Estimate(self._cpu_hours(worked), (rows,))
 
-
-def _cpu_hours(worked_bytes: float) -> float:
-    return START_CPU_HOURS + worked_bytes / BYTES_PER_CPU_HOUR
+    def _cpu_hours(self, worked_bytes: float) -> float:
+        return self.start_cpu_hours + worked_bytes / BYTES_PER_CPU_HOUR
