@@ -2,7 +2,7 @@
 
 from scenario import View, compiled
 
-from springhouse.views.statement import Top
+from springhouse.views.statement import Leading, Top
 
 SCORES = "name string, points int"
 
@@ -106,3 +106,21 @@ def test_all_rows_are_asked_only_when_a_stored_one_is_gone() -> None:
     (later,) = compiled(f"{TOP_TWO} OFFSET 3", scores=SCORES).build
     assert isinstance(later, Top)
     assert later.candidates is None
+
+
+def test_what_rows_are_ordered_by_first_is_told_if_the_change_has_it() -> None:
+    def leading(query: str) -> Leading | None:
+        (*_, step) = compiled(query, scores=SCORES).refresh(frozenset({"scores"})).steps
+        assert isinstance(step, Top)
+        return step.leading
+
+    change = (("scores_change", "points"),)
+    assert leading(TOP_TWO) == Leading("points", change, descending=True, nulls_first=False)
+    hidden = leading("SELECT name FROM scores ORDER BY points LIMIT 2")
+    assert hidden == Leading("__springhouse_order_key", change, False, True)
+    by_group = "SELECT name, sum(points) AS total FROM scores GROUP BY name ORDER BY total LIMIT 1"
+    assert leading(by_group) == Leading(
+        "total", (("scores_by_name_change", "sum_points"),), descending=False, nulls_first=True
+    )
+    assert leading("SELECT name, -points AS p FROM scores ORDER BY p LIMIT 2") is None
+    assert leading(f"{TOP_TWO} OFFSET 1") is None

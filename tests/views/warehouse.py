@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
+from springhouse.lake.reach import out_of_reach
 from springhouse.views.compile import Compiled, compile_view
 from springhouse.views.rows import WEIGHT, Near, sql, touched_name
 from springhouse.views.statement import STALE, Bag, Keyed, Kind, Reading, Statement, Step, Top
@@ -200,12 +201,24 @@ class Warehouse:
         return _table(new, found.drop_columns([WEIGHT]).schema).cast(old.schema)
 
     def _top(self, step: Top, old: pa.Table) -> pa.Table:
+        if self._prunes and len(old) >= step.limit and self._is_out_of_reach(step, old):
+            return old
         first = self._run(step.candidates, stored=old) if step.candidates else old
         whole = step.candidates is not None and len(old) < step.limit
         lost = STALE not in first.schema.names or not len(first) or any(first[STALE].to_pylist())
         if not whole and lost:
             first = self._run(step.build)
         return first.select(old.schema.names).cast(old.schema)
+
+    def _is_out_of_reach(self, step: Top, old: pa.Table) -> bool:
+        if step.leading is None or step.candidates is None:
+            return False
+        reads = {each.name: each for each in step.candidates.reads}
+        among = [(reads[name], column) for name, column in step.leading.among]
+        if any(reading.kind is not Kind.CHANGE for reading, _ in among):
+            return False
+        changed = [self._relation(reading, {})[column] for reading, column in among]
+        return out_of_reach(step.leading, old[step.leading.stored], changed)
 
     def _run(self, statement: Statement, **given: pa.Table) -> pa.Table:
         """What a statement gives, with its relations in front of it."""

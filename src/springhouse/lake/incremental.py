@@ -27,6 +27,7 @@ from springhouse.lake.key_codes import codes_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
 from springhouse.lake.pruning import Ranges, chosen_files
+from springhouse.lake.reach import out_of_reach
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
 from springhouse.lake.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
 from springhouse.views.expressions import free_columns
@@ -365,6 +366,8 @@ class Work:
 
     def _top(self, step: Top) -> Rewritten | None:
         store = self.stores[step.table]
+        if store.rows >= step.limit and self._is_out_of_reach(step):
+            return None
         asked = None if self._stored_rows(step.build) <= WHOLE_ROWS else step.candidates
         whole = asked is not None and store.rows < step.limit
         first = self.run(asked, step.table) if asked is not None else None
@@ -374,6 +377,22 @@ class Work:
         if same_rows(store.read(), rows):
             return None
         return replace_keys(store, (), rows, rows)
+
+    def _is_out_of_reach(self, step: Top) -> bool:
+        """Whether the change is behind the last stored row, as far as that shows here."""
+        leading = step.leading
+        if leading is None or step.candidates is None:
+            return False
+        if _is_collated(self.shapes[step.table][leading.stored].dataType):
+            return False
+        reads = {reading.name: reading for reading in step.candidates.reads}
+        changes = {name: self._arrow(reads[name], {}) for name, _ in leading.among}
+        changed = [
+            table[column] for name, column in leading.among if (table := changes[name]) is not None
+        ]
+        if len(changed) < len(leading.among):
+            return False
+        return out_of_reach(leading, self.stores[step.table].read()[leading.stored], changed)
 
 
 def _is_collated(kind: DataType) -> bool:

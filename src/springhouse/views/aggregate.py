@@ -14,8 +14,9 @@ section 3.1. A group also has its number of rows; at 0 it is gone. Sums of inexa
 and all other aggregates have no such states: their touched groups are recomputed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from sqlglot import exp
 
@@ -27,34 +28,53 @@ HIDDEN = "__springhouse_"
 COUNT = f"{HIDDEN}count"
 
 
+class Carry(Enum):
+    """What a state is of a value, and how it is carried forward."""
+
+    SUM = "sum"  # the sum, added up
+    PRESENT = "present"  # how many are not NULL, added up
+    MET = "count"  # how many are true, added up
+    MIN = "min"
+    MAX = "max"
+
+
 @dataclass(frozen=True)
 class State:
-    """A column that is carried forward. `merge` is `add`, `min` or `max`."""
+    """A column that is carried forward: `carry` of the values of `of`."""
 
     name: str
-    merge: str
+    carry: Carry
     of: Expression
+
+    @property
+    def is_added(self) -> bool:
+        return self.carry not in (Carry.MIN, Carry.MAX)
 
     @property
     def build(self) -> str:
         """The state of a group, from its rows."""
-        word = {"add": "SUM", "min": "MIN", "max": "MAX"}[self.merge]
+        words = {Carry.PRESENT: "COUNT", Carry.MET: "COUNT_IF"}
+        word = words.get(self.carry, self.carry.value.upper())
         return f"{word}({sql(self.of)}) AS {quoted(self.name)}"
 
-    @property
-    def increments(self) -> list[str]:
-        """What changed rows say about the state."""
-        text = sql(self.of)
-        if self.merge == "add":
-            # The weight is +1 or -1; to multiply by it would widen a decimal until digits are lost.
-            return [
-                f"SUM(CASE WHEN {WEIGHT} > 0 THEN {text} ELSE -({text}) END) AS {quoted(self.name)}"
-            ]
-        word = self.merge.upper()
-        return [
-            f"{word}(CASE WHEN {WEIGHT} > 0 THEN {text} END) AS {quoted(self.name)}",
-            f"{word}(CASE WHEN {WEIGHT} < 0 THEN {text} END) AS {quoted(self.lost)}",
-        ]
+    def increments(self, value: str) -> list[str]:
+        """What changed rows say about the state; `value` is what `of` is called there."""
+        name = quoted(self.name)
+        match self.carry:
+            case Carry.SUM:
+                # The weight is +1 or -1; to multiply by it would widen a decimal until digits are
+                # lost.
+                return [f"SUM(CASE WHEN {WEIGHT} > 0 THEN {value} ELSE -{value} END) AS {name}"]
+            case Carry.PRESENT:
+                return [f"SUM(CASE WHEN {value} IS NULL THEN 0 ELSE {WEIGHT} END) AS {name}"]
+            case Carry.MET:
+                return [f"SUM(CASE WHEN {value} THEN {WEIGHT} ELSE 0 END) AS {name}"]
+            case Carry.MIN | Carry.MAX:
+                word = self.carry.value.upper()
+                return [
+                    f"{word}(CASE WHEN {WEIGHT} > 0 THEN {value} END) AS {name}",
+                    f"{word}(CASE WHEN {WEIGHT} < 0 THEN {value} END) AS {quoted(self.lost)}",
+                ]
 
     @property
     def lost(self) -> str:
@@ -65,19 +85,19 @@ class State:
     def merged(self) -> str:
         """The state after the change, from the stored one and the increment."""
         name = quoted(self.name)
-        if self.merge == "add":
+        if self.is_added:
             return f"COALESCE(stored.{name}, 0) + COALESCE(increments.{name}, 0) AS {name}"
-        word = "LEAST" if self.merge == "min" else "GREATEST"
+        word = "LEAST" if self.carry is Carry.MIN else "GREATEST"
         return f"{word}(stored.{name}, increments.{name}) AS {name}"
 
     @property
     def stale(self) -> str | None:
         """When the increment is not enough: the value that would be the extreme one was deleted."""
-        if self.merge == "add":
+        if self.is_added:
             return None
         stored, new = f"stored.{quoted(self.name)}", f"increments.{quoted(self.name)}"
         lost = f"increments.{quoted(self.lost)}"
-        word, beyond = ("LEAST", "<=") if self.merge == "min" else ("GREATEST", ">=")
+        word, beyond = ("LEAST", "<=") if self.carry is Carry.MIN else ("GREATEST", ">=")
         return f"{lost} {beyond} {word}({stored}, {new})"
 
 
@@ -88,17 +108,34 @@ class Kept:
     states: tuple[State, ...]
     values: tuple[tuple[str, str], ...]
 
+    def increments(self, keys: Sequence[str], rows: str) -> tuple[list[str], str]:
+        """What changed rows add to each state, and the FROM clause that it is asked of.
+
+        What is computed is computed once, and named: Spark thinks long about long texts.
+        """
+        computed = dict.fromkeys(s.of for s in self.states if not isinstance(s.of, exp.Column))
+        names = {of: f"{HIDDEN}value_{place}" for place, of in enumerate(computed, 1)}
+        items = [f"SUM({WEIGHT}) AS {COUNT}"]
+        for state in self.states:
+            items += state.increments(names.get(state.of) or sql(state.of))
+        if not names:
+            return items, rows
+        plain = [sql(s.of) for s in self.states if s.of not in names]
+        values = [f"{sql(of)} AS {name}" for of, name in names.items()]
+        columns = dict.fromkeys([*map(quoted, keys), *plain, *values, WEIGHT])
+        return items, f"(\n  SELECT {', '.join(columns)}\n  FROM {rows}\n) AS valued"
+
 
 def kept(node: Aggregate, is_exact: Callable[[Expression], bool]) -> Kept | None:
     """How to carry the node forward; None if its touched groups have to be recomputed."""
     states: list[State] = []
 
-    def state(merge: str, of: Expression, word: str) -> str:
+    def state(carry: Carry, of: Expression) -> str:
         for known in states:
-            if known.merge == merge and known.of == of:
+            if known.carry is carry and known.of == of:
                 return quoted(known.name)
-        name = f"{HIDDEN}{word}_{len(states) + 1}"
-        states.append(State(name, merge, of))
+        name = f"{HIDDEN}{carry.value}_{len(states) + 1}"
+        states.append(State(name, carry, of))
         return quoted(name)
 
     values = []
@@ -110,8 +147,8 @@ def kept(node: Aggregate, is_exact: Callable[[Expression], bool]) -> Kept | None
     return Kept(tuple(states), tuple(values))
 
 
-StateOf = Callable[[str, Expression, str], str]
-"""Gives the column of a state, made if need be: how it is merged, of what, and a word for it."""
+StateOf = Callable[[Carry, Expression], str]
+"""Gives the column of a state, made if need be."""
 
 
 def _value(
@@ -134,7 +171,7 @@ def _value(
     if condition is not None:
         argument = exp.Case().when(condition.copy(), argument.copy())
     if isinstance(measure, exp.Min | exp.Max):
-        return state("min" if isinstance(measure, exp.Min) else "max", argument, measure.key)
+        return state(Carry.MIN if isinstance(measure, exp.Min) else Carry.MAX, argument)
     if isinstance(measure, exp.Sum | exp.Avg) and not is_exact(argument):
         return None
     return _unless_all_are_null(measure, name, argument, state)
@@ -144,27 +181,20 @@ def _unless_all_are_null(
     measure: Expression, name: str, argument: Expression, state: StateOf
 ) -> str | None:
     """The value of an aggregate that passes NULLs over, and is NULL when there is nothing else."""
-    present = _ones(exp.Not(this=exp.Is(this=exp.paren(argument.copy()), expression=exp.Null())))
     if isinstance(measure, exp.Count):
-        return f"COALESCE({state('add', present, 'present')}, 0)"
+        return f"COALESCE({state(Carry.PRESENT, argument)}, 0)"
     if isinstance(measure, exp.Sum):
-        value = state("add", argument, "sum")
+        value = state(Carry.SUM, argument)
     elif isinstance(measure, exp.Avg):
-        value = f"{state('add', argument, 'sum')} / {state('add', present, 'present')}"
+        value = f"{state(Carry.SUM, argument)} / {state(Carry.PRESENT, argument)}"
     elif isinstance(measure, exp.LogicalAnd) or name == "every":
         value = f"{_counted(exp.Not(this=exp.paren(argument.copy())), state)} = 0"
     elif isinstance(measure, exp.LogicalOr) or name in ("any", "some"):
         value = f"{_counted(argument, state)} > 0"
     else:
         return None
-    return f"CASE WHEN {state('add', present, 'present')} > 0 THEN {value} END"
+    return f"CASE WHEN {state(Carry.PRESENT, argument)} > 0 THEN {value} END"
 
 
 def _counted(condition: Expression, state: StateOf) -> str:
-    return f"COALESCE({state('add', _ones(condition), 'count')}, 0)"
-
-
-def _ones(condition: Expression) -> Expression:
-    """1 for each row that meets a condition, 0 for the others."""
-    case = exp.Case().when(condition.copy(), exp.Literal.number(1))
-    return case.else_(exp.Literal.number(0))
+    return f"COALESCE({state(Carry.MET, condition)}, 0)"

@@ -48,6 +48,7 @@ from springhouse.views.statement import (
     Keyed,
     Kind,
     Layout,
+    Leading,
     Refresh,
     Statement,
     Step,
@@ -154,6 +155,8 @@ class Compiled:
         build = script.statement(rows.as_columns(outputs).select(layout.columns))
         script = self._script(changed)
         names = list(node.columns)
+        changes = script.change(node.child, frozenset(names))
+        leading = _leading(node, changes, stored)
         parts = [
             Rows(
                 part.source,
@@ -162,7 +165,7 @@ class Compiled:
                 part.weight,
                 part.base,
             )
-            for part in script.change(node.child, frozenset(names))
+            for part in changes
         ]
         reading = script.read(Kind.STORED, "", "stored_rows")
         own = {name: column(stored[name]) for name in names}
@@ -184,7 +187,9 @@ class Compiled:
         final = first.as_columns([*outputs, (STALE, column("lost"))])
         candidates = script.statement(final.select([*layout.columns, STALE]))
         # What OFFSET passes over is not stored: then only all rows can tell who is next.
-        return Top("", layout, build, None if node.offset else candidates, node.limit)
+        if node.offset:
+            return Top("", layout, build, None, node.limit)
+        return Top("", layout, build, candidates, node.limit, leading)
 
     # Aggregates
 
@@ -256,6 +261,18 @@ class Compiled:
         return Script(self.hidden, changed)
 
 
+def _leading(node: TopK, changes: Sequence[Rows], stored: Mapping[str, str]) -> Leading | None:
+    """What decides first who comes first, if the change says it as it is."""
+    first = node.order[0]
+    if not isinstance(first.this, exp.Column):
+        return None
+    found = near_to(changes, [first.this.name])
+    if not found:
+        return None
+    descending, nulls_first = bool(first.args.get("desc")), bool(first.args.get("nulls_first"))
+    return Leading(stored[first.this.name], found[0].among, descending, nulls_first)
+
+
 @dataclass(frozen=True)
 class _Group:
     """The texts of one aggregate: `outputs` are over its keys and measures, by stored name."""
@@ -275,9 +292,8 @@ class _Group:
         items = [quoted(key) for key in self.node.keys]
         if self.carried is None:
             return f"SELECT DISTINCT {', '.join(items) or '1 AS one'}\nFROM {rows}"
-        items.append(f"SUM({WEIGHT}) AS {COUNT}")
-        items += [text for state in self.carried.states for text in state.increments]
-        body = f"SELECT {_list(items)}\nFROM {rows}"
+        added, source = self.carried.increments(self.node.keys, rows)
+        body = f"SELECT {_list([*items, *added])}\nFROM {source}"
         return body + (f"\nGROUP BY {self._keys}" if self.node.keys else "")
 
     def merged(self, increments: str, stored: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from springhouse.views.expressions import Expression
-from springhouse.views.rows import Near, bare, marked
+from springhouse.views.rows import Near, Origins, bare, marked
 
 
 class Kind(Enum):
@@ -106,12 +106,23 @@ class Bag:
 
 
 @dataclass(frozen=True)
+class Leading:
+    """What rows are ordered by first: the column `stored`, whose changed values are in `among`."""
+
+    stored: str
+    among: Origins
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
 class Top:
     """A step that keeps the first rows of an order.
 
     `candidates` gives the first rows among those stored and those that came. When a stored row went
     (`__springhouse_stale`) and there may be more rows than are stored, only `build` knows who
-    follows. With an OFFSET there are no candidates: it is always built.
+    follows. With an OFFSET there are no candidates: it is always built. A change that is behind the
+    last stored row by what is `leading` alone changes nothing.
     """
 
     table: str
@@ -119,6 +130,7 @@ class Top:
     build: Statement
     candidates: Statement | None
     limit: int
+    leading: Leading | None = None
 
 
 Step = Keyed | Bag | Top
