@@ -4,10 +4,11 @@ One join view and one aggregate view over TPC-H's orders and lines; changes of 0
 the orders with their lines, half of them deleted and half of them inserted. Each view is there as
 often as there are ways to refresh it: always computed anew, always incremental, always by its
 touched groups, and as the House does it (the planner's choice, or the lake's where it is close).
-All are refreshed after every change, in an order that changes, so that a noisy machine disturbs all
-alike. Of each size the first ten changes are not counted: that is when costs are learned, and when
-state is built or given up. Those that have no choice learn nothing, so of the ten they are given
-the last four: one in which they are computed anew, one that builds state, and two to warm up.
+All are refreshed after every change, in random order: a noisy machine then disturbs all alike, and
+nobody always comes after the heaviest one and cleans up its memory. Of each size the first ten
+changes are not counted: that is when costs are learned, and when state is built or given up. Those
+that have no choice learn nothing, so of the ten they are given the last four: one in which they are
+computed anew, one that builds state, and two to warm up.
 
 Run: `python bench/crossover.py [--scale 0.2] [--rounds 5] [--sizes small]`. It writes what every
 refresh took to `bench/results/crossover.csv`, and tells it in `crossover.md`.
@@ -17,6 +18,7 @@ Goal: at every size the median of what was chosen is within 15 % of the median o
 import argparse
 import csv
 import os
+import random
 import statistics
 import sys
 import tempfile
@@ -127,8 +129,7 @@ def measured(folder: Path, scale: float, rounds: int, fractions: Sequence[float]
                 rows[name] = applied(name, rows[name], change)
                 tables[name].change(change)
             print(f"change {number + 1} of {len(plan)}: {fraction:.2%}", flush=True)
-            turn = number % len(COPIES)
-            for view, way in COPIES[turn:] + COPIES[:turn]:
+            for view, way in random.Random(number).sample(COPIES, len(COPIES)):
                 if forced < 0 and way != "chosen":
                     continue
                 catches_up = forced == 0 and way != "chosen"
