@@ -237,10 +237,7 @@ def told(rows: Sequence[Mapping[str, str]]) -> str:
             f"| {row['reason']} | {row['world']} | {row['number']} | {ours:,.3g} | "
             f"{theirs:,.3g} | {verdict} | {float(row['hours']):,.3g} | {row['steps_per_repair']} |"
         )
-    return "\n".join(lines) + "\n" + CONCLUSIONS
-
-
-CONCLUSIONS = ""
+    return "\n".join(lines) + "\n"
 
 
 def _read(file: Path) -> list[dict[str, str]]:
