@@ -16,7 +16,7 @@ Some of what the paper assumed can be told from its own numbers:
   Async/Batch at 1.4 times its lag: sizes wander, and few plans are most of the cost.
 
 Run: `python bench/papers/reasons.py [--seeds 2] [--only greedy]`. It writes
-bench/results/004/reasons.csv, line by line, and tells it in reasons.md.
+bench/results/004/reasons.csv and prints it as a table; what follows from it is in reasons.md.
 """
 
 import argparse
@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only", default="", help="reasons whose name contains this")
-    parser.add_argument("--again", action="store_true", help="tell the CSV again, run nothing")
+    parser.add_argument("--again", action="store_true", help="print the CSV, run nothing")
     asked = parser.parse_args()
     file = RESULTS / "reasons.csv"
     if not asked.again:
@@ -157,7 +157,7 @@ def main() -> None:
             ):
                 rows += found
                 _write(file, rows)
-    (RESULTS / "reasons.md").write_text(told(_read(file)), encoding="utf-8")
+    print(told(_read(file)))
 
 
 def tried(number_of_reason: int, seeds: int) -> list[dict[str, str]]:
@@ -215,10 +215,8 @@ def steps_per_repair(found: Outcome) -> float:
 
 
 def told(rows: Sequence[Mapping[str, str]]) -> str:
-    """The page."""
+    """The table."""
     lines = [
-        "## What was changed to see whether it is the reason",
-        "",
         (
             f"`bench/papers/reasons.py`, average of {rows[0]['seeds']} seeds. A ratio is of lag or "
             "cost to that of Async/Incr, or of DYN. PROG., in the same changed world. Runs are "
