@@ -1,13 +1,16 @@
-"""What does exactly once cost, on the way from a topic into a table?
+"""What does exactly once cost on the way from a topic into a table, and is it kept?
 
 The same topic (100,000 messages of JSON in 8 partitions) is read and written by bare Spark, with no
 offsets kept and nobody to tell bad records from good ones, and by a House into a new table. Both
 run in one Spark that is warm, in turns; the medians are compared. Goal: at least 80 % of the rows
 per second.
 
-Run: `python bench/kafka.py [--messages 100000] [--rounds 8]`; about two minutes. An even number of
-rounds lets each begin as often as the other. That no message is lost or doubled when a process is
-killed in the midst of it is a test (`tests/system/test_kafka.py`).
+Then three nodes, each with a Spark of its own, share the partitions of such a topic; one of them is
+killed (SIGKILL, with its JVM) in the midst of it and started again. Every message must be in the
+table once, as any reader of Delta sees it.
+
+Run: `python bench/kafka.py [--messages 100000] [--rounds 8] [--only rates|kill]`; about four
+minutes. An even number of rounds lets each begin as often as the other.
 """
 
 import argparse
@@ -18,8 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
+from _nodes import Nodes, waited
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -35,15 +43,26 @@ libraries:
       include: transformations/**
 """
 SQL = """
-CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_kafka('orders',
-  bootstrapServers => '{address}', format => 'json', schema => '{schema}');
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_kafka('{topic}',
+  bootstrapServers => '{address}', format => 'json', schema => '{schema}'{more});
 """
+NODES = ("a", "b", "c")
+SMALL = ", maxOffsetsPerPartition => '500'"
+"""So small that a table is not whole before a node can be killed."""
+
+SETTINGS = {
+    "springhouse.spark.master": "local[2]",
+    "spark.driver.memory": "1g",
+    # A node does not live long enough here for compilers to pay off.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--only", choices=("rates", "kill"))
     given = parser.parse_args()
     fetched = subprocess.run(
         ["sh", SCRIPTS / "jars.sh", "kafka"], capture_output=True, text=True, check=False
@@ -63,20 +82,30 @@ def main() -> None:
             address = broker.stdout.readline().strip()
             if not address:
                 sys.exit("the broker does not start")
-            fill(address, given.messages)
-            compare(Path(folder), address, jars, given.messages, given.rounds)
+            if given.only != "kill":
+                make(address, "orders")
+                fill(address, "orders", given.messages)
+                compare(Path(folder), address, jars, given.messages, given.rounds)
+            if given.only != "rates":
+                kill(Path(folder), address, jars, given.messages)
         finally:
             broker.stdin.close()
             broker.wait(timeout=60)
 
 
-def fill(address: str, messages: int) -> None:
-    from confluent_kafka import Producer
+def make(address: str, topic: str) -> None:
+    """An empty topic."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-    for made in admin.create_topics([NewTopic("orders", PARTITIONS, 1)]).values():
+    for made in admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values():
         made.result(timeout=30)
+
+
+def fill(address: str, topic: str, messages: int) -> None:
+    """Send all messages."""
+    from confluent_kafka import Producer
+
     producer = Producer({"bootstrap.servers": address, "linger.ms": 50, "log_level": 0})
     for number in range(messages):
         order = {
@@ -86,21 +115,26 @@ def fill(address: str, messages: int) -> None:
             "amount": f"{number % 10_000 / 100:.2f}",
             "placed_at": "2026-01-31T12:00:00Z",
         }
-        producer.produce("orders", json.dumps(order).encode(), partition=number % PARTITIONS)
+        producer.produce(topic, json.dumps(order).encode(), partition=number % PARTITIONS)
         if number % 1000 == 0:
             producer.poll(0)
     assert producer.flush(120) == 0
 
 
-def compare(folder: Path, address: str, jars: str, messages: int, rounds: int) -> None:
-    import springhouse
-
-    project = folder / "project"
+def made(project: Path, address: str, topic: str, more: str = "") -> Path:
+    """A project that reads a topic."""
     (project / "transformations").mkdir(parents=True)
     (project / "spark-pipeline.yml").write_text(PROJECT)
-    sql = SQL.format(address=address, schema=SCHEMA)
+    sql = SQL.format(address=address, topic=topic, schema=SCHEMA, more=more)
     (project / "transformations" / "orders.sql").write_text(sql)
+    return project
+
+
+def compare(folder: Path, address: str, jars: str, messages: int, rounds: int) -> None:
+    import springhouse
     from springhouse.lake.session import Spark
+
+    project = made(folder / "project", address, "orders")
 
     session = Spark({"spark.jars": jars}, "bench").session()  # Houses of this process share it.
     seconds: dict[str, list[float]] = {"bare Spark": [], "Springhouse": []}
@@ -144,6 +178,71 @@ def house(session: SparkSession, folder: Path, address: str, springhouse: object
     with springhouse.open(folder / "project") as opened:  # type: ignore[attr-defined]
         assert not opened.refresh().failures
     return count(folder / "project" / "storage" / "tables" / "orders")
+
+
+def kill(folder: Path, address: str, jars: str, messages: int) -> None:
+    """Three nodes take a topic in, and one of them is killed."""
+    make(address, "shared")
+    project = made(folder / "shared", address, "shared", SMALL)
+    table = project / "storage" / "tables" / "orders"
+    nodes = Nodes("bench", NODES, project)
+    given = SETTINGS | {
+        "spark.jars": jars,
+        "springhouse.cluster.nodes": ",".join(f"{n}={at}" for n, at in nodes.addresses.items()),
+    }
+    options = [part for key, value in given.items() for part in ("-c", f"{key}={value}")]
+
+    def start(name: str) -> None:
+        words = ("-m", "springhouse", "node", "--name", name, "--project", str(project))
+        nodes.start(name, *words, "--without-tls", *options)
+
+    def owners() -> Counter[str]:
+        """How many partitions each node has; of nobody before all that there are have an owner."""
+        report = nodes.report()
+        units = {} if report is None else report.newest.holdings
+        found = Counter(of.owner for unit, of in units.items() if unit.startswith("orders/"))
+        return found if found.total() == PARTITIONS else Counter()
+
+    try:
+        for name in NODES:
+            start(name)
+        waited(lambda: len(owners()) == len(NODES), "partition with each node", 240.0)
+        # Not before: the first that is there would take in everything alone.
+        fill(address, "shared", messages)
+        waited(lambda: committed(table) >= messages // 4, "quarter of the messages", 240.0, 0.05)
+        shared = owners()
+        victim = shared.most_common(1)[0][0]
+        there = committed(table)
+        nodes.kill(victim)
+        killed_at = time.time()
+        assert there < messages, "all messages were in the table before anybody was killed"
+        start(victim)
+        waited(lambda: committed(table) >= messages, "message in the table", 240.0)
+        ended_at = time.time()
+        codes = nodes.leave(*NODES)
+    except BaseException:
+        print(nodes.last_words(), file=sys.stderr)
+        raise
+    finally:
+        nodes.end()
+    ids = sorted(DeltaTable(str(table)).to_pyarrow_table(columns=["id"])["id"].to_pylist())
+    once = ids == list(range(messages))
+    commits = sorted(each["timestamp"] / 1000 for each in DeltaTable(str(table)).history())
+    after = [killed_at, *(at for at in commits if killed_at < at <= ended_at)]
+    print(f"\n{', '.join(f'{name} has {n} partitions' for name, n in sorted(shared.items()))}")
+    print(f"{victim} was killed when {there:,} of {messages:,} messages were in the table")
+    print(f"the rest took {ended_at - killed_at:.1f} s; longest pause between two commits", end=" ")
+    print(f"{max(later - earlier for earlier, later in pairwise(after)):.1f} s")
+    print("every message once" if once else f"{len(ids):,} rows, {len(set(ids)):,} different")
+    sys.exit(not once or any(codes))
+
+
+def committed(table: Path) -> int:
+    """How many rows a Delta table has, by its log."""
+    if not DeltaTable.is_deltatable(str(table)):
+        return 0
+    actions = pa.table(DeltaTable(str(table)).get_add_actions(flatten=True))
+    return sum(actions["num_records"].to_pylist())
 
 
 def count(folder: Path) -> int:
