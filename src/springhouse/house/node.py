@@ -23,6 +23,7 @@ from springhouse.house.joining import Joining
 from springhouse.house.machine import Machine
 from springhouse.house.owning import Permits
 from springhouse.house.survey import Survey
+from springhouse.house.watch import told
 
 LOG = logging.getLogger("springhouse.cluster")
 
@@ -98,14 +99,16 @@ class NodeOfHouse:
                 house.lake.spark.session().range(1).count()
                 house.lake.spark.quick().range(1).count()
             except Exception as error:  # noqa: BLE001  whatever it is, others can work
+                if self._over.is_set():
+                    return  # Its House was closed, and Spark with it.
                 if self.agent.members.peers:
                     what = "Spark does not start, and this node gets no units until it does"
-                    LOG.warning("%s: %s", what, error)
+                    LOG.warning("%s: %s", what, told(error))
                     self._over.wait(pause)
                     pause = min(2 * pause, longest)
                     continue
                 # Nobody else could: the first refresh will meet the error and report it.
-                LOG.warning("Spark does not start: %s", error)
+                LOG.warning("Spark does not start: %s", told(error))
             self._ready.set()
             return
 
