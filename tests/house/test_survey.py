@@ -109,6 +109,17 @@ def test_only_sources_of_owned_tables_are_asked(node, now):
     assert [job.table for job in node.house.watch.jobs(now[0])] == ["ticks"]
 
 
+def test_what_was_seen_to_wait_is_forgotten_with_its_table(node, now):
+    watch = node.house.watch
+    node.survey.units()
+    node.take("ticks")
+    now[0] += 10
+    watch.poll(now[0])
+    assert watch.waiting_since("ticks", now[0]) == [now[0]]
+    node.permits.let_go(("ticks",), at_once=False)
+    assert watch.waiting_since("ticks", now[0] + 60) == []
+
+
 def begin_table(node, table):
     """Commit as the first refresh of a table does, without rows."""
     from pyspark.sql.types import LongType, StructField, StructType

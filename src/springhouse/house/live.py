@@ -341,10 +341,11 @@ class Live(Runner):
         waiting = self.schedule.order(now)
         permits.backlog_seconds = sum(w.expected_seconds for _, w in waiting if w.released <= now)
         for name, kept in self.kept.items():
+            waits = self.watch.waiting_since(name, now)
+            # Also for views of other nodes: what they read may have to hurry here.
+            self.schedule.observe(name, waits, now)
             if not permits.owns(name):
                 continue
-            waits = self.watch.waiting_since(name, now)
-            self.schedule.observe(name, waits, now)
             kept.lags.append(lag(waits, now))
             known = self.schedule.known(name, now)
             if known is not None and known.freshness is not None:

@@ -404,7 +404,9 @@ class Watch:
     def waiting_since(self, name: str, now: Instant) -> list[Instant]:
         """When data arrived that `name` does not reflect: in base tables, or in their sources."""
         sources = [*self.graph.upstream(name), name]
-        waits = [s for t in sources if t in self._seen and (s := self._seen[t].waiting_since)]
+        # What another node takes in is not asked for here: what was seen of it once says nothing.
+        asked = [t for t in sources if t in self._seen and self.permits.owns(t)]
+        waits = [s for t in asked if (s := self._seen[t].waiting_since)]
         if name in self.project.tables:
             return waits
         newest = self.lake.log(name).newest()
