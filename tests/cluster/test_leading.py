@@ -144,6 +144,17 @@ def test_a_node_that_lost_its_disk_is_removed_and_then_added(office):
     assert office.state.voters == {"a": 1, "b": 2, "c": 33}
 
 
+def test_who_lost_its_disk_must_first_act_on_what_is_the_newest_now(office):
+    """It let go of something before, perhaps, and an old state that comes late does not know it."""
+    agree(office, 11.0)
+    assert office.propose(Instant(11.5), {})
+    agree(office, 12.0)
+    assert told(office, "c", 12.5).required == Stamp(4, 8)
+    answer(office, "c", 13.0, stamp=ZERO, disk=99, taken=False)
+    assert told(office, "c", 13.5).required == office.state.stamp == Stamp(4, 9)
+    assert told(office, "b", 13.5).required == Stamp(4, 8)
+
+
 def test_who_is_expelled_must_first_act_on_that(office):
     agree(office, 10.1)
     office.propose(Instant(10.2), {})

@@ -31,6 +31,11 @@ def test_no_law_is_broken_in_2000_runs(first):
         )
 
 
+def test_a_lost_disk_and_an_old_state_that_comes_late():
+    """Found among 100,000: a node took again what it had let go of before it lost its disk."""
+    assert ClusterRun(Conditions(5, seed=56761)).run().versions > 1
+
+
 def test_one_node_alone_is_a_cluster_too():
     for seed in range(20):
         assert ClusterRun(Conditions(1, 3, seed)).run().versions > 1

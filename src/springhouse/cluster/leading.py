@@ -205,6 +205,10 @@ class Office:
         peer.heard = now
         peer.here = True
         peer.echo = answer.sent
+        if peer.disk not in (0, answer.disk):
+            # It forgot what it let go of in its former life. A state of then that comes late would
+            # tell it that it still owns that, so none that is older than this one will do.
+            peer.required = self.state.stamp
         peer.disk = answer.disk
         peer.stamp = answer.stamp
         committed = False
