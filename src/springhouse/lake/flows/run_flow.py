@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.settings import Settings
 from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
 from springhouse.lake.commits import Change, commit, create
+from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
@@ -55,17 +56,19 @@ def run_flow(
     spark: "SparkSession",
     flow: Flow,
     *,
-    sources: "Mapping[str, DataFrame]",
+    sources: "Mapping[str, DataFrame | str]",
     targets: Mapping[str, str],
     batch: int | None = None,
     settings: Settings | None = None,
 ) -> Mapping[str, int]:
-    """Run a flow on Spark, over DataFrames, into Delta tables by path; gives the rows of each.
+    """Run a flow on Spark, from and into Delta tables by path; gives the rows that each got.
 
-    With a `batch` number (1, 2, 3, …) the rows of that batch reach each table once, however often
-    it is run: a table that has it already gets nothing.
+    A source may also be a DataFrame: then Spark computes its rows and hands them over. With a
+    `batch` number (1, 2, 3, …) the rows of that batch reach each table once, however often it is
+    run: a table that has it already gets nothing.
     """
-    graph = flow.graph({name: arrow_schema(rows.schema) for name, rows in sources.items()})
+    opened = {n: TableSource(s) if isinstance(s, str) else s for n, s in sources.items()}
+    graph = flow.graph({name: _columns(source) for name, source in opened.items()})
     missing = [name for name in graph.targets if name not in targets]
     if missing:
         raise FlowError(
@@ -74,14 +77,14 @@ def run_flow(
         )
     places = {name: Storage.at(targets[name]) for name in graph.targets}
     began = time.time()
-    poured = pour(spark, graph, sources, places, settings or flow.settings())
+    poured = pour(spark, graph, opened, places, settings or flow.settings())
     return deliver(flow.name, graph, places, poured, batch, time.time() - began)
 
 
 def pour(
     spark: "SparkSession",
     graph: Graph,
-    sources: "Mapping[str, DataFrame]",
+    sources: "Mapping[str, DataFrame | TableSource]",
     places: Mapping[str, Storage],
     settings: Settings,
 ) -> Poured:
@@ -101,7 +104,7 @@ class _Pouring:
     def __init__(
         self,
         spark: "SparkSession",
-        sources: "dict[str, DataFrame]",
+        sources: "dict[str, DataFrame | TableSource]",
         places: Mapping[str, Storage],
         staging: Storage,
         settings: Settings,
@@ -127,10 +130,25 @@ class _Pouring:
         shuffled = stage.shuffled
         if not shuffled:
             return pa.Table.from_batches(task(()))
-        rows = self._gathered(stage, shuffled)
+        table = self._read_by_tasks(shuffled)
+        if table is None:
+            rows = self._gathered(stage, shuffled)
+        else:
+            task = replace(task, portions=table.portions())
+            rows = table.numbers(self._spark, task.portions)
         reported = rows.mapInArrow(task, _REPORT).toArrow()
         # Of no rows at all Spark may start no task; an aggregate of nothing is still a row.
         return reported if reported.num_rows else pa.Table.from_batches(task(()))
+
+    def _read_by_tasks(self, shuffled: tuple[Intake, ...]) -> TableSource | None:
+        """The table that tasks read by themselves, if that is all they need."""
+        if len(shuffled) > 1 or shuffled[0].hand is not Hand.AS_THEY_ARE:
+            return None
+        source = self._source(shuffled[0])
+        return source if isinstance(source, TableSource) and source.is_plain else None
+
+    def _source(self, intake: Intake) -> "DataFrame | TableSource | None":
+        return self._sources.get(intake.feed.name) if intake.feed.port is None else None
 
     def _gathered(self, stage: Stage, shuffled: tuple[Intake, ...]) -> "DataFrame":
         by_key = any(intake.hand is Hand.BY_KEY for intake in shuffled)
@@ -164,8 +182,9 @@ class _Pouring:
         return rows.select(sf.lit(port).alias(INPUT), sf.xxhash64(*keys).alias(KEY), *own)
 
     def _rows(self, intake: Intake) -> "DataFrame":
-        if intake.feed.port is None and intake.feed.name in self._sources:
-            return self._sources[intake.feed.name]
+        source = self._source(intake)
+        if source is not None:
+            return source.read(self._spark) if isinstance(source, TableSource) else source
         schema = from_arrow_schema(intake.schema)
         return read_parquet(self._spark, *self._written(intake.feed), schema)
 
@@ -173,8 +192,11 @@ class _Pouring:
         return self._place(str(feed)), [add.path for add in self._files.get(str(feed), ())]
 
     def _held(self, intake: Intake) -> tuple[str, ...]:
-        if intake.feed.port is None and intake.feed.name in self._sources:
-            rows = self._sources[intake.feed.name].toArrow()
+        source = self._source(intake)
+        if isinstance(source, TableSource) and source.is_plain:
+            return source.files
+        if source is not None:
+            rows = self._rows(intake).toArrow()
             place = self._staging.inside(f"held-{uuid.uuid4().hex}")
             return (f"{place.root}/{write_arrow(place, rows).path}",)
         place, paths = self._written(intake.feed)
@@ -192,6 +214,10 @@ class _Pouring:
                 self._did.setdefault(row["name"], ActivityStatistics()).add(
                     ActivityStatistics(**told)
                 )
+
+
+def _columns(source: "DataFrame | TableSource") -> pa.Schema:
+    return source.schema if isinstance(source, TableSource) else arrow_schema(source.schema)
 
 
 def _struct(intake: Intake) -> StructType:

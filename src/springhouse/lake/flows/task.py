@@ -1,8 +1,9 @@
 """What does one Spark task do of a flow?
 
-It is given the rows of its partition as Arrow batches, runs the activities of a stage over them
-with an engine of its own, and writes every target and everything that later stages need to files.
-What it gives back to Spark is not rows but a short report: the files, and what each activity did.
+It is given the rows of its partition as Arrow batches, or reads them itself, runs the activities of
+a stage over them with an engine of its own, and writes every target and everything that later
+stages need to files. What it gives back to Spark is not rows but a short report: the files, and
+what each activity did.
 """
 
 import json
@@ -11,7 +12,6 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from springhouse.flows.endpoints import Read, Sink, Source, operators
 from springhouse.flows.graph import Kind, Operator, Output
@@ -21,7 +21,7 @@ from springhouse.flows.settings import Settings
 from springhouse.flows.stages import TASK, Hand, Stage
 from springhouse.flows.topology import read_topology
 from springhouse.lake.flows.parquet_sink import ParquetSink
-from springhouse.lake.storage import Storage
+from springhouse.lake.flows.portions import Portion, rows_in, rows_of_portion
 
 REPORT = pa.schema({"kind": pa.string(), "name": pa.string(), "told": pa.string()})
 """What a task gives back: files of a target or of a feed, and the statistics of an activity."""
@@ -31,12 +31,16 @@ INPUT, KEY = "__springhouse_input", "__springhouse_key"
 
 @dataclass(frozen=True)
 class StageTask:
-    """A stage, with where its sinks lie (`places`) and the files of the tables that it holds."""
+    """A stage, with where its sinks lie (`places`) and the files of the tables that it holds.
+
+    With `portions` it is given no rows but numbers of those, and reads them itself.
+    """
 
     stage: Stage
     places: Mapping[str, str]
     held: Mapping[str, tuple[str, ...]]
     settings: Settings
+    portions: tuple[Portion, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sinks = {
@@ -68,6 +72,8 @@ class StageTask:
         made = operators(self.stage.graph, sources, sinks, pack_bytes)
         schemas = [intake.schema for intake in self.stage.shuffled]
         if schemas:
+            if self.portions:
+                batches = rows_in(self.portions, batches, schemas[0])
             made[TASK] = _TaskRows(batches, schemas, pack_bytes)
         return made
 
@@ -124,7 +130,4 @@ class _FilesOf:
 
     def __call__(self) -> Iterator[pa.RecordBatch]:
         for file in self._files:
-            storage = Storage(file)
-            with storage.filesystem.open_input_file(storage.path) as opened:
-                for batch in pq.ParquetFile(opened).iter_batches():
-                    yield fitted(batch, self._schema)
+            yield from rows_of_portion(Portion(file), self._schema)

@@ -1,0 +1,137 @@
+"""How do tasks read a Delta table by themselves?
+
+Spark reads Parquet into rows, makes Arrow batches of the rows, one value after the other, and sends
+them to Python. Where nothing is to be computed before, a task reads the files straight into Arrow
+batches instead, and rows never pass through the JVM: it is given numbers, each of a portion of the
+table. A portion is a file, or some row groups of a large one, so that all tasks have something.
+
+That is for tables whose files hold all there is to read. Of a partitioned one the paths tell a part
+of it, and nested columns may have other fields in old files: those are left to Spark.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from springhouse.errors import LakeError
+from springhouse.lake.storage import Storage
+from springhouse.lake.tables import TableVersion, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PORTION_BYTES = 16 * 2**20
+"""A file is read in portions of about this size, if its row groups allow it."""
+
+TASK_BYTES = 64 * 2**20
+"""What a task reads of a large table: what fails has to be read again."""
+
+_MANY_TASKS = 32
+MOST_FOOTERS = 100
+"""Of more files than that none is looked into: there are enough for every task."""
+
+_BATCH_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class Portion:
+    """A file, or only these of its row groups."""
+
+    file: str
+    groups: tuple[int, ...] | None = None
+
+
+class TableSource:
+    """One version of a Delta table as a source of a flow."""
+
+    def __init__(self, location: str) -> None:
+        storage = Storage.at(location)
+        opened = open_table(storage)
+        if opened is None:
+            raise LakeError(
+                "there is no Delta table to read",
+                where=storage.root,
+                hint="A source is the folder of a Delta table, or a DataFrame.",
+            )
+        self._opened: TableVersion = opened
+        self.schema: pa.Schema = opened.arrow_schema
+        self.is_plain = opened.is_plain and not any(map(pa.types.is_nested, self.schema.types))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Its files, by their whole paths."""
+        return tuple(f"{self._opened.storage.root}/{file.path}" for file in self._opened.files)
+
+    def portions(self) -> tuple[Portion, ...]:
+        """What tasks read, in parts."""
+        sizes = [file.size for file in self._opened.files]
+        if len(sizes) > MOST_FOOTERS:
+            return tuple(map(Portion, self.files))
+        made: list[Portion] = []
+        for file, size in zip(self.files, sizes, strict=True):
+            made += _parts(file) if size > PORTION_BYTES else [Portion(file)]
+        return tuple(made)
+
+    def numbers(self, spark: "SparkSession", portions: Sequence[Portion]) -> "DataFrame":
+        """A number for each portion; a task has several, one per core unless that is too much."""
+        tasks = self._opened.size // TASK_BYTES
+        return spark.range(0, len(portions), 1, tasks if tasks > _MANY_TASKS else None)
+
+    def read(self, spark: "SparkSession") -> "DataFrame":
+        """Its rows, read by Spark."""
+        return self._opened.read(spark)
+
+
+def rows_in(
+    portions: Sequence[Portion], numbers: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the portions whose numbers come."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from rows_of_portion(portions[number], schema)
+
+
+def rows_of_portion(portion: Portion, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of one portion with exactly this schema; a column that its file lacks is NULL."""
+    storage = Storage(portion.file)
+    with storage.filesystem.open_input_file(storage.path) as opened:
+        # One thread: there is a task for every core already.
+        file = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
+        present = [name for name in schema.names if name in file.schema_arrow.names]
+        for batch in file.iter_batches(
+            _BATCH_ROWS, row_groups=portion.groups, columns=present, use_threads=False
+        ):
+            yield _fitted(batch, schema)
+
+
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            values = batch.column(index)
+            columns.append(values if values.type == field.type else values.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _parts(file: str) -> Iterator[Portion]:
+    storage = Storage(file)
+    with storage.filesystem.open_input_file(storage.path) as opened:
+        footer = pq.read_metadata(opened)
+    gathered: list[int] = []
+    size = 0
+    for group in range(footer.num_row_groups):
+        gathered.append(group)
+        size += footer.row_group(group).total_byte_size
+        if size >= PORTION_BYTES:
+            yield Portion(file, tuple(gathered))
+            gathered, size = [], 0
+    if gathered:
+        yield Portion(file, tuple(gathered))
