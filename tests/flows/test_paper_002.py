@@ -12,6 +12,7 @@ from springhouse.flows.item import Item
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
 from springhouse.flows.request import Request, Task, Urgency
+from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool, request_of
 from springhouse.flows.settings import Settings
 from springhouse.flows.states import Happening, State, becomes, makes_a_task
@@ -200,8 +201,9 @@ def test_section_5_2_no_semaphore_is_touched_while_all_threads_have_work() -> No
     assert sink.table().num_rows == 5000
 
 
-def test_section_4_1_a_pack_is_half_of_the_l2_cache() -> None:
-    assert Topology(((0,),), l2_bytes=256 * 1024).pack_bytes == 128 * 1024
+def test_section_5_2_a_pack_is_half_of_the_l2_cache_but_never_too_small_for_python() -> None:
+    assert Topology(((0,),), l2_bytes=16 * 2**20).pack_bytes == 8 * 2**20
+    assert Topology(((0,),), l2_bytes=256 * 1024).pack_bytes == LEAST_BYTES
 
 
 def test_section_6_the_simple_scheduler_is_first_come_first_served_and_steals_in_turn() -> None:

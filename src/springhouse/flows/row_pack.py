@@ -1,16 +1,17 @@
 """How many rows travel together?
 
-A row pack is an Arrow record batch. Small packs stay in the cache, large ones spare overhead; the
-best size is a little below the L2 cache, and half of it is what 002 (sections 4.1 and 5.2) settles
-on, because operators and the scheduler need room there too.
+A row pack is an Arrow record batch. Small packs stay in the cache, large ones spare overhead. 002
+(sections 4.1 and 5.2) settles on half of the L2 cache. Here every activity costs about a tenth of a
+millisecond per pack in Python and in Arrow's calls, however few rows it has, so a pack is never
+smaller than what makes that small (`bench/results/flow_defaults.md`, decision 0043).
 """
 
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-DEFAULT_BYTES = 256 * 1024
-"""The size of a pack where the cache could not be found."""
+LEAST_BYTES = 4 * 2**20
+"""The size of a pack where half of the L2 cache is less, or could not be found."""
 
 
 def rows_per_pack(batch: pa.RecordBatch, pack_bytes: int) -> int:

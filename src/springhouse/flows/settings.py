@@ -8,8 +8,11 @@ from springhouse.flows.graph import FlowError
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
 from springhouse.flows.topology import Topology, one_node, read_topology
 
-QUEUE_PACKS = 100
-"""The largest number of row packs on an edge: 000 found 80 to 150 to be best (Table 3)."""
+QUEUE_PACKS = 30
+"""The largest number of row packs on an edge: 000 found 30 to 150 to be good (Table 3).
+
+The least of them: packs are large here, and memory has to be there for full queues.
+"""
 
 
 @dataclass(frozen=True)
