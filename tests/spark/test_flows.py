@@ -3,10 +3,12 @@
 import json
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 import springhouse
@@ -68,6 +70,61 @@ def test_every_archetype_is_what_sql_gives(
     for target, query in archetype.queries.items():
         assert stored(tmp_path / target) == sorted_rows(spark.sql(query).toArrow()), target
         assert [path.name for path in (tmp_path / target).glob("_staging*")] == []
+
+
+@pytest.mark.parametrize("name", ARCHETYPES)
+def test_every_policy_on_one_thread_and_four_with_tiny_queues_and_large(
+    name: str, spark: SparkSession, given: dict[str, DataFrame]
+) -> None:
+    archetype = ARCHETYPES[name]
+    tables = random_tables(seed=3, rows=300)
+    expected = {t: sorted_rows(spark.sql(q).toArrow()) for t, q in archetype.queries.items()}
+    for policy, threads, packs in product(PolicyName, (1, 4), (1, 100)):
+        made = archetype.flow.run(
+            tables, policy=policy, threads=threads, queue_packs=packs, pack_bytes=1000
+        )
+        found = {target: sorted_rows(rows) for target, rows in made.items()}
+        assert found == expected, (policy, threads, packs)
+
+
+@pytest.mark.parametrize("name", ["primary flow", "tree", "fork"])
+def test_tables_are_read_by_the_tasks_themselves(
+    name: str, spark: SparkSession, given: dict[str, DataFrame], tmp_path: Path
+) -> None:
+    """Rows that stay where they are, tables that every task holds, and rows that change hands."""
+    archetype = ARCHETYPES[name]
+    sources = {table: str(tmp_path / "sources" / table) for table in given}
+    for table, rows in random_tables(seed=3, rows=300).items():
+        write_deltalake(sources[table], rows.slice(0, 150))
+        write_deltalake(sources[table], rows.slice(150), mode="append")
+    targets = {target: str(tmp_path / target) for target in archetype.queries}
+    run_flow(spark, archetype.flow, sources=sources, targets=targets, settings=SMALL)
+    for target, query in archetype.queries.items():
+        assert stored(tmp_path / target) == sorted_rows(spark.sql(query).toArrow()), target
+
+
+def test_a_partitioned_table_with_old_files_is_read_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    @springhouse.flow
+    def copied(flow: Draft) -> None:
+        flow.read("given").write("copy")
+
+    first = pa.table({"n": [1, 2], "kind": ["a", "b"]})
+    second = pa.table({"n": [3], "kind": ["a"], "late": [0.5]})
+    for number, keys in enumerate(([], ["kind"])):
+        place, copy = str(tmp_path / f"given {number}"), tmp_path / f"copy {number}"
+        write_deltalake(place, first, partition_by=keys)
+        write_deltalake(place, second, mode="append", schema_mode="merge", partition_by=keys)
+        got = run_flow(spark, copied, sources={"given": place}, targets={"copy": str(copy)})
+        assert got == {"copy": 3}
+        assert stored(copy) == [(1, "a", None), (2, "b", None), (3, "a", 0.5)]
+
+
+def test_a_source_that_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
+    targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
+    with pytest.raises(LakeError, match="there is no Delta table to read"):
+        run_flow(spark, parted, sources={"numbers": str(tmp_path / "none")}, targets=targets)
 
 
 @springhouse.flow
