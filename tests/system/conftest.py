@@ -20,7 +20,7 @@ import pytest
 from springhouse.lake.session import find_java
 
 # Programs that tests start, with imports of their own: there are no doctests in them.
-collect_ignore = ["flow_life.py", "remote.py", "worker.py"]
+collect_ignore = ["flow_life.py", "flow_twice.py", "remote.py", "worker.py"]
 
 SCRIPT = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).parents[2] / "src"
