@@ -83,6 +83,8 @@ _QUICK = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Without compiled code each row would ask a cache for what two expressions share.
+    "spark.sql.subexpressionElimination.enabled": "false",
     # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
     # Nor is it asked first whether there are any.
     "spark.sql.optimizer.excludedRules": (
