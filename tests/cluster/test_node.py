@@ -10,6 +10,7 @@ from springhouse.cluster.messages import (
     Measured,
     Persist,
     Received,
+    Released,
     Send,
     Take,
     Tick,
@@ -212,6 +213,20 @@ def test_time_that_passed_unnoticed_stops_processing_before_anything_else(cluste
     orders = cluster.nodes[name].step(Measured(Load()), Instant(cluster.now + 100))
     assert orders == [LetGo(tuple(orders[0].units), at_once=True)]
     assert set(orders[0].units) == held
+
+
+def test_what_has_left_is_not_told_to_leave_again(cluster):
+    """Though the node hears of it when it has to stop everything that is in its hands."""
+    name = next(name for name in cluster.names if name != cluster.leader)
+    hands = cluster.nodes[name].processing
+    unit, *others = hands.taken
+    del hands.taken[unit]
+    hands.leaving[unit] = None
+    orders = cluster.nodes[name].step(Released((unit,)), Instant(cluster.now + 100))
+    assert [each for each in orders if isinstance(each, LetGo)] == (
+        [LetGo(tuple(others), at_once=True)] if others else []
+    )
+    assert not {unit} & {*hands.taken, *hands.leaving}
 
 
 def test_a_node_that_can_not_work_votes_and_has_no_units(cluster):

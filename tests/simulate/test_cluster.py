@@ -36,6 +36,11 @@ def test_a_lost_disk_and_an_old_state_that_comes_late():
     assert ClusterRun(Conditions(5, seed=56761)).run().versions > 1
 
 
+def test_what_is_let_go_twice_and_taken_again_is_worked_on():
+    """Found among 100,000: units were let go of once more after they had been taken anew."""
+    assert ClusterRun(Conditions(2, seed=69626)).run().versions > 1
+
+
 def test_one_node_alone_is_a_cluster_too():
     for seed in range(20):
         assert ClusterRun(Conditions(1, 3, seed)).run().versions > 1

@@ -133,9 +133,7 @@ class Node:
     def step(self, event: Event, now: Instant) -> list[Order]:
         """What is to be done, in this order, now that this happened."""
         orders = self._orders = []
-        if not self.may_process(now):
-            # Before anything else: time may have passed unnoticed.
-            self._reconcile(now)
+        self._stop_in_time(event, now)
         match event:
             case Received(sender, message):
                 self._receive(sender, message, now)
@@ -164,6 +162,15 @@ class Node:
             self._kept = Memory(self.disk, self.term, self.vote, self.accepted)
             orders.insert(0, Persist(self._kept))
         return orders
+
+    def _stop_in_time(self, event: Event, now: Instant) -> None:
+        """Before anything else: time may have passed unnoticed."""
+        if isinstance(event, Released):
+            # Told to let go again of what it has let go of, its hands would do so after it took
+            # that anew.
+            self.processing.let_go(event.units)
+        if not self.may_process(now):
+            self._reconcile(now)
 
     def _measured(self, load: Load, now: Instant) -> None:
         self.load = load
