@@ -3,7 +3,7 @@
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from springhouse.lake.given import TOGETHER_ROWS, Given, together, unfolded
+from springhouse.lake.given import TOGETHER_ROWS, Given, nothing, together, unfolded
 
 ORDERS = pa.table({"id": [7, 9], "state": ["open", None]})
 LINES = pa.table({"id": pa.array([], pa.int64())})
@@ -37,3 +37,10 @@ def test_a_large_relation_travels_by_itself() -> None:
 def test_a_relation_is_unfolded_where_it_is_named() -> None:
     assert unfolded("orders", whole=False) == "(SELECT INLINE(`orders`) FROM {given})"
     assert "COALESCE(1)" in unfolded("orders", whole=True)
+
+
+def test_a_relation_without_rows_is_written_as_a_query_that_gives_none() -> None:
+    shape = StructType([StructField("id", LongType()), StructField("a {b}", StringType())])
+    assert nothing(shape) == (
+        "(SELECT CAST(NULL AS bigint) AS `id`, CAST(NULL AS string) AS `a {{b}}` WHERE FALSE)"
+    )

@@ -7,7 +7,8 @@ table of one row, whose columns are lists of rows:
     orders_change                        lineitem_before
     [(7, 'open', +1), (9, 'paid', -1)]   [(7, 1, 10.00), (7, 2, 3.50)]
 
-and each relation is unfolded where the statement names it.
+and each relation is unfolded where the statement names it. One without rows is not sent at all: it
+is written as a query that gives none, so that Spark leaves out whatever would be joined with it.
 """
 
 from collections.abc import Mapping
@@ -58,6 +59,17 @@ def unfolded(name: str, *, whole: bool) -> str:
     """
     hint = "/*+ COALESCE(1) */ " if whole else ""
     return f"(SELECT {hint}INLINE({quoted(name)}) FROM {{{GIVEN}}})"
+
+
+def nothing(shape: StructType) -> str:
+    """A relation without rows, as a table in FROM."""
+    items = (
+        f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}"
+        for field in shape.fields
+    )
+    # Braces are Spark's own where a text has parameters.
+    text = ", ".join(items).replace("{", "{{").replace("}", "}}")
+    return f"(SELECT {text} WHERE FALSE)"
 
 
 def _as_list(rows: pa.Table) -> pa.Array:

@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from springhouse.errors import LakeError
 from springhouse.lake.conditions import decidable
-from springhouse.lake.given import GIVEN, Given, together, unfolded
+from springhouse.lake.given import GIVEN, Given, nothing, together, unfolded
 from springhouse.lake.key_codes import codes_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
@@ -89,6 +89,7 @@ class Work:
     stores: dict[str, Store]
     shapes: Mapping[str, StructType]
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
+    _changed: dict[Reading, pa.Table | None] = field(default_factory=dict)
 
     # Bindings
 
@@ -122,7 +123,9 @@ class Work:
         local = all(table is not None for table in tables.values())
         frames: dict[str, Any] = {}
         small: dict[str, Given] = {}
+        places: dict[str, str] = {}
         for reading in statement.reads:
+            places[reading.name] = f"{{{reading.name}}}"
             table = tables[reading.name]
             if table is None:
                 frames[reading.name] = self._read(session, reading, self.near(reading, tables))
@@ -131,8 +134,11 @@ class Work:
             names = [name for name in table.schema.names if name in statement.text]
             used = table.select(names) if names else table
             rows = Given.of(used, self._shape(reading, used.schema.names))
-            if rows.is_small:
+            if not rows.rows.num_rows:
+                places[reading.name] = nothing(rows.shape)
+            elif rows.is_small:
                 small[reading.name] = rows
+                places[reading.name] = unfolded(reading.name, whole=local)
             else:
                 frame = frame_of(session, rows.rows, rows.shape)
                 # What lies in one place need not be shuffled.
@@ -143,9 +149,7 @@ class Work:
         # Spark formats a text that has parameters: braces of its own must survive that.
         text = statement.over(lambda name: f"\1{name}\2")
         text = text.replace("{", "{{").replace("}", "}}")
-        for reading in statement.reads:
-            name = reading.name
-            place = unfolded(name, whole=local) if name in small else f"{{{name}}}"
+        for name, place in places.items():
             text = text.replace(f"\1{name}\2 AS ", f"{place} AS ")
             text = text.replace(f"\1{name}\2", f"{place} AS {name}")
         return session.sql(text, **frames) if frames else session.sql(text)
@@ -185,13 +189,25 @@ class Work:
             return given[reading.of]
         if reading.kind is not Kind.CHANGE:
             return None
+        if reading not in self._changed:
+            self._changed[reading] = self._change(reading)
+        return self._changed[reading]
+
+    def _change(self, reading: Reading) -> pa.Table | None:
+        """The rows of an input, or of a hidden table, that changed and that matter."""
         if reading.of in self.changes:
             change = self.changes[reading.of].arrow
-            condition = decidable(reading.where, self._comparable(reading))
-            return (
-                change.filter(condition) if change is not None and condition is not None else change
-            )
-        return _as_change(self.rewritten[reading.of], self.shapes[reading.of].fieldNames())
+        else:
+            names = self.shapes[reading.of].fieldNames()
+            change = _as_change(self.rewritten[reading.of], names)
+        condition = decidable(reading.where, self._comparable(reading))
+        return change if change is None or condition is None else change.filter(condition)
+
+    def _is_idle(self, statement: Statement) -> bool:
+        """Whether nothing changed that a statement speaks of: then it has nothing to say."""
+        asked = [reading for reading in statement.reads if reading.kind is Kind.CHANGE]
+        changes = [self._arrow(reading, {}) for reading in asked]
+        return bool(asked) and all(each is not None and not each.num_rows for each in changes)
 
     def _looked_up(
         self, reading: Reading, tables: Mapping[str, pa.Table | None], text: str
@@ -311,6 +327,8 @@ class Work:
                 return self._top(step)
 
     def _keyed(self, step: Keyed) -> Rewritten | None:
+        if self._is_idle(step.increments):
+            return None
         store = self.stores[step.table]
         if step.merge is None or step.merge_given is None:
             keys = self._touched(self.run(step.increments), step)
@@ -356,6 +374,8 @@ class Work:
         return replace_keys(self.stores[step.table], step.layout.keys, keys, rows)
 
     def _bag(self, step: Bag) -> Rewritten | None:
+        if self._is_idle(step.change):
+            return None
         found = self.run(step.change, step.table)
         if not found.num_rows:
             return None
@@ -366,6 +386,8 @@ class Work:
 
     def _top(self, step: Top) -> Rewritten | None:
         store = self.stores[step.table]
+        if step.candidates is not None and self._is_idle(step.candidates):
+            return None
         if store.rows >= step.limit and self._is_out_of_reach(step):
             return None
         asked = None if self._stored_rows(step.build) <= WHOLE_ROWS else step.candidates

@@ -93,8 +93,9 @@ _QUICK = {
     ),
     "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Rows in a plan are hashed again and again by those who compare plans.
-    "spark.sql.execution.arrow.localRelationThreshold": str(2**20),
+    # Rows in a plan are hashed again and again by those who compare plans. But of rows that are not
+    # in it Spark does not know how few they are, and would shuffle and sort them for every join.
+    "spark.sql.execution.arrow.localRelationThreshold": str(2**22),
 }
 
 

@@ -136,7 +136,7 @@ class Script:
                 return [_scanned(node, relation, needed, column(WEIGHT))]
             case Aggregate():
                 name = self._hidden[node]
-                relation = self.read(Kind.CHANGE, name, f"{name}_change")
+                relation = self.read(Kind.CHANGE, name, f"{name}_change", where=where)
                 columns = {each: column(each) for each in node.columns if each in needed}
                 return [Rows(relation, columns, (), column(WEIGHT), relation)]
             case Constant():
@@ -184,7 +184,7 @@ class Script:
                 kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
                 name = self._hidden[node]
                 close = tuple(n for n in near if n.column in node.keys)
-                relation = self.read(kind, name, f"{name}_{side.value}", close)
+                relation = self.read(kind, name, f"{name}_{side.value}", close, where)
                 columns = {each: column(each) for each in node.columns if each in needed}
                 return restricted(Rows(relation, columns, base=relation), touched)
             case Constant():
