@@ -60,6 +60,41 @@ def test_a_table_never_refreshed_does_not_wait() -> None:
     assert started(scheduler, 100.0) == ["t"]
 
 
+def test_what_was_never_made_comes_first_and_only_once() -> None:
+    scheduler = scheduled(promised("breaking", MINUTE), promised("broken", Seconds(20.0)))
+    scheduler.declare(promised("new", None, priority=0.001, seconds=500.0))
+    for name in ("breaking", "broken", "new"):
+        scheduler.arrived(name, Instant(100.0))
+    order = [(w.table, w.why) for w in scheduler.order(Instant(157.0))]
+    assert order[0] == ("new", "never made, benefit per second")
+    assert started(scheduler, 157.0) == ["new"]
+    scheduler.finished("new", Instant(158.0), seconds=1.0)
+    scheduler.arrived("new", Instant(158.0))
+    assert started(scheduler, 158.0) == ["breaking"]
+
+
+def test_what_was_never_made_waits_its_turn_where_promises_are_ignored() -> None:
+    scheduler = scheduled(promised("old", None), policy=Policy(heed_promises=False))
+    scheduler.declare(promised("new", None, priority=0.001))
+    for name in ("new", "old"):
+        scheduler.arrived(name, Instant(100.0))
+    assert started(scheduler, 100.0) == ["old"]
+
+
+def test_a_margin_is_for_all_that_passes_until_a_refresh_has_ended() -> None:
+    scheduler = scheduled(promised("t", MINUTE, seconds=5.0))
+    for now in (1000.0, 2000.0):
+        scheduler.arrived("t", Instant(now), freshness=Instant(now))
+        release = scheduler.next_change(Instant(now))
+        assert release is not None
+        scheduler.starts([1], release)
+        # It says that it took 5 seconds, and its track was free again after 8.
+        scheduler.finished("t", Instant(release + 8.0), seconds=5.0)
+    known = scheduler.known("t", Instant(3000.0))
+    assert known is not None
+    assert known.error_seconds > 1.5
+
+
 def test_promises_can_be_ignored() -> None:
     scheduler = scheduled(promised("t", MINUTE), policy=Policy(heed_promises=False))
     scheduler.arrived("t", Instant(100.0))

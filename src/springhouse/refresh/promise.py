@@ -29,15 +29,20 @@ _SAFETY = 1.25
 class Urgency(IntEnum):
     """What a waiting refresh is to its promise; the smaller starts first.
 
+    What has never been made is nothing that anybody could read, nor could what is made of it. It
+    needs its turn once, and in an overload it would not get it by benefit per second: what it costs
+    grows with what waits for it.
+
     One that can still be kept goes before one that is broken already, or in an overload every
     promise would be broken by a little instead of a few by much. One that has time left, but not
     for all that come due with it, goes after those.
     """
 
-    ABOUT_TO_BREAK = 0
-    BROKEN = 1
-    CROWDED = 2
-    NONE = 3
+    UNMADE = 0
+    ABOUT_TO_BREAK = 1
+    BROKEN = 2
+    CROWDED = 3
+    NONE = 4
 
 
 class Margin:

@@ -98,10 +98,13 @@ class Ranks:
     ) -> tuple[Urgency | None, float, float | None]:
         """How urgent a job is (None: not released), its latest start, and when that changes."""
         ready = max(standing.retry_at, standing.released)
-        if standing.allowance is None or not self._policy.heed_promises:
+        promised = standing.allowance is not None
+        if standing.unmade or not promised or not self._policy.heed_promises:
             standing.ready_at = ready
             self.crowd.leave(standing)
-            return (None, 0.0, ready) if now < ready else (Urgency.NONE, 0.0, None)
+            first = standing.unmade and self._policy.heed_promises
+            urgency = Urgency.UNMADE if first else Urgency.NONE
+            return (None, 0.0, ready) if now < ready else (urgency, 0.0, None)
         breaks = _breaks(standing)
         latest = breaks - standing.part_seconds - standing.error.seconds
         may_rest = standing.promised and standing.cost.count and not standing.crowded
@@ -126,8 +129,8 @@ class Ranks:
             standing = entry[4]
             return _breaks(standing) - now, "seconds until its promise breaks"
         name, sign = NUMBERS[self._policy.basic]
-        why = f"promise broken, {name}" if entry[0] is Urgency.BROKEN else name
-        return sign * entry[1], why
+        said = {Urgency.UNMADE: "never made, ", Urgency.BROKEN: "promise broken, "}
+        return sign * entry[1], f"{said.get(entry[0], '')}{name}"
 
 
 def _breaks(standing: Standing) -> float:

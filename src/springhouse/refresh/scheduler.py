@@ -82,6 +82,7 @@ class Scheduler:
         standing.own_priority = table.priority
         if freshness is not None:
             standing.freshness = freshness
+            standing.unmade = False
         self._lanes.moves += 1
 
     def drop(self, name: str) -> None:
@@ -189,10 +190,13 @@ class Scheduler:
             # Some of it could not be loaded yet, and waits on.
             standing.pending.put_back([b for b in standing.taken if b.freshness > reached])
         standing.freshness = max(before, reached)
+        standing.unmade = False
         standing.retry_at = -inf
         if seconds is not None:
             if standing.cost.count:
-                standing.error.observe(seconds - start.expected_seconds)
+                # By the clock, not by what the refresh says that it took: what comes before and
+                # after it, and what it waits for, breaks a promise just as well.
+                standing.error.observe(now - standing.last_started - start.expected_seconds)
             self._learn(standing, max(reached - before, 0.0), seconds, rows)
         self._ended(standing, start.track, now)
 
@@ -251,7 +255,7 @@ class Scheduler:
             if best is None:
                 break
             track = lanes.layout.track_for(lane, available, queues)
-            if track is None and best[0] is Urgency.ABOUT_TO_BREAK:
+            if track is None and best[0] <= Urgency.ABOUT_TO_BREAK:
                 track = min(available)
             if track is None:
                 # Tracks only become fewer in this loop: the rest of the lane waits as well.
@@ -348,7 +352,7 @@ class Scheduler:
         if standing.allowance is not None:
             # No more than the promise: there is nothing to gain from a release before the arrival.
             standing.wait.observe(min(now - standing.ready_at, standing.allowance))
-        if entry[0] is Urgency.NONE:
+        if entry[0] in (Urgency.UNMADE, Urgency.NONE):
             self._lanes.queues[standing.lane].passed = entry[1]
         self._ranks.leave(standing)
         standing.taken = pending.take(until)

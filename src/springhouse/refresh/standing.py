@@ -60,6 +60,7 @@ class Standing:
         "taken",
         "timer",
         "told_seconds",
+        "unmade",
         "until",
         "wait",
     )
@@ -80,6 +81,8 @@ class Standing:
         self.leaving = False
         # What waits, and how it ranks.
         self.freshness: float | None = None
+        # Whether it holds nothing yet: freshness is then only a guess for its first data.
+        self.unmade = True
         self.pending = Pending()
         self.until = Instant(0.0)
         self.freshness_delta = 0.0

@@ -61,6 +61,10 @@ class Conditions:
 
     With `noisy_converters` the rows that converters make are off, too. A base to which every batch
     is put is then off by 50 % again with each of them, and its size wanders.
+
+    A planner is asked when a bound breaks, and then again and again until it is mended. Or, as
+    section 6.1 may be read, only `on_arrival` of data: who plans one step at a time then needs as
+    many arrivals as steps.
     """
 
     hours: float = 70 * 24.0
@@ -68,6 +72,7 @@ class Conditions:
     noise: bool = True
     seed: int = 1
     noisy_converters: bool = False
+    on_arrival: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,7 @@ class WorkflowRun:
         end = self.conditions.hours * 3600.0
         told = 0.0
         while self.now < end and not (give_up is not None and give_up()):
-            if not self._repair():
+            if not self._repair() or self.conditions.on_arrival:
                 self._wait(end)
             if progress is not None and self.now - told >= end / 100:
                 told = self.now
