@@ -297,10 +297,15 @@ class Live(Runner):
             if now - observed >= 1.0:
                 observed = now
                 self._observe(now)
-            pause = min(_TICK, max(self.watch.next_poll(now), 0.02))
-            for ended in self.tracks.wait(pause):
+            for ended in self.tracks.wait(self._pause(now)):
                 self._settle(ended)
         self.finish()
+
+    def _pause(self, now: Instant) -> Seconds:
+        """Until a source is to be asked, or a refresh has to start that may wait until then."""
+        change = self.schedule.next_change(now)
+        until_change = _TICK if change is None else change - now
+        return Seconds(min(_TICK, max(min(self.watch.next_poll(now), until_change), 0.02)))
 
     def _waiting(self, now: Instant) -> list[Job]:
         """The refreshes that are wanted and not running."""
