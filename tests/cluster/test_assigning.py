@@ -82,13 +82,19 @@ def test_a_release_that_does_not_count(told, who, version):
     assert not story.assigner.released(who, ["one"], Stamp(1, version), story.state.holdings), told
 
 
-def test_the_heir_goes_before_the_owner_let_go():
+def test_the_heir_goes_before_the_owner_let_go_and_the_owner_keeps_it():
+    for owner in ("a", "c"):
+        story = Story(one=Holding(owner, "b", since=1))
+        changed, expelled = story.decide(without("b"))
+        assert expelled == set()
+        assert changed["one"] == Holding(owner, owner, since=1)
+
+
+def test_who_may_have_nothing_keeps_nothing_though_the_heir_goes():
     story = Story(one=Holding("a", "b", since=1))
-    changed, expelled = story.decide(without("b"))
-    assert expelled == set()
-    assert changed["one"].owner == "a"
-    assert changed["one"].heir in ("a", "c")
-    assert changed["one"].since == 1
+    story.state = State(story.state.stamp, holdings=story.state.holdings, shares={"a": 0.0})
+    changed, _ = story.decide(without("b"))
+    assert changed["one"] == Holding("a", "c", since=1)
 
 
 def test_the_owner_goes_before_it_let_go():

@@ -149,7 +149,9 @@ class Assigner:
         if shares == self._balanced_for:
             return
         self._balanced_for = shares
-        for unit, target in moves(self._books, self._ring, shares).items():
+        holdings = {unit: made.get(unit, state.holdings[unit]) for unit in self._handing}
+        leaving = {unit: each.owner for unit, each in holdings.items() if each and each.heir}
+        for unit, target in moves(self._books, self._ring, shares, leaving).items():
             holding = made.get(unit, state.holdings.get(unit))
             if holding is None:
                 made[unit] = Holding(target, None, version)

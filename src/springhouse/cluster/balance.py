@@ -14,6 +14,7 @@ That is all that ever moves, so the second call finds nothing to do.
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 from math import ceil, floor
+from types import MappingProxyType
 
 from springhouse.cluster.ring import Ring, place
 
@@ -109,29 +110,45 @@ class _Bounds:
             self.lower[node] = floor(fair * (1 - EPSILON) / usual + _HAIR) * usual - _HAIR
 
 
-def moves(books: Books, ring: Ring, shares: Mapping[str, float]) -> dict[str, str]:
+def moves(
+    books: Books,
+    ring: Ring,
+    shares: Mapping[str, float],
+    leaving: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
     """The units that get another home, and which one. The books are kept up.
 
     `shares` are those of the nodes that can have units, each above 0; `ring` has all of them.
+    `leaving` are units that are on their way to their home, and the nodes that still have them.
     """
     if not shares or not books.weights:
         return {}
     bounds = _Bounds(books, shares)
     moved: dict[str, str] = {}
-    _house(books, ring, bounds, moved)
+    _house(books, ring, bounds, leaving, moved)
     _shed(books, ring, bounds, moved)
     _fill(books, ring, bounds, moved)
     return moved
 
 
-def _house(books: Books, ring: Ring, bounds: _Bounds, moved: dict[str, str]) -> None:
+def _house(
+    books: Books,
+    ring: Ring,
+    bounds: _Bounds,
+    leaving: Mapping[str, str],
+    moved: dict[str, str],
+) -> None:
     """Find a home for what has none, and for what is with a node that can't have units."""
     for node in [node for node in books.nodes if node not in bounds.fair]:
         for unit in list(books.units_of(node)):
             books.move(unit, None)
     limits = (bounds.upper,)
     for unit in sorted(books.homeless):
-        _settle(unit, _first_with_room(unit, books, ring, bounds, limits), books, moved)
+        home = leaving.get(unit)
+        if home is None or not _has_room(home, unit, books, bounds.upper):
+            home = _first_with_room(unit, books, ring, bounds, limits)
+        # What has not left yet stays where it is: then nobody has to take it up.
+        _settle(unit, home, books, moved)
 
 
 def _shed(books: Books, ring: Ring, bounds: _Bounds, moved: dict[str, str]) -> None:
@@ -215,20 +232,21 @@ def _first_with_room(
     but: str | None = None,
 ) -> str:
     """Where a unit goes: the first node on the circle below the first limit that leaves room."""
-    weight, loads = books.weights[unit], books.loads
     for limit in limits:
         for node in ring.walk(books.place(unit)):
-            most = limit.get(node)
-            if (
-                most is not None
-                and node != but
-                and loads.get(node, 0.0) + weight <= most + 2 * _HAIR
-            ):
+            if node != but and _has_room(node, unit, books, limit):
                 return node
     # A unit may weigh more than anybody has room for.
-    fair = bounds.fair
+    weight, loads, fair = books.weights[unit], books.loads, bounds.fair
     others = [node for node in fair if node != but] or list(fair)
     return min(others, key=lambda node: ((loads.get(node, 0.0) + weight) / fair[node], node))
+
+
+def _has_room(node: str, unit: str, books: Books, limit: Mapping[str, float]) -> bool:
+    most = limit.get(node)
+    if most is None:
+        return False
+    return books.loads.get(node, 0.0) + books.weights[unit] <= most + 2 * _HAIR
 
 
 def _settle(unit: str, home: str, books: Books, moved: dict[str, str]) -> None:
