@@ -50,11 +50,13 @@ MOST_CPU_SECONDS = 40.0
 
 @dataclass(frozen=True)
 class World:
-    """A model, changed, and perhaps noisier than ours."""
+    """A model, changed; perhaps a noisier world than ours, or one that asks planners less often."""
 
     said: str
     model: Callable[[Model], Model] = lambda model: model
     noisy_converters: bool = False
+    on_arrival: bool = False
+    machines: float = 1_000.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,12 @@ IMPLIED = World(
     lambda model: dear_starts(two_days(model)),
     noisy_converters=True,
 )
+# Section 6.1: the algorithm "is invoked each time an output freshness constraint becomes violated
+# due to arrival of new data". Read so, who plans one step at a time makes one step per arrival.
+ON_ARRIVAL = [
+    World("asked only when data arrives", on_arrival=True),
+    World("asked only when data arrives, ten machines", on_arrival=True, machines=10.0),
+]
 REASONS = [
     *(
         Reason(
@@ -114,7 +122,7 @@ REASONS = [
             workflow,
             ["GREEDY"],
             ["lag"],
-            [AS_IT_IS, SHORT, IMPLIED],
+            [AS_IT_IS, SHORT, IMPLIED, *ON_ARRIVAL],
             12.0,
         )
         for workflow in WORKFLOWS
@@ -194,7 +202,13 @@ def outcome(reason: Reason, world: World, who: str, seed: int) -> Outcome:
     algorithms = {each.value: each for each in Algorithm}
     run = WorkflowRun(
         world.model(PAPER_WORKFLOWS[WORKFLOWS[reason.workflow]]()),
-        Conditions(reason.hours, seed=seed, noisy_converters=world.noisy_converters),
+        Conditions(
+            reason.hours,
+            machines=world.machines,
+            seed=seed,
+            noisy_converters=world.noisy_converters,
+            on_arrival=world.on_arrival,
+        ),
         methods.get(who, Method.ASYNC_INCR),
         algorithms.get(who, Algorithm.DYNAMIC),
     )

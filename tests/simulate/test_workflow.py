@@ -162,3 +162,15 @@ def test_sizes_wander_where_converters_are_off_too():
     )
     assert noisy.median_lag < 0.1 * plain.median_lag
     assert noisy.published > 0
+
+
+def test_who_plans_one_step_and_is_asked_on_arrival_only_does_not_keep_up():
+    """Section 6.1 by the letter: a whole plan is as good as ever, single steps never catch up."""
+    asked = Conditions(12.0, on_arrival=True)
+    model = feedback_prioritization()
+    whole = run(model, conditions=asked)
+    assert whole.median_lag == run(model, conditions=Conditions(12.0)).median_lag
+    steps = run(model, algorithm=Algorithm.GREEDY, conditions=asked)
+    again_and_again = run(model, algorithm=Algorithm.GREEDY, conditions=Conditions(12.0))
+    assert steps.plans <= 24 < again_and_again.plans
+    assert steps.median_lag > 1_000 * again_and_again.median_lag
