@@ -17,6 +17,7 @@ from pyspark.sql.types import (
 )
 
 from springhouse.errors import CommitConflict, LakeError, NotOwned, SchemaError
+from springhouse.lake.changes import small_delta
 from springhouse.lake.commits import (
     Change,
     able_to_hold,
@@ -93,6 +94,34 @@ def test_two_flows_append_to_one_table_side_by_side(ground: TableVersion) -> Non
     append(ground, 1, transactions={"one/0": 1})
     append(other, 2, transactions={"other/0": 1})
     assert stored(ground.storage) == [1, 2]
+
+
+def test_a_table_is_opened_from_a_checkpoint_that_knows_all_offsets(place: Storage) -> None:
+    late = ensure(place, SCHEMA, note("schema", channel=True))
+    append(late, 0, transactions={"rare/0": 7})
+    for number in range(1, 25):
+        opened = open_table(place)
+        assert opened is not None
+        append(opened, number, transactions={"often/0": number})
+    assert (Path(place.path) / "_delta_log" / "_last_checkpoint").exists()
+    opened = open_table(place)
+    assert opened is not None
+    assert (opened.offset("rare/0"), opened.offset("often/0")) == (7, 24)
+    assert stored(place) == list(range(25))
+    first = open_table(place, 0)
+    assert first is not None
+    with pytest.raises(CommitConflict):
+        append(first, 0, transactions={"rare/0": 7})
+
+
+def test_how_two_versions_differ_is_read_once(place: Storage) -> None:
+    append(ensure(place, SCHEMA, note("schema", channel=True)), 1, 2)
+    log, newest = TableLog(place, "orders"), open_table(place)
+    assert newest is not None
+    found = small_delta(log, 0, newest)
+    assert found is not None
+    assert found["id"].to_pylist() == [1, 2]
+    assert small_delta(log, 0, newest) is found
 
 
 def test_many_writers_at_once_lose_nothing(ground: TableVersion) -> None:

@@ -62,12 +62,24 @@ def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: i
 MOST_ROWS_HERE = 500_000
 """A change of up to so many rows is read into this process."""
 
+_REMEMBERED_BYTES = 8 * 2**20
+"""A change of up to so many bytes is remembered: most tables are read by several views."""
+
 
 def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
     """The change from version `start` to `after` in this process, each copy of a row a row.
 
     Weights are +1 and -1. None if it is large, or not plain to see from the files.
     """
+    found = after.deltas.get(start)
+    if found is None:
+        found = _small_delta(log, start, after)
+        if found is not None and found.nbytes <= _REMEMBERED_BYTES:
+            after.deltas[start] = found
+    return found
+
+
+def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
     between = [c for c in log.commits() if start < c.version <= after.version]
     changing = [commit for commit in between if commit.changes_data]
     if len(between) != after.version - start or after.delta.metadata().partition_columns:

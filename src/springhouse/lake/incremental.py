@@ -58,6 +58,13 @@ _WEIGHT = StructField(WEIGHT, LongType())
 _STORED = (Kind.BEFORE, Kind.AFTER, Kind.STORED)
 
 
+Casts = dict[tuple[str, str], tuple[str, ...]]
+"""What to select from a statement (its text, and the table it is for) so that the types are right.
+
+Nothing if they are. Spark is asked once: that takes as long as a small join.
+"""
+
+
 class Astray(LakeError):
     """What is stored does not fit the change: it has to be rebuilt."""
 
@@ -88,6 +95,7 @@ class Work:
     after: Mapping[str, TableVersion]
     stores: dict[str, Store]
     shapes: Mapping[str, StructType]
+    casts: Casts = field(default_factory=dict)
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
     _changed: dict[Reading, pa.Table | None] = field(default_factory=dict)
 
@@ -98,26 +106,18 @@ class Work:
 
         Spark casts, not Arrow: an average is rounded here as Spark rounds it in a query.
         """
-        frame = self.frame(statement, **given)
-        if shape is not None:
-            types = {field.name: field.dataType for field in self.shapes[shape].fields}
-            wrong = {
-                field.name
-                for field in frame.schema.fields
-                if field.name in types and field.dataType != types[field.name]
-            }
-            if wrong:
-                columns = {name: quoted(name) for name in frame.columns}
-                columns |= {
-                    name: f"CAST({quoted(name)} AS {types[name].simpleString()}) AS {quoted(name)}"
-                    for name in wrong
-                }
-                # As text: a call into the JVM for each column, and for each of its parts, adds up.
-                frame = frame.selectExpr(*columns.values())
+        known = self.casts.get((statement.text, shape)) if shape is not None else ()
+        frame = self.frame(statement, known or (), **given)
+        if known is None:
+            assert shape is not None
+            known = self.casts[statement.text, shape] = _casts(frame.schema, self.shapes[shape])
+            frame = frame.selectExpr(*known) if known else frame
         return frame.toArrow()
 
-    def frame(self, statement: Statement, **given: pa.Table) -> "DataFrame":
-        """A statement over its relations, not yet run."""
+    def frame(
+        self, statement: Statement, select: Sequence[str] = (), **given: pa.Table
+    ) -> "DataFrame":
+        """A statement over its relations, or what to `select` from it, not yet run."""
         tables = self._tables(statement, given)
         session = self._session(statement, tables)
         local = all(table is not None for table in tables.values())
@@ -148,11 +148,14 @@ class Work:
             frames[GIVEN] = frame_of(session, every.rows, every.shape)
         # Spark formats a text that has parameters: braces of its own must survive that.
         text = statement.over(lambda name: f"\1{name}\2")
+        text = f"SELECT {', '.join(select)} FROM (\n{text}\n)" if select else text
         text = text.replace("{", "{{").replace("}", "}}")
         for name, place in places.items():
             text = text.replace(f"\1{name}\2 AS ", f"{place} AS ")
             text = text.replace(f"\1{name}\2", f"{place} AS {name}")
-        return session.sql(text, **frames) if frames else session.sql(text)
+        if frames:
+            return session.sql(text, **frames)
+        return session.sql(text.replace("{{", "{").replace("}}", "}"))
 
     def _session(
         self, statement: Statement, tables: Mapping[str, pa.Table | None]
@@ -415,6 +418,19 @@ class Work:
         if len(changed) < len(leading.among):
             return False
         return out_of_reach(leading, self.stores[step.table].read()[leading.stored], changed)
+
+
+def _casts(found: StructType, wanted: StructType) -> tuple[str, ...]:
+    """All columns, as text, with casts for those whose types are not as wanted; none if all are."""
+    types = {field.name: field.dataType for field in wanted.fields}
+    wrong = {f.name for f in found.fields if types.get(f.name, f.dataType) != f.dataType}
+    if not wrong:
+        return ()
+    names = [(field.name, quoted(field.name)) for field in found.fields]
+    return tuple(
+        f"CAST({text} AS {types[name].simpleString()}) AS {text}" if name in wrong else text
+        for name, text in names
+    )
 
 
 def _is_collated(kind: DataType) -> bool:

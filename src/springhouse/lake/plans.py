@@ -6,14 +6,14 @@ Spark's own reason.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from springhouse.lake.incremental import Work
+from springhouse.lake.incremental import Casts, Work
 from springhouse.lake.lake import Lake, input_key
 from springhouse.lake.stores import Store
 from springhouse.lake.tables import TableVersion, arrow_schema
@@ -34,12 +34,13 @@ class Plan:
     """A view that can be refreshed incrementally.
 
     `inputs` are the keys behind the names in its statements; `shapes` are the columns of the view
-    ("") and of its hidden tables.
+    ("") and of its hidden tables. `casts` is what was found out about its statements (`Work`).
     """
 
     compiled: Compiled
     inputs: Mapping[str, str]
     shapes: Mapping[str, StructType]
+    casts: Casts = field(default_factory=dict)
 
     def arrow(self, name: str) -> pa.Schema:
         return arrow_schema(self.shapes[name])

@@ -173,7 +173,8 @@ def _choose(
     if isinstance(before, str):
         return anew(before)
     stores = stored_state(lake, view, found, ground, note)
-    work = Work(lake, changed_inputs(lake, found, before, after), before, after, {}, found.shapes)
+    changed_since = changed_inputs(lake, found, before, after)
+    work = Work(lake, changed_since, before, after, {}, found.shapes, found.casts)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
     if not changed and (stores == NO_STATE or not isinstance(stores, str)):
         variant = synchronous(found.compiled, changed)
@@ -278,7 +279,7 @@ def _driven(
     changed = changed_inputs(lake, found, before, after)
     if not changes.appended(lake.log(driver), note.read[driver], opened[driver].version):
         raise _not_driven(view, driver, "rows of it were deleted")
-    work = Work(lake, changed, before, after, stores, found.shapes)
+    work = Work(lake, changed, before, after, stores, found.shapes, found.casts)
     name = frozenset({names[driver]})
     variant = Variant(Way.ASYNCHRONOUS, found.compiled.refresh(name), driver)
     notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]

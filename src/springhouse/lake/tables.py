@@ -57,6 +57,8 @@ class TableVersion:
         self.storage = storage
         self.delta = delta
         self.version = int(delta.version())
+        # How it differs from earlier versions, as far as somebody asked and it is little.
+        self.deltas: dict[int, pa.Table] = {}
         self._offsets: dict[str, int] = {}
 
     @cached_property
