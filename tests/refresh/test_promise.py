@@ -95,6 +95,29 @@ def test_a_margin_is_for_all_that_passes_until_a_refresh_has_ended() -> None:
     assert known.error_seconds > 1.5
 
 
+def test_a_promise_that_is_overdue_waits_for_nobody() -> None:
+    """Cheap views break their promises again and again; a dear one gets its turn all the same."""
+    cheap = [promised(f"cheap {n}", Seconds(10.0), priority=9.0, seconds=4.0) for n in range(4)]
+    dear = promised("dear", Seconds(3.0), priority=0.01, seconds=30.0)
+    scheduler = scheduled(dear, *cheap)
+    turns: dict[str, list[float]] = {}
+    now = 100.0
+    while now < 160.0:
+        for table in cheap:
+            scheduler.arrived(table.name, Instant(now), freshness=Instant(now))
+        for name in started(scheduler, now):
+            turns.setdefault(name, []).append(now)
+            # It comes while another one runs, and its promise is broken before that has ended.
+            scheduler.arrived("dear", Instant(now + 0.5), freshness=Instant(now + 0.5))
+            seconds = 30.0 if name == "dear" else 4.0
+            now += seconds
+            scheduler.finished(name, Instant(now), seconds=seconds)
+        now += 0.5
+    first = min(turns["cheap 0"])
+    # Promised within 3 s and broken after that, it is overdue 20 s later.
+    assert first + 23.5 <= turns["dear"][0] <= first + 28.0
+
+
 def test_promises_can_be_ignored() -> None:
     scheduler = scheduled(promised("t", MINUTE), policy=Policy(heed_promises=False))
     scheduler.arrived("t", Instant(100.0))

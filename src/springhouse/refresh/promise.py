@@ -34,15 +34,31 @@ class Urgency(IntEnum):
     grows with what waits for it.
 
     One that can still be kept goes before one that is broken already, or in an overload every
-    promise would be broken by a little instead of a few by much. One that has time left, but not
-    for all that come due with it, goes after those.
+    promise would be broken by a little instead of a few by much. But not for ever: what is overdue,
+    broken for twice as long as was promised, waits for nobody, or it would wait for as long as the
+    overload lasts. One that has time left, but not for all that come due with it, goes after those.
     """
 
     UNMADE = 0
-    ABOUT_TO_BREAK = 1
-    BROKEN = 2
-    CROWDED = 3
-    NONE = 4
+    OVERDUE = 1
+    ABOUT_TO_BREAK = 2
+    BROKEN = 3
+    CROWDED = 4
+    NONE = 5
+
+
+_PATIENCE = 2.0
+_LEAST_ALLOWANCE = 10.0
+"""What is promised within less than this, or left for those above, is not overdue at once."""
+
+
+def overdue_at(breaks: float, allowance: float) -> float:
+    """When a promise that broke has been broken for too long.
+
+    >>> overdue_at(breaks=100.0, allowance=60.0)
+    220.0
+    """
+    return breaks + _PATIENCE * max(allowance, _LEAST_ALLOWANCE)
 
 
 class Margin:

@@ -17,10 +17,13 @@ from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promise import Urgency
+from springhouse.refresh.promise import Urgency, overdue_at
 from springhouse.refresh.queues import Timers
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.units import Dice, Instant
+
+_BY_DEADLINE = (Urgency.OVERDUE, Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
+"""Among these the first that has to start is next, whatever it brings."""
 
 
 class Ranks:
@@ -85,7 +88,7 @@ class Ranks:
             queue.leave(standing)
             return
         key: Key
-        if urgency is Urgency.ABOUT_TO_BREAK or urgency is Urgency.CROWDED:
+        if urgency in _BY_DEADLINE:
             key = latest, 0.0
         elif self._ordinary is not None:
             key = self._ordinary(standing)
@@ -98,8 +101,8 @@ class Ranks:
     ) -> tuple[Urgency | None, float, float | None]:
         """How urgent a job is (None: not released), its latest start, and when that changes."""
         ready = max(standing.retry_at, standing.released)
-        promised = standing.allowance is not None
-        if standing.unmade or not promised or not self._policy.heed_promises:
+        allowance = standing.allowance
+        if standing.unmade or allowance is None or not self._policy.heed_promises:
             standing.ready_at = ready
             self.crowd.leave(standing)
             first = standing.unmade and self._policy.heed_promises
@@ -121,13 +124,18 @@ class Ranks:
             return Urgency.CROWDED if standing.crowded else Urgency.NONE, latest, latest
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
-        return Urgency.BROKEN, latest, None
+        overdue = overdue_at(breaks, allowance)
+        if now < overdue:
+            return Urgency.BROKEN, latest, overdue
+        return Urgency.OVERDUE, latest, None
 
     def number(self, entry: Entry, now: float) -> tuple[float, str]:
         """The number that decides about a job, and what it is."""
-        if entry[0] is Urgency.ABOUT_TO_BREAK or entry[0] is Urgency.CROWDED:
-            standing = entry[4]
-            return _breaks(standing) - now, "seconds until its promise breaks"
+        if entry[0] in _BY_DEADLINE:
+            left = _breaks(entry[4]) - now
+            if entry[0] is Urgency.OVERDUE:
+                return -left, "seconds since its promise broke"
+            return left, "seconds until its promise breaks"
         name, sign = NUMBERS[self._policy.basic]
         said = {Urgency.UNMADE: "never made, ", Urgency.BROKEN: "promise broken, "}
         return sign * entry[1], f"{said.get(entry[0], '')}{name}"
