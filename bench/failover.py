@@ -14,9 +14,10 @@ of a view, less what its promise allows it to wait. Goal: under three election t
 for every kill, how long it took until every table without a promise had a commit again.
 
 Run: `python bench/failover.py [--seconds 120] [--every 10] [--json FILE] [--keep FOLDER]`; about
-five minutes. With `--without-kills` nobody is killed: what a machine is too small for shows there. A machine needs about a core per node; on less, Spark's start takes longer than a node
-lives. With `--shared-spark` the nodes share one Spark Connect server, which is not killed: what is
-left is what the cluster itself costs.
+five minutes. With `--without-kills` nobody is killed: what a machine is too small for shows there.
+A machine needs about a core per node; on less, Spark's start takes longer than a node lives. With
+`--shared-spark` the nodes share one Spark Connect server, which is not killed: what is left is what
+the cluster itself costs.
 """
 
 import argparse
