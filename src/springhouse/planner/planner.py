@@ -86,17 +86,25 @@ class Planner:
         times = Times(situation.channels, situation.now)
         return Instant(times.due(self.limits.get(channel, NO_LIMITS), held))
 
-    def plan(self, situation: Situation, costs: Costs, among: Iterable[str] | None = None) -> Plan:
+    def plan(
+        self,
+        situation: Situation,
+        costs: Costs,
+        among: Iterable[str] | None = None,
+        *,
+        alternatives: bool = True,
+    ) -> Plan:
         """The cheapest plan that grants all wishes, of all outputs or those `among` them.
 
         If pruning leaves a wish ungranted, those rules are dropped that only say what is unlikely
-        to be of use.
+        to be of use. Who does not show plans to anybody can do without `alternatives`.
         """
         times = Times(situation.channels, situation.now)
         wishes = self._wishes(situation, times, among)
         if not wishes:
             return Plan()
-        plan = Search(self.task(situation, wishes, self.switches, times), costs).run()
+        task = self.task(situation, wishes, self.switches, times)
+        plan = Search(task, costs, alternatives=alternatives).run()
         if plan.missed and self.switches != BASIC:
             wider = replace(
                 self.switches,
@@ -105,7 +113,8 @@ class Planner:
                 long_term=False,
                 most_blocks=_MOST_BLOCKS_OF_A_WIDE_SEARCH,
             )
-            second = Search(self.task(situation, wishes, wider), costs).run()
+            task = self.task(situation, wishes, wider)
+            second = Search(task, costs, alternatives=alternatives).run()
             if len(second.missed) < len(plan.missed):
                 return second
         return plan

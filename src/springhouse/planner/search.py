@@ -93,7 +93,7 @@ class _Choice(NamedTuple):
 class Search:
     """One run of the algorithm."""
 
-    def __init__(self, task: Task, costs: Costs) -> None:
+    def __init__(self, task: Task, costs: Costs, *, alternatives: bool = True) -> None:
         workflow, switches, situation = task.workflow, task.switches, task.situation
         self._task, self._costs = task, costs
         self._switches, self._wishes = switches, task.wishes
@@ -123,7 +123,8 @@ class Search:
         for wish in task.wishes:
             self._mending[wish.channel] = []
             self._ways[wish.channel] = []
-            self._tried[wish.channel] = []
+            if alternatives:
+                self._tried[wish.channel] = []
         self._enough = self._good_enough() if switches.overkill else {}
         self.explored = 0
 
@@ -414,7 +415,7 @@ class Search:
     def _granted(self, wish: Wish, way: "_Way | None") -> Wish:
         alternatives = {
             Alternative(operator, reaches, cost)
-            for operator, block, cost in self._tried[wish.channel]
+            for operator, block, cost in self._tried.get(wish.channel, ())
             if (reaches := self._granting.reaches(wish.channel, block)) is not None
         }
         found = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))

@@ -286,7 +286,7 @@ class WorkflowRun:
     def _planned(self, situation: Situation) -> Plan:
         match self.algorithm:
             case Algorithm.DYNAMIC:
-                return self.planner.plan(situation, self.model)
+                return self.planner.plan(situation, self.model, alternatives=False)
             case Algorithm.GREEDY:
                 return one_step(self.planner, situation, self.model, greedy, self._made)
             case Algorithm.RANDOM:
