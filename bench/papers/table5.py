@@ -52,8 +52,9 @@ DIFFERS = {
 # CPU time, too, is longer where two threads share a core.
 BUSY = {
     "FeedbackPrioritization": (
-        "Measured before plans took a third less time. Since then one seed, on a busy machine: "
-        "5.37, 2.48 and 4.23 s for the three workflows, all below the paper's."
+        "The machine differs from day to day: 2.75 to 3.64 s on a quiet one, three seeds, and 2.48 "
+        "s another day. All Async/Incr times here were measured apart from the other rows, which "
+        "other work ran beside. Since then plans do without a list of alternatives."
     )
 }
 
