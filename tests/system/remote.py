@@ -178,7 +178,12 @@ def features(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
         for number in range(3):
             _arrive(folder / "data", number)
             failures |= {k: v for k, v in _failures(house.refresh()).items() if BUSY not in v}
-        failures |= _failures(house.refresh())
+        last = _failures(house.refresh())
+        for _ in range(5):
+            # A House that runs repeats what a busy server could not do in time, and so does this.
+            if any(BUSY in each for each in last.values()):
+                last = _failures(house.refresh())
+        failures |= last
         read = checks.reader(lambda name: str(folder / "storage" / "tables" / name))
         wrong = [f"{f.claim}: {f.problem}" for f in _recomputed(house, read) if not f.ok]
         places = house.query("SELECT max(place) FROM ranked", consistent=True).collect()[0][0]
