@@ -13,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from springhouse.errors import LakeError
 from springhouse.house import House
+from springhouse.lake.incremental import COMPILED_ROWS
 from springhouse.lake.plans import NoPlan, compiled_view
 from springhouse.lake.refresh_view import refresh_view
 
@@ -111,6 +112,19 @@ def test_a_join_and_its_groups_follow_every_change(shop: Callable[..., Shop]) ->
     assert list(DeltaTable(open_shop.house.lake.place("v").root).schema().to_arrow().names) == [
         *("country", "orders", "revenue", "least")
     ]
+
+
+def test_many_changed_rows_go_through_compiled_code(shop: Callable[..., Shop]) -> None:
+    open_shop = shop(f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS {BY_COUNTRY};")
+    orders, customers = open_shop.tables["orders"], open_shop.tables["customers"]
+    orders.load([order(i, i % 50, f"{i % 90}.25") for i in range(200)])
+    customers.load([(i, ("NL", "BE", None)[i % 3]) for i in range(40)])
+    open_shop.refresh("v")
+    for first in (1_000, 10_000):
+        orders.append([order(i, i % 60, f"{i % 70}.75") for i in range(first, first + 3_000)])
+        assert COMPILED_ROWS < 3_000
+        assert open_shop.refresh("v") == "incremental"
+        assert open_shop.stored("v") == open_shop.recomputed(BY_COUNTRY)
 
 
 def test_nothing_new_is_not_committed(shop: Callable[..., Shop]) -> None:

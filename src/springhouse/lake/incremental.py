@@ -54,6 +54,11 @@ SMALL_STORE_ROWS = 200_000
 QUICK_ROWS = 600_000
 """A statement that reads up to so many rows is run by the session for small queries."""
 
+COMPILED_ROWS = 2_000
+"""Over so many rows of this process code is compiled for a statement, once: its text, and so the
+code, is the same at every refresh. With rows that Spark reads, ranges of keys stand in it, and no
+two refreshes would have the same code."""
+
 _WEIGHT = StructField(WEIGHT, LongType())
 _STORED = (Kind.BEFORE, Kind.AFTER, Kind.STORED)
 
@@ -164,8 +169,11 @@ class Work:
         asked = [r for r in statement.reads if r.kind in _STORED and tables[r.name] is None]
         rows = sum(f.rows for r in asked for f in self.files(r, self.near(r, tables)))
         large = any(change.arrow is None for change in self.changes.values())
-        quick = not large and rows <= QUICK_ROWS
-        return self.lake.spark.quick() if quick else self.lake.spark.session()
+        if large or rows > QUICK_ROWS:
+            return self.lake.spark.session()
+        here = [table.num_rows for table in tables.values() if table is not None]
+        compiled = len(here) == len(tables) and sum(here) >= COMPILED_ROWS
+        return self.lake.spark.quick(compiled=compiled)
 
     def _tables(
         self, statement: Statement, given: Mapping[str, pa.Table]

@@ -74,17 +74,12 @@ _CLASSIC = {
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
 
-_QUICK = {
+_SMALL = {
     **_EVERYWHERE,
-    # Ranges of keys stand in the conditions, so no two refreshes have the same code to compile.
-    "spark.sql.codegen.wholeStage": "false",
     # Plans are made from the sizes of the files, which are known; nobody has to look again.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Without compiled code each row would ask a cache for what two expressions share.
-    "spark.sql.subexpressionElimination.enabled": "false",
     # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
     # Nor is it asked first whether there are any.
     "spark.sql.optimizer.excludedRules": (
@@ -96,6 +91,16 @@ _QUICK = {
     # Rows in a plan are hashed again and again by those who compare plans. But of rows that are not
     # in it Spark does not know how few they are, and would shuffle and sort them for every join.
     "spark.sql.execution.arrow.localRelationThreshold": str(2**22),
+}
+_INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Without compiled code each row would ask a cache for what two expressions share.
+    "spark.sql.subexpressionElimination.enabled": "false",
+}
+_COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
 }
 
 
@@ -116,7 +121,7 @@ class Spark:
         self._on_start = on_start
         self._folder = folder
         self._session: SparkSession | None = None
-        self._quick: SparkSession | None = None
+        self._small: dict[bool, SparkSession] = {}
         self._borrowed = False
         self._lock = threading.Lock()
 
@@ -147,21 +152,28 @@ class Spark:
                 )
             return self._session
 
-    def quick(self) -> SparkSession:
+    def quick(self, *, compiled: bool = False) -> SparkSession:
         """A session for queries over few rows: what makes large ones fast only makes these wait.
 
+        With `compiled`, for one whose code is the same every time, over more than a handful of
+        rows: Spark's interpreter looks up settings for each value of each row.
         It shares everything with the other but the settings. Over Spark Connect there is only one.
         """
         session = self.session()
         if self.remote:
             return session
         with self._lock:
-            if self._quick is None:
-                self._quick = session.newSession()
+            if compiled not in self._small:
+                own = self._with_code() if compiled else _INTERPRETED
+                small = self._small[compiled] = session.newSession()
                 # What the user set for large queries (hundreds of partitions) is not meant here.
-                for key, value in (_QUICK | (_of_s3() if self._borrowed else {})).items():
-                    self._quick.conf.set(key, value)
-            return self._quick
+                for key, value in (_SMALL | own | (_of_s3() if self._borrowed else {})).items():
+                    small.conf.set(key, value)
+            return self._small[compiled]
+
+    def _with_code(self) -> dict[str, str]:
+        """Settings that compile, unless the user does not want that."""
+        return _COMPILED | {k: v for k, v in self._own_settings().items() if k in _COMPILED}
 
     @contextmanager
     def track(self, name: str) -> Iterator[None]:
@@ -177,7 +189,7 @@ class Spark:
         """Let the session go; of a Spark Connect server only our session ends."""
         with self._lock:
             session, self._session = self._session, None
-            self._quick = None
+            self._small = {}
         if session is not None and not self._borrowed:
             session.stop()
             if self.remote:
