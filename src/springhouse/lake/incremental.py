@@ -28,6 +28,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.lookups import WHOLE_ROWS, Sought, values_for
 from springhouse.lake.pruning import Ranges, chosen_files
 from springhouse.lake.reach import out_of_reach
+from springhouse.lake.session import Here
 from springhouse.lake.stores import Rewritten, Store, change_rows, replace_keys
 from springhouse.lake.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
 from springhouse.views.expressions import free_columns
@@ -53,11 +54,6 @@ SMALL_STORE_ROWS = 200_000
 
 QUICK_ROWS = 600_000
 """A statement that reads up to so many rows is run by the session for small queries."""
-
-COMPILED_ROWS = 2_000
-"""Over so many rows of this process code is compiled for a statement, once: its text, and so the
-code, is the same at every refresh. With rows that Spark reads, ranges of keys stand in it, and no
-two refreshes would have the same code."""
 
 _WEIGHT = StructField(WEIGHT, LongType())
 _STORED = (Kind.BEFORE, Kind.AFTER, Kind.STORED)
@@ -152,7 +148,7 @@ class Work:
             every = together(small)
             frames[GIVEN] = frame_of(session, every.rows, every.shape)
         # Spark formats a text that has parameters: braces of its own must survive that.
-        text = statement.over(lambda name: f"\1{name}\2")
+        text = statement.over(lambda name: f"\1{name}\2", in_one_place=local)
         text = f"SELECT {', '.join(select)} FROM (\n{text}\n)" if select else text
         text = text.replace("{", "{{").replace("}", "}}")
         for name, place in places.items():
@@ -172,8 +168,9 @@ class Work:
         if large or rows > QUICK_ROWS:
             return self.lake.spark.session()
         here = [table.num_rows for table in tables.values() if table is not None]
-        compiled = len(here) == len(tables) and sum(here) >= COMPILED_ROWS
-        return self.lake.spark.quick(compiled=compiled)
+        if len(here) < len(tables):
+            return self.lake.spark.quick()
+        return self.lake.spark.quick(Here(sum(map(bool, here)), sum(here)))
 
     def _tables(
         self, statement: Statement, given: Mapping[str, pa.Table]

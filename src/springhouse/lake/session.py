@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,34 @@ _COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
+_IN_ONE_JOB = {
+    # What lies in one partition each is sorted and merged where it is. A broadcast is a job of its
+    # own, and for every job Spark reads its own classes again, half a megabyte, to prove closures.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+COMPILED_ROWS = 5_000
+"""From so many rows on code pays off: Spark's interpreter looks settings up for each value."""
+IN_ONE_JOB, IN_ONE_JOB_ROWS = 3, 10_000
+"""So many relations are joined in one job. With more of them, sorting costs more than the jobs."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """What a query reads if this process gives it all of its rows, each relation in one place.
+
+    Its text, and so the code for it, is the same every time; where Spark reads files, ranges of
+    keys stand in it.
+    """
+
+    relations: int
+    rows: int
+
+    @property
+    def settings(self) -> dict[str, str]:
+        code = _COMPILED if self.rows >= COMPILED_ROWS else _INTERPRETED
+        few = self.relations <= IN_ONE_JOB and self.rows <= IN_ONE_JOB_ROWS
+        return code | (_IN_ONE_JOB if few else {})
 
 
 class Spark:
@@ -121,7 +150,7 @@ class Spark:
         self._on_start = on_start
         self._folder = folder
         self._session: SparkSession | None = None
-        self._small: dict[bool, SparkSession] = {}
+        self._small: dict[tuple[tuple[str, str], ...], SparkSession] = {}
         self._borrowed = False
         self._lock = threading.Lock()
 
@@ -152,28 +181,25 @@ class Spark:
                 )
             return self._session
 
-    def quick(self, *, compiled: bool = False) -> SparkSession:
+    def quick(self, here: Here | None = None) -> SparkSession:
         """A session for queries over few rows: what makes large ones fast only makes these wait.
 
-        With `compiled`, for one whose code is the same every time, over more than a handful of
-        rows: Spark's interpreter looks up settings for each value of each row.
         It shares everything with the other but the settings. Over Spark Connect there is only one.
         """
         session = self.session()
         if self.remote:
             return session
+        own = here.settings if here is not None else _INTERPRETED
+        if self._own_settings().get("spark.sql.codegen.wholeStage") == "false":
+            own = own | _INTERPRETED  # As for a short life, in which no code pays off.
+        kind = tuple(sorted(own.items()))
         with self._lock:
-            if compiled not in self._small:
-                own = self._with_code() if compiled else _INTERPRETED
-                small = self._small[compiled] = session.newSession()
+            if kind not in self._small:
+                small = self._small[kind] = session.newSession()
                 # What the user set for large queries (hundreds of partitions) is not meant here.
                 for key, value in (_SMALL | own | (_of_s3() if self._borrowed else {})).items():
                     small.conf.set(key, value)
-            return self._small[compiled]
-
-    def _with_code(self) -> dict[str, str]:
-        """Settings that compile, unless the user does not want that."""
-        return _COMPILED | {k: v for k, v in self._own_settings().items() if k in _COMPILED}
+            return self._small[kind]
 
     @contextmanager
     def track(self, name: str) -> Iterator[None]:

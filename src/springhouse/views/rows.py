@@ -27,6 +27,7 @@ from springhouse.views.expressions import Expression, column, replaced
 
 WEIGHT = "__springhouse_weight"
 _MARK = "\0"
+_UNION, _UNION_END = "\x0e", "\x0f"
 
 
 class Side(Enum):
@@ -197,7 +198,14 @@ class Link:
 
 def united(parts: Sequence[Rows], names: Sequence[str]) -> str:
     """The rows of all parts, as one query."""
-    return "\nUNION ALL\n".join(part.select(names) for part in parts)
+    return union_all(part.select(names) for part in parts)
+
+
+def union_all(queries: Iterable[str]) -> str:
+    """Queries as one, whose ends are marked: who runs it may want all of its rows in one place."""
+    texts = list(queries)
+    whole = "\nUNION ALL\n".join(texts)
+    return whole if len(texts) < 2 else f"{_UNION}{whole}{_UNION_END}"
 
 
 def united_rows(parts: Sequence[Rows], names: Sequence[str], alias: str) -> Rows:
@@ -315,8 +323,13 @@ def marked(name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """The name of a relation, marked or not, as a person reads it."""
-    return name.replace(_MARK, "")
+    """The name of a relation, or a text with such names, marked or not, as a person reads it."""
+    return unions_in(name, "", "").replace(_MARK, "")
+
+
+def unions_in(text: str, begin: str, end: str) -> str:
+    """The text with these words before and after each of its unions."""
+    return text.replace(_UNION, begin).replace(_UNION_END, end)
 
 
 def raw(text: str) -> Expression:

@@ -23,6 +23,7 @@ from springhouse.views.rows import (
     quoted,
     raw,
     touched_name,
+    union_all,
 )
 
 _WORDS = ("left_after", "right_after", "left_change", "right_change")
@@ -45,7 +46,7 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     if not changed:
         return []
     chosen = ", ".join(map(quoted, names))
-    body = "\nUNION ALL\n".join(_tagged(rows, names, f"{side}_change") for rows, side in changed)
+    body = union_all(_tagged(rows, names, f"{side}_change") for rows, side in changed)
     counted = writer.define("changed_rows", body)
     keys = ", ".join(f"{quoted(n)} AS {quoted(touched_name(n))}" for n in names)
     relation = writer.define("touched", f"SELECT {keys}\nFROM {counted}")
@@ -54,7 +55,7 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     for child, word in ((node.left, "left_after"), (node.right, "right_after")):
         rows = writer.snapshot(child, Side.AFTER, every, (), touched)
         sides.append(_tagged(rows, names, word))
-    everything = "\nUNION ALL\n".join([f"SELECT * FROM {counted}", *sides])
+    everything = union_all([f"SELECT * FROM {counted}", *sides])
     sums = ", ".join(f"SUM({each}) AS {each}" for each in _WORDS)
     source = f"(\n{indented(everything)}\n) AS everything"
     counts = writer.define("counted", f"SELECT {chosen}, {sums}\nFROM {source}\nGROUP BY {chosen}")

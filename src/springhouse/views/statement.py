@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from springhouse.views.expressions import Expression
-from springhouse.views.rows import Near, Origins, bare, marked
+from springhouse.views.rows import Near, Origins, bare, marked, unions_in
+
+_IN_ONE_PLACE = ("SELECT /*+ COALESCE(1) */ *\nFROM (\n", "\n)")
 
 
 class Kind(Enum):
@@ -48,9 +50,13 @@ class Statement:
         """The query as a person reads it."""
         return bare(self.text)
 
-    def over(self, relation: Callable[[str], str]) -> str:
-        """The query with other words in the place of the relations that it reads."""
-        text = self.text
+    def over(self, relation: Callable[[str], str], *, in_one_place: bool = False) -> str:
+        """The query with other words in the place of the relations that it reads.
+
+        With `in_one_place`, for relations that lie in one partition each: so does all that is made
+        of them, and Spark shuffles nothing. It has to be told of unions, which have several.
+        """
+        text = unions_in(self.text, *(_IN_ONE_PLACE if in_one_place else ("", "")))
         for reading in self.reads:
             text = text.replace(marked(reading.name), relation(reading.name))
         return text
