@@ -388,7 +388,7 @@ class Rows:
             blocking=frozenset({0, 1}) if blocking else frozenset({0}),
             memory_intensive=True,
             together={0: spec.held_keys, 1: spec.probed_keys} if blocking else {0: ()},
-            waits={1: 0},
+            waits={} if blocking else {1: 0},
             verb=verb,
         )
         self._draft.add(made, [other, self])
