@@ -21,15 +21,13 @@ import os
 import platform
 import statistics
 import sys
-import tempfile
-import time
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent / "papers"))
-from _flows import RESULTS, run, table, tpch_sources
+from _flows import RESULTS, add_data_option, data_folder, run, table, tpch_sources
 from archetypes import ARCHETYPES
 from packet_size import plan
 
@@ -87,10 +85,9 @@ def compared(
         graph = declared.graph({n: rows.schema for n, rows in sources.items()})
         for _ in range(rounds):
             for choice, settings in choices.items():
-                began = time.process_time()
-                measured = run(graph, sources, settings)
-                seconds = time.process_time() - began
-                took.setdefault((flow, choice), []).append((seconds, measured.most_bytes))
+                measured, used = run(graph, sources, settings)
+                figures = (used.processor_seconds, measured.most_bytes)
+                took.setdefault((flow, choice), []).append(figures)
         print(flow, file=sys.stderr, flush=True)
     return Compared(took)
 
@@ -101,10 +98,11 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", action="store_true")
+    add_data_option(parser)
     options = parser.parse_args()
     topology, default = read_topology(), Settings()
-    with tempfile.TemporaryDirectory() as folder:
-        sources = tpch_sources(options.scale, Path(folder))
+    with data_folder(options.data) as folder:
+        sources = tpch_sources(options.scale, folder)
         sizes: dict[Hashable, Settings] = {s: Settings(pack_bytes=s) for s in SIZES}
         packs = compared(sizes, sources, options.rounds)
         named: dict[Hashable, Settings] = {p: Settings(policy=p) for p in POLICIES}

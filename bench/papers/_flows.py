@@ -1,9 +1,14 @@
 """What do the benchmarks of papers 000 and 002 share: TPC-H as sources, sinks on disk, one run."""
 
+import argparse
+import resource
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +27,10 @@ from _figure import Finding
 from archetypes import SCHEMAS
 
 RESULTS = Path(__file__).parents[1] / "results"
+PAPER_PACK_BYTES = 400 * 48
+"""400 tuples (000, Table 3); a row of lineitem has 48 bytes here."""
+PACKS: dict[str, tuple[int, ...]] = {"paper": (100, PAPER_PACK_BYTES), "default": ()}
+"""Packs on an edge and bytes in a pack: as 000 has them, and as flows have them by default."""
 
 
 class OnDisk:
@@ -43,7 +52,7 @@ class OnDisk:
 
 def tpch_sources(scale: float, folder: Path) -> dict[str, pa.Table]:
     """The archetypes' sources out of generated TPC-H tables, in memory."""
-    paths = tpch.generate(scale, folder / f"tpch-{scale}")
+    paths = tpch.generate(scale, folder / f"tpch-{scale:g}")
     made: dict[str, pa.Table] = {}
     for name in ("lineitem", "partsupp", "supplier"):
         rows = tpch.read(paths[name]).select(SCHEMAS[name].names)
@@ -59,14 +68,43 @@ def tpch_sources(scale: float, folder: Path) -> dict[str, pa.Table]:
     return made
 
 
-def run(graph: Graph, sources: Mapping[str, pa.Table], settings: Settings) -> Measured:
+class Used(NamedTuple):
+    """What something took: by the clock, of all processors, and how often a thread had to wait."""
+
+    seconds: float
+    processor_seconds: float
+    waits: int
+
+
+class Usage:
+    """`with Usage() as usage: …`, then `usage.used`."""
+
+    used: Used
+
+    def __enter__(self) -> "Usage":
+        self._before = _now()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.used = Used(*(b - a for a, b in zip(self._before, _now(), strict=True)))
+
+
+def _now() -> Used:
+    waits = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    return Used(time.perf_counter(), time.process_time(), waits)
+
+
+def run(graph: Graph, sources: Mapping[str, pa.Table], settings: Settings) -> tuple[Measured, Used]:
     """Run a flow once, its targets on disk."""
     with tempfile.TemporaryDirectory() as folder:
         request = request_for(graph, sources, settings, Path(folder))
         if settings.threads == 1:
-            return run_here(request, settings)
-        with Pool(settings) as pool:
-            return pool.submit(request).wait()
+            with Usage() as usage:
+                measured = run_here(request, settings)
+        else:
+            with Pool(settings) as pool, Usage() as usage:
+                measured = pool.submit(request).wait()
+    return measured, usage.used
 
 
 def request_for(
@@ -83,6 +121,22 @@ def request_for(
         for number, name in enumerate(graph.targets)
     }
     return request_of(graph, sources, sinks, settings, traced=traced)
+
+
+def add_data_option(parser: argparse.ArgumentParser) -> None:
+    """`--data`: so that many runs, and those that have to be short, find their tables there."""
+    parser.add_argument("--data", type=Path, help="where generated TPC-H tables are, and stay")
+
+
+@contextmanager
+def data_folder(given: Path | None) -> Iterator[Path]:
+    """The folder that was given, or one for this run alone."""
+    if given is not None:
+        given.mkdir(parents=True, exist_ok=True)
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def findings_table(findings: Sequence[Finding]) -> str:

@@ -13,14 +13,20 @@ import argparse
 import platform
 import statistics
 import sys
-import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _figure import Finding
-from _flows import RESULTS, findings_table, run, table, tpch_sources
+from _flows import (
+    RESULTS,
+    add_data_option,
+    data_folder,
+    findings_table,
+    run,
+    table,
+    tpch_sources,
+)
 from etl_mixed import line
 
 from springhouse.flows.declare import Draft, flow
@@ -106,17 +112,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=3)
+    add_data_option(parser)
     options = parser.parse_args()
     took: dict[int, list[float]] = {size: [] for size in SIZES}
-    with tempfile.TemporaryDirectory() as folder:
-        sources = tpch_sources(options.scale, Path(folder))
+    with data_folder(options.data) as folder:
+        sources = tpch_sources(options.scale, folder)
         graph = plan.graph({name: rows.schema for name, rows in sources.items()})
         for _ in range(options.rounds):
             for size in SIZES:
                 settings = Settings(PolicyName.LOCALITY, 1, pack_bytes=size)
-                began = time.process_time()
-                run(graph, sources, settings)
-                took[size].append(time.process_time() - began)
+                _, used = run(graph, sources, settings)
+                took[size].append(used.processor_seconds)
     medians = {size: statistics.median(seconds) for size, seconds in took.items()}
     text, agrees = page(medians, options.scale, options.rounds)
     print(text)

@@ -69,7 +69,7 @@ def activity(name: str, kind: str) -> Node:
                 memory_intensive=True,
             )
         case "union":
-            return Node(name, Kind.ACTIVITY, two, one, lambda size: Union())
+            return Node(name, Kind.ACTIVITY, two, one, lambda size: Union(SCHEMA))
         case "gate":
             return Node(
                 name,

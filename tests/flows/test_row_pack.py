@@ -1,10 +1,12 @@
 """How are rows cut and joined to packs?"""
 
+from decimal import Decimal
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springhouse.flows.row_pack import packs_of
+from springhouse.flows.row_pack import packs_of, scales_for, under
 
 
 def batches(sizes: list[int]) -> list[pa.RecordBatch]:
@@ -23,3 +25,29 @@ def test_packs_hold_all_rows_in_order_and_none_is_empty_or_too_large(
 
 def test_small_batches_are_joined() -> None:
     assert [pack.num_rows for pack in packs_of(batches([1] * 20), 80)] == [10, 10]
+
+
+def test_a_pack_has_as_many_bytes_as_arrow_says_but_for_the_bits_of_null() -> None:
+    pack = pa.record_batch(
+        {
+            "whole": pa.array([1, 2, 3, 4, 5, 6, 7, 8]),
+            "truth": pa.array([True, False] * 4),
+            "price": pa.array([Decimal("1.25")] * 8, pa.decimal128(12, 2)),
+            "mark": pa.array([b"abc"] * 8, pa.binary(3)),
+            "text": pa.array(["", "a", "bb", "ccc", "dddd", "e", "f", "g"]),
+            "list": pa.array([[1], [], [2, 3]] * 2 + [[], []]),
+        }
+    )
+    weigh = scales_for(pack.schema)
+    assert weigh(pack) == pack.nbytes
+    assert weigh(pack.slice(0, 0)) <= 8, "what is left are offsets"
+    nulls = pa.record_batch({"a": pa.array([None, 1, 2, 3, 4, 5, 6, 7])})
+    assert scales_for(nulls.schema)(nulls) == nulls.nbytes - 1
+
+
+def test_a_pack_comes_under_the_schema_that_was_declared() -> None:
+    declared = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+    pack = pa.record_batch({"a": [1, 2]})
+    assert under(declared, pack).schema.equals(declared)
+    assert under(declared, pack).column(0).to_pylist() == [1, 2]
+    assert under(pack.schema, pack) is pack

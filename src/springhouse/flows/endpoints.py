@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from springhouse.flows.graph import FlowError, Graph, Kind, Operator, Output, schema_difference
-from springhouse.flows.row_pack import packs_of
+from springhouse.flows.row_pack import packs_of, under
 
 Rows: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
 Source: TypeAlias = Rows | Callable[[], Rows]
@@ -61,11 +61,16 @@ class Read:
 
     def _rows(self) -> Iterator[Output]:
         rows = self._source() if callable(self._source) else self._source
+        seen: pa.Schema | None = None
         for pack in packs_of(rows, self._pack_bytes):
-            difference = schema_difference(pack.schema, self._schema)
-            if difference:
-                raise FlowError(f'"{self._name}" has other rows than were declared: {difference}')
-            yield 0, pack
+            if pack.schema != seen:
+                seen = pack.schema
+                difference = schema_difference(seen, self._schema)
+                if difference:
+                    raise FlowError(
+                        f'"{self._name}" has other rows than were declared: {difference}'
+                    )
+            yield 0, under(self._schema, pack)
 
 
 class Write:

@@ -26,11 +26,11 @@ Expression: TypeAlias = str | pc.Expression
 
 def compiled(expression: Expression, schema: pa.Schema, activity: str) -> Compiled:
     """What computes the expression on a pack of that schema, tried on a pack without rows."""
-    if isinstance(expression, pc.Expression):
-        computed = _by_acero(expression)
-    else:
-        computed = _term(_parsed(expression, activity), schema, activity)
     try:
+        if isinstance(expression, pc.Expression):
+            computed = _by_acero(expression)
+        else:
+            computed = _term(_parsed(expression, activity), schema, activity)
         computed(_no_rows(schema))
     except (pa.ArrowException, KeyError) as failure:
         raise FlowError(
@@ -38,6 +38,15 @@ def compiled(expression: Expression, schema: pa.Schema, activity: str) -> Compil
             hint=f"The columns are {_listed(schema)}.",
         ) from failure
     return computed
+
+
+def placed(expression: Expression, schema: pa.Schema, activity: str) -> int | Compiled:
+    """The place of the column that an expression names and leaves as it is, or what computes it."""
+    if isinstance(expression, str):
+        parsed = _parsed(expression, activity)
+        if isinstance(parsed, exp.Column):
+            return _place(parsed.name, schema, activity)
+    return compiled(expression, schema, activity)
 
 
 def column(value: Value, rows: int) -> pa.Array:
@@ -166,7 +175,8 @@ def _term(term: exp.Expr, schema: pa.Schema, activity: str) -> Compiled:  # noqa
         case exp.Paren() | exp.Alias():
             return sub(term.this)
         case exp.Column():
-            return _column(term.name, schema, activity)
+            place = _place(term.name, schema, activity)
+            return lambda pack: pack.column(place)
         case exp.Literal() | exp.Boolean() | exp.Null():
             return _constant(_literal(term))
         case exp.Div():
@@ -204,7 +214,7 @@ def _term(term: exp.Expr, schema: pa.Schema, activity: str) -> Compiled:  # noqa
         case exp.Case():
             return _case(term, sub)
         case _ if type(term) in _BINARY:
-            return _call(_BINARY[type(term)], [sub(term.this), sub(term.expression)])
+            return _call(_BINARY[type(term)], _sides(term, schema, activity))
         case _ if type(term) in _UNARY:
             return _call(_UNARY[type(term)], [sub(term.this)])
         case _:
@@ -212,6 +222,21 @@ def _term(term: exp.Expr, schema: pa.Schema, activity: str) -> Compiled:  # noqa
                 f'activity "{activity}": a flow can\'t compute {term.sql("spark")}',
                 hint="Use an expression of pyarrow, or a Python function with `apply`.",
             )
+
+
+def _sides(term: exp.Expr, schema: pa.Schema, activity: str) -> list[Compiled]:
+    """What computes both sides. A whole number beside a fraction is made one here, once.
+
+    Arrow would for every pack, which takes longer than to compare some hundred rows.
+    """
+    sides = (term.this, term.expression)
+    parts = [_term(side, schema, activity) for side in sides]
+    for mine, other in ((0, 1), (1, 0)):
+        if isinstance(sides[mine], exp.Literal) and not sides[mine].is_string:
+            kind = parts[other](_no_rows(schema)).type
+            if pa.types.is_floating(kind):
+                parts[mine] = _constant(_literal(sides[mine]).cast(kind))
+    return parts
 
 
 def _call(name: str, parts: list[Compiled]) -> Compiled:
@@ -225,7 +250,7 @@ def _call(name: str, parts: list[Compiled]) -> Compiled:
     return lambda pack: kernel(*(part(pack) for part in parts))
 
 
-def _column(name: str, schema: pa.Schema, activity: str) -> Compiled:
+def _place(name: str, schema: pa.Schema, activity: str) -> int:
     exact = [i for i, known in enumerate(schema.names) if known == name]
     index = exact or [i for i, k in enumerate(schema.names) if k.lower() == name.lower()]
     if len(index) != 1:
@@ -233,8 +258,7 @@ def _column(name: str, schema: pa.Schema, activity: str) -> Compiled:
             f'activity "{activity}" names a column "{name}", which its rows don\'t have',
             hint=f"The columns are {_listed(schema)}.",
         )
-    place = index[0]
-    return lambda pack: pack.column(place)
+    return index[0]
 
 
 def _constant(value: pa.Scalar) -> Compiled:

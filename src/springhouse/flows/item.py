@@ -15,6 +15,7 @@ import pyarrow as pa
 from springhouse.flows.graph import Node, Operator, Output
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.queues import Queue
+from springhouse.flows.row_pack import scales_for
 from springhouse.flows.states import State
 
 
@@ -73,6 +74,7 @@ class Item:
         self.forced = False
         self.finished = False
         self.did = ActivityStatistics()
+        self._scales = [scales_for(schema) for schema in node.outputs]
 
     @property
     def waiting_rows(self) -> int:
@@ -140,12 +142,14 @@ class Item:
                 else:
                     given = self.operator.take(message.port, message.pack)
                 if isinstance(given, tuple | list):
-                    return Performed(tuple(Sized(port, p, p.nbytes) for port, p in given))
+                    return Performed(tuple(self._weighed(*each) for each in given))
                 rest = iter(given)
             output = next(rest, None)
         except Exception as failure:  # noqa: BLE001  whatever an activity raises fails its flow
             return Performed(failure=failure)
         if output is None:
             return Performed()
-        port, pack = output
-        return Performed((Sized(port, pack, pack.nbytes),), rest)
+        return Performed((self._weighed(*output),), rest)
+
+    def _weighed(self, port: int, pack: pa.RecordBatch) -> Sized:
+        return Sized(port, pack, self._scales[port](pack))

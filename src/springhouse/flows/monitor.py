@@ -90,14 +90,17 @@ class Monitor:
 
     def moved(self, now: Instant, packs: int, size: int) -> None:
         """That many packs and bytes more, or fewer, wait since now."""
-        past = max(0.0, now - self._last)
-        self._pack_seconds += past * self.packs
-        self._byte_seconds += past * self.size
-        self._last = max(now, self._last)
+        if now > self._last:
+            past = now - self._last
+            self._pack_seconds += past * self.packs
+            self._byte_seconds += past * self.size
+            self._last = now
         self.packs += packs
         self.size += size
-        self.most_packs = max(self.most_packs, self.packs)
-        self.most_bytes = max(self.most_bytes, self.size)
+        if self.packs > self.most_packs:
+            self.most_packs = self.packs
+        if self.size > self.most_bytes:
+            self.most_bytes = self.size
         if self.curve is not None:
             self.curve.append((now, self.packs, self.size))
 

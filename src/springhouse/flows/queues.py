@@ -46,7 +46,8 @@ class Queue:
         self._waiting.append((pack, size))
         self.rows += pack.num_rows
         self.size += size
-        self.most = max(self.most, len(self._waiting))
+        if len(self._waiting) > self.most:
+            self.most = len(self._waiting)
 
     def take(self) -> tuple[pa.RecordBatch, int] | None:
         """The oldest pack and its size in bytes, or None for the end of the data."""

@@ -13,8 +13,8 @@ MsgDummyResume of 000 (Table 2).
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from springhouse.flows.execution import ExecutionPlan
 from springhouse.flows.graph import Graph, Kind, Operator
@@ -32,8 +32,7 @@ class Urgency(Enum):
     DEFERRED = "deferred"
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
+class Task(NamedTuple):
     """An item that has something to do; `thread` made it (None: nobody, the flow just began)."""
 
     request: "Request"

@@ -6,7 +6,7 @@ millisecond per pack in Python and in Arrow's calls, however few rows it has, so
 smaller than what makes that small (`bench/results/flow_defaults.md`, decision 0043).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -54,11 +54,51 @@ def packs_of(
         small.append(batch)
         gathered += size
         if gathered >= pack_bytes:
-            yield from cut(_one(small), pack_bytes)
+            yield from cut(one_of(small), pack_bytes)
             small, gathered = [], 0
     if small:
-        yield from cut(_one(small), pack_bytes)
+        yield from cut(one_of(small), pack_bytes)
 
 
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def scales_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
+    """What tells the bytes of a pack of that schema, without the bits that say what is NULL.
+
+    `RecordBatch.nbytes` follows every buffer, which takes as long as computing a column of a small
+    pack; where all columns have a fixed width, the number of rows is enough.
+
+    >>> pack = pa.record_batch({"a": pa.array([1, 2, 3]), "b": pa.array(["x", "yy", "zzz"])})
+    >>> scales_for(pack.schema)(pack) == 3 * 8 + pack.column("b").nbytes
+    True
+    """
+    widths = [_bits(field.type) for field in schema]
+    bits = sum(width for width in widths if width is not None)
+    others = [place for place, width in enumerate(widths) if width is None]
+
+    def weigh(pack: pa.RecordBatch) -> int:
+        size = pack.num_rows * bits // 8
+        for place in others:
+            size += pack.column(place).nbytes
+        return int(size)
+
+    return weigh
+
+
+def under(schema: pa.Schema, pack: pa.RecordBatch) -> pa.RecordBatch:
+    """The pack with exactly this schema: its own may differ in what may be NULL, and in metadata.
+
+    So inside a flow a pack has the schema that its edge declares, and nobody has to look again.
+    """
+    if pack.schema.equals(schema, check_metadata=True):
+        return pack
+    return pa.RecordBatch.from_arrays(pack.columns, schema=schema)
+
+
+def _bits(kind: pa.DataType) -> int | None:
+    """The width of a value; None if it depends on the value, or is not told by the type alone."""
+    fixed = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
+    return int(kind.bit_width) if any(test(kind) for test in fixed) else None
+
+
+def one_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """The same rows in one batch."""
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

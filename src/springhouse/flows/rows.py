@@ -34,7 +34,7 @@ from springhouse.flows.activities.router import Judge, Router
 from springhouse.flows.activities.sort import Sort
 from springhouse.flows.activities.surrogate_key import SurrogateKey
 from springhouse.flows.activities.union import Union
-from springhouse.flows.expressions import Compiled, Expression, compiled, schema_of, type_of
+from springhouse.flows.expressions import Compiled, Expression, compiled, placed, schema_of, type_of
 from springhouse.flows.graph import FlowError, Halves, Kind, Node, Operator
 
 if TYPE_CHECKING:
@@ -167,7 +167,12 @@ class Rows:
         inputs = [self, *others]
         schemas = tuple(self.schema for _ in inputs)
         made = Node(
-            name, Kind.ACTIVITY, schemas, (self.schema,), lambda size: Union(), verb="union"
+            name,
+            Kind.ACTIVITY,
+            schemas,
+            (self.schema,),
+            lambda size: Union(self.schema),
+            verb="union",
         )
         self._draft.add(made, inputs)
         return Rows(self._draft, name, 0)
@@ -338,8 +343,8 @@ class Rows:
     def _project(self, name: str, verb: str, columns: Sequence[tuple[str, Expression]]) -> "Rows":
         fields = [(column, type_of(e, self.schema, name)) for column, e in columns]
         schema = pa.schema(fields)
-        parts = [compiled(e, self.schema, name) for _, e in columns]
-        make = projected(schema, parts)
+        parts = [placed(e, self.schema, name) for _, e in columns]
+        make = projected(self.schema, schema, parts)
         return self._then(name, verb, schema, lambda size: Each(make))
 
     def _join_spec(
@@ -383,7 +388,7 @@ class Rows:
             blocking=frozenset({0, 1}) if blocking else frozenset({0}),
             memory_intensive=True,
             together={0: spec.held_keys, 1: spec.probed_keys} if blocking else {0: ()},
-            waits={1: 0},
+            waits={} if blocking else {1: 0},
             verb=verb,
         )
         self._draft.add(made, [other, self])

@@ -24,9 +24,14 @@ class State(Enum):
     RUNNING = "running"
     RUNNING_AND_SCHEDULED = "running and scheduled"
 
+    # States are looked up for every row pack, and the hash of an Enum is a function in Python.
+    __hash__ = object.__hash__
+
 
 class Happening(Enum):
     """To an operator."""
+
+    __hash__ = object.__hash__
 
     SCHEDULED = "scheduled"
     BEGAN = "began"

@@ -58,6 +58,7 @@ def test_groups(values: list[tuple[int | None, int | None]], pack_bytes: int) ->
 
 
 def test_many_groups_are_merged_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregate, "PORTION_ROWS", 1)
     monkeypatch.setattr(aggregate, "MERGE_ROWS", 10)
     t = pa.table({"k": pa.array([i % 40 for i in range(400)], pa.int32()), "v": list(range(400))})
     made = grouped.run({"t": t}, pack_bytes=200)
@@ -107,6 +108,7 @@ def test_partial_results_merge_to_the_same_groups(
 
 
 def test_too_many_groups_are_passed_on_and_not_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregate, "PORTION_ROWS", 1)
     monkeypatch.setattr(aggregate, "MERGE_ROWS", 10)
     schema = pa.schema([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.int64())])
     t = pa.table({"k": list(range(200)), "v": list(range(200))}, schema=schema)

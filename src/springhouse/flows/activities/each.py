@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from springhouse.flows.expressions import Compiled, Value, column
 from springhouse.flows.graph import FlowError, Output, schema_difference
+from springhouse.flows.row_pack import under
 
 PackFunction = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
 
@@ -39,22 +40,39 @@ def kept(condition: Compiled) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """A filter: only rows for which the condition is true."""
 
     def keep(pack: pa.RecordBatch) -> pa.RecordBatch:
-        return pack.filter(column(condition(pack), pack.num_rows))
+        holds = column(condition(pack), pack.num_rows)
+        count = holds.true_count
+        if count == pack.num_rows:
+            return pack
+        return pack.filter(holds) if count else pack.slice(0, 0)
 
     return keep
 
 
 def projected(
-    schema: pa.Schema, columns: Sequence[Compiled]
+    given: pa.Schema, schema: pa.Schema, columns: Sequence[int | Compiled]
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """A projection: one column for each expression."""
+    """A projection from one schema to another: each column has its place in the pack, or a formula.
+
+    Columns that stay are chosen all at once: to take them out and put them together again one by
+    one costs more than to compute one.
+    """
+    stay = [each for each in columns if isinstance(each, int)]
+    computed = [
+        (at, schema.field(at), each) for at, each in enumerate(columns) if not isinstance(each, int)
+    ]
+    as_declared = not given.metadata and all(
+        given.field(each).equals(schema.field(at), check_metadata=True)
+        for at, each in enumerate(columns)
+        if isinstance(each, int)
+    )
 
     def project(pack: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [
-            _typed(column(compute(pack), pack.num_rows), field.type)
-            for field, compute in zip(schema, columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        made = pack.select(stay)
+        for at, field, compute in computed:
+            values = _typed(column(compute(pack), pack.num_rows), field.type)
+            made = made.add_column(at, field, values)
+        return made if as_declared else under(schema, made)
 
     return project
 
@@ -71,6 +89,7 @@ class Function:
     ) -> None:
         self._name, self._function, self._schema = name, function, schema
         self._quarantine = quarantine
+        self._seen: pa.Schema | None = None
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         try:
@@ -91,13 +110,17 @@ class Function:
                 f'activity "{self._name}" returned {type(made).__name__}, not rows',
                 hint="Return a pyarrow RecordBatch or Table.",
             )
-        difference = schema_difference(made.schema, self._schema)
-        if difference:
-            raise FlowError(
-                f'activity "{self._name}" returned other columns than it promised: {difference}',
-                hint="Promise what it returns: apply(function, schema='name TYPE, …').",
-            )
-        return made.to_batches() if isinstance(made, pa.Table) else [made]
+        if made.schema != self._seen:
+            difference = schema_difference(made.schema, self._schema)
+            if difference:
+                raise FlowError(
+                    f'activity "{self._name}" returned other columns than it promised: '
+                    f"{difference}",
+                    hint="Promise what it returns: apply(function, schema='name TYPE, …').",
+                )
+            self._seen = made.schema
+        batches = made.to_batches() if isinstance(made, pa.Table) else [made]
+        return [under(self._schema, batch) for batch in batches]
 
 
 def set_aside(pack: pa.RecordBatch, reason: str | Value, origin: str) -> pa.RecordBatch:

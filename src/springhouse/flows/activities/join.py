@@ -4,7 +4,8 @@ Port 0 is held (the smaller side, a lookup table), port 1 is probed. A lookup pi
 are gathered to a portion that is worth building a hash table for, and leave again. Rows that come
 to be probed before the other side is there are held too, as an operator accepts any pack (`Node.
 waits` keeps such packs in their queue for as long as possible). A merge join blocks on both sides,
-as the paper's sort-merge join does, so it is a boundary of subflows.
+as the paper's sort-merge join does, so it is a boundary of subflows; it gathers both, and takes a
+pack of either whenever one comes.
 
 Only keys and row numbers are joined by Arrow, and rows are taken by number afterwards: it can join
 no lists or structs, and would copy wide rows twice.

@@ -23,16 +23,18 @@ class Router:
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         left = pack
         outputs: list[Output] = []
+        if not pack.num_rows:
+            return outputs
         for way, condition in enumerate(self._conditions):
-            if not left.num_rows:
+            holds = column(condition(left), left.num_rows)
+            count = holds.true_count
+            if count == left.num_rows:
+                outputs.append((way, left))
                 return outputs
-            holds = pc.fill_null(column(condition(left), left.num_rows), False)
-            chosen = left.filter(holds)
-            if chosen.num_rows:
-                outputs.append((way, chosen))
-                left = left.filter(pc.invert(holds))
-        if left.num_rows:
-            outputs.append((len(self._conditions), left))
+            if count:
+                outputs.append((way, left.filter(holds)))
+                left = left.filter(_does_not(holds))
+        outputs.append((len(self._conditions), left))
         return outputs
 
     def end(self, port: int) -> Iterable[Output]:
@@ -53,26 +55,35 @@ class Judge:
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         outputs: list[Output] = []
-        gone = pa.repeat(pa.scalar(False), pack.num_rows)
+        gone: pa.BooleanArray | None = None
         for name, (condition, fate, text) in self._expected.items():
-            holds = pc.fill_null(column(condition(pack), pack.num_rows), False)
-            broken = pc.and_not(pc.invert(holds), gone)
-            count = pc.sum(pc.invert(holds)).as_py() or 0
+            holds = column(condition(pack), pack.num_rows)
+            count = pack.num_rows - holds.true_count
+            if not count:
+                continue
             self.violations[name] += count
-            if count and fate == "failure":
+            if fate == "failure":
                 raise FlowError(
                     f'{count} row{"s" if count != 1 else ""} in "{self._name}" broke the '
                     f'expectation "{name}": {text}'
                 )
-            if fate == "set aside" and pc.any(broken).as_py():
+            broken = _does_not(holds)
+            if gone is not None:
+                broken = pc.and_not(broken, gone)
+            if fate == "set aside" and broken.true_count:
                 reason = f"expectation {name}: {text}"
                 outputs.append((1, set_aside(pack.filter(broken), reason, self._name)))
             if fate in ("set aside", "dropped"):
-                gone = pc.or_(gone, broken)
-        staying = pack.filter(pc.invert(gone)) if pc.any(gone).as_py() else pack
+                gone = broken if gone is None else pc.or_(gone, broken)
+        staying = pack if gone is None else pack.filter(pc.invert(gone))
         if staying.num_rows:
             outputs.append((0, staying))
         return outputs
 
     def end(self, port: int) -> Iterable[Output]:
         return ()
+
+
+def _does_not(holds: pa.BooleanArray) -> pa.BooleanArray:
+    """Where a condition is false or NULL."""
+    return pc.invert(pc.fill_null(holds, False) if holds.null_count else holds)

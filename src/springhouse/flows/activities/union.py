@@ -5,13 +5,17 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from springhouse.flows.graph import Output
+from springhouse.flows.row_pack import under
 
 
 class Union:
     """Everything that comes, from everywhere, by one port."""
 
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        return ((0, pack),)
+        return ((0, under(self._schema, pack)),)
 
     def end(self, port: int) -> Iterable[Output]:
         return ()

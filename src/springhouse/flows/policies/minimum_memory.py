@@ -4,8 +4,8 @@ MemB(p) = (In(p) - Out(p)) / ExecTime(p) * Queue(p): how fast it has consumed ro
 how many wait for it. Where nobody frees any (nothing was measured yet, or all make more rows than
 they take), the longest queue is next, as in Minimum Cost. A turn lasts one time slot. The paper
 found 60 to 70 ms to be best, in an engine where a pack of 400 tuples takes milliseconds; here one
-takes some ten microseconds, and a slot of that length would fill any queue. Two milliseconds are
-about as many packs.
+takes some ten microseconds, and a slot of that length would fill any queue. What waits is what is
+made within a slot, so memory follows its length (`bench/results/000/time_slot.md`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from springhouse.flows.policies.minimum_cost import longest_queue
 from springhouse.flows.policies.policy import Policy, Turn
 from springhouse.flows.request import Task
 
-SLOT_SECONDS = 0.002
+SLOT_SECONDS = 0.0002
 
 
 class MinimumMemory(Policy):
