@@ -65,3 +65,10 @@ class CommitConflict(LakeError):
 
 class NotOwned(LakeError):
     """The work belongs to another node by now; nothing of ours was written."""
+
+
+def told(error: Exception) -> str:
+    """An error in one text, for people."""
+    if isinstance(error, SpringhouseError):
+        return str(error)
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"

@@ -1,6 +1,6 @@
 """A new project works at once, and nothing is overwritten."""
 
-from springhouse.project import load
+from springhouse.project.load import load
 
 
 def test_the_new_project_is_well_declared(shop):

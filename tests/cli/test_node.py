@@ -19,6 +19,16 @@ def free_addresses(count: int) -> list[str]:
         return [f"127.0.0.1:{each.getsockname()[1]}" for each in found]
 
 
+def test_a_node_votes_before_it_has_loaded_what_it_works_with() -> None:
+    code = (
+        "import sys; import springhouse.cli.app, springhouse.cli.cluster_options;"
+        "import springhouse.house.node;"
+        "print({'pyspark', 'pyarrow', 'deltalake', 'pandas', 'sqlglot'} & set(sys.modules))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
+
+
 def test_a_node_whose_spark_does_not_start_gets_no_units(idle_shop: Path, tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()

@@ -118,3 +118,71 @@ def test_data_through_an_input_that_may_wait_longer_counts_from_later_on(shop: S
     # It may wait for two minutes, 100 seconds more than what comes through totals.
     assert shop.watch.waiting_since("chart", Instant(1099.0)) == []
     assert shop.watch.waiting_since("chart", Instant(1110.0)) == [1100.0]
+
+
+class Clicks:
+    """A table over files, with one reader that has a promise; each schedule is a new owner's."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "transformations").mkdir()
+        (folder / "transformations" / "all.sql").write_text("""
+            CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM read_files('data',
+              format => 'json', schema => 'id BIGINT');
+            CREATE MATERIALIZED VIEW visits TBLPROPERTIES ('springhouse.staleness' = '30 seconds')
+              AS SELECT count(id) AS id FROM clicks;
+        """)
+        (folder / "spark-pipeline.yml").write_text(
+            "name: shop\nstorage: storage\n"
+            "libraries:\n  - glob:\n      include: transformations/**\n"
+        )
+        self._data = folder / "data"
+        self._data.mkdir()
+        self.house = House(folder, clock=lambda: Instant(0.0))
+        self.watch = self.house.watch
+
+    def committed(self, at: float) -> None:
+        note = Note("append", Instant(at), channel=True, rows=1, rows_added=1)
+        create(self.house.lake.place("clicks"), COLUMNS, Change(note))
+
+    def arrive(self) -> None:
+        (self._data / "1.json").write_text('{"id": 1}\n')
+
+    def owner(self, now: float) -> Schedule:
+        self.watch.take_over("clicks")
+        return Schedule(self.watch, Policy(), 1, Instant(now))
+
+    def looked(self, owner: Schedule, now: float) -> tuple[float, str] | None:
+        """Since when data waits by this owner's count, and what decides, after a look."""
+        at = Instant(now)
+        self.watch.poll(at, all_of_them=True)
+        owner.hear(self.watch.jobs(at), at)
+        found = {job.table: (waiting.since, waiting.why) for job, waiting in owner.order(at)}
+        return found.get("clicks")
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> Clicks:
+    return Clicks(tmp_path)
+
+
+def test_a_table_whose_owners_die_one_after_the_other_is_late_for_each_of_them(
+    clicks: Clicks,
+) -> None:
+    clicks.committed(at=1000.0)
+    clicks.arrive()
+    for now, why in (
+        (1010.0, "seconds until its promise breaks"),
+        (1200.0, "seconds since its promise broke"),
+    ):
+        assert clicks.looked(clicks.owner(now), now) == (1000.0, why)
+    # What is shown as lag is what was seen, and no guess.
+    assert clicks.watch.waiting_since("clicks", Instant(1200.0)) == [1200.0]
+
+
+def test_what_comes_after_an_owner_has_looked_counts_from_when_it_comes(clicks: Clicks) -> None:
+    clicks.committed(at=1000.0)
+    owner = clicks.owner(1010.0)
+    assert clicks.looked(owner, 1010.0) is None
+    clicks.arrive()
+    since, _ = clicks.looked(owner, 1200.0) or (None, None)
+    assert since == 1200.0

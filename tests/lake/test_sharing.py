@@ -10,8 +10,8 @@ from springhouse.lake.feeds import Feed, Stream
 from springhouse.lake.flows.sharing import Sharing, chain, same_records, sharing
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.sources.registry import known_sources
-from springhouse.project import load
 from springhouse.project.declaration import AppendFlow, Project
+from springhouse.project.load import load
 
 SQL = """
 CREATE TEMPORARY VIEW paid AS

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from springhouse.errors import ProjectErrors
-from springhouse.project import load
 from springhouse.project.declaration import Project
+from springhouse.project.load import load
 
 Files = str | Mapping[str, str]
 

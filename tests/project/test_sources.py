@@ -3,9 +3,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from springhouse.errors import DeclarationError
-from springhouse.project import source
 from springhouse.project.declaration import Place, Project
-from springhouse.project.sources import registering
+from springhouse.project.sources import registering, source
 
 FILE = """\
 from springhouse.project.sources import source

@@ -2,7 +2,7 @@
 
 import pytest
 
-from springhouse.project import load
+from springhouse.project.load import load
 from springhouse.simulate.from_project import PastRefresh, project_workload
 from springhouse.units import Instant, RowCount, Seconds
 

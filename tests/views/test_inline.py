@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from scenario import schema
 
-from springhouse.project import load
 from springhouse.project.declaration import Project, Reading
+from springhouse.project.load import load
 from springhouse.views.algebra import Scan, walk
 from springhouse.views.inline import Inlined, inlined
 from springhouse.views.parse import parse

@@ -8,7 +8,7 @@ def check(project: ProjectFolder = None) -> None:
     """Read the project and print everything that is wrong with it."""
     from springhouse.lake.sinks.registry import known_sinks
     from springhouse.lake.sources.registry import known_sources
-    from springhouse.project import load
+    from springhouse.project.load import load
 
     folder = project_folder(project)
     declared = load(folder, known_sources=known_sources({}), known_sinks=known_sinks({}))

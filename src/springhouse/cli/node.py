@@ -46,7 +46,6 @@ def node(
 ) -> None:
     """Share the work on a project with other nodes, until Ctrl-C."""
     from springhouse.cli.cluster_options import joining
-    from springhouse.house import House
     from springhouse.house.node import NodeOfHouse
 
     logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.WARNING)
@@ -59,6 +58,9 @@ def node(
     # The first signal lets the node hand its units over, the second ends its House.
     with running.joined(), stopped_by_signals(running.stop):
         _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
+        # Only now: it brings Arrow and Spark along, and our vote must not wait for that.
+        from springhouse.house import House
+
         permits = running.permits
         with House(said.folder, configuration=given, listener=_tell, permits=permits) as house:
             refreshed = running.run(house, duration)

@@ -10,9 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from springhouse.errors import CommitConflict
+from springhouse.errors import CommitConflict, told
 from springhouse.house.live import Failed, Listener
-from springhouse.house.watch import told
 from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.contract import Sink, SinkContext
 from springhouse.lake.sinks.delivery import deliver

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from springhouse.errors import CommitConflict, NotOwned
+from springhouse.errors import CommitConflict, NotOwned, told
 from springhouse.house.performing import Wanted, perform_together, total
 from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Outcome, Running, Tracks
-from springhouse.house.watch import Watch, told
+from springhouse.house.watch import Watch
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
@@ -316,7 +316,7 @@ class Live(Runner):
         """Begin with what another node did until now."""
         for name in self.watch.permits.newly_taken():
             if name in self.kept:  # A unit may be of a table that this node's files lack.
-                self.watch.forget(name)
+                self.watch.take_over(name)
                 self.schedule.take_over(name)
 
     def _obey(self, order: Order) -> None:

@@ -59,20 +59,34 @@ class Schedule:
         self._heard_of: set[str] = set()
         self._troubled: set[str] = set()
         self._under_way: dict[str, Instant] = {}
+        # Base tables that others refreshed until now, and up to when. Nobody here has seen when
+        # that came which waits for them.
+        self._inherited: dict[str, Instant] = {}
         for name in watch.graph.order:
-            self._scheduler.declare(self._table(name), self._reached(name))
+            self.take_over(name)
             self._remember(name)
         watch.offers.learned = self._learned
 
     def take_over(self, name: str) -> None:
-        """A table is this House's to refresh, and others did it until now: see how it stands."""
+        """A table is this House's to refresh, and others did it until now: see how it stands.
+
+        What waits for it in its sources is new to us, but may have come right after the last
+        refresh. Its turn comes as if it had: counted from our first sight, a table whose owners
+        die one after the other would be late for none of them, and starve.
+        """
         with self._lock:
-            self._scheduler.declare(self._table(name), self._reached(name))
+            reached = self._reached(name)
+            self._scheduler.declare(self._table(name), reached)
+            if reached is not None and name in self._watch.project.tables:
+                self._inherited[name] = reached
 
     def hear(self, jobs: Sequence[Job], now: Instant) -> None:
         """Pass on which refreshes are wanted now, and which are not any more."""
         with self._lock:
             self._wanted = {job.table: job for job in jobs}
+            # Where nothing waits, what comes from now on is seen when it comes.
+            for name in self._inherited.keys() - self._wanted.keys() - self._under_way.keys():
+                del self._inherited[name]
             for name in self._heard_of - self._wanted.keys() - self._under_way.keys():
                 self._heard_of.discard(name)
                 self._scheduler.withdrawn(name, now)
@@ -107,7 +121,7 @@ class Schedule:
         if promise.staleness_by_input:
             # What may wait for longer than the rest counts from later on.
             return min(self._watch.waiting_since(job.table, now), default=now)
-        return job.since
+        return min(job.since, self._inherited.get(job.table, job.since))
 
     def _promise(self, name: str) -> Promise:
         project = self._watch.project
@@ -164,6 +178,7 @@ class Schedule:
         count = None if rows is None else RowCount(rows)
         with self._lock:
             reached = self._under_way.pop(name, None)
+            self._inherited.pop(name, None)
             self._troubled.discard(name)
             self._scheduler.finished(name, now, seconds=seconds, rows=count, freshness=reached)
 

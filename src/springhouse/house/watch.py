@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from springhouse.errors import SpringhouseError
+from springhouse.errors import told
 from springhouse.house.choosing import Chooser
 from springhouse.house.offers import Offers
 from springhouse.house.owning import Permits, unit_of
@@ -118,6 +118,12 @@ class Watch:
         """Open the sources of a table anew next time: another process went on where we stood."""
         with self._lock:
             self._feeds.pop(table, None)
+
+    def take_over(self, table: str) -> None:
+        """Go on where another process stood: what was seen of a table before says nothing now."""
+        self.forget(table)
+        if table in self._seen:
+            self._seen[table] = _Seen()
 
     def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
         """Ask the sources that are due for what they have."""
@@ -447,13 +453,6 @@ class Watch:
 def _is_beyond(ends: Mapping[str, int], begins: Mapping[str, int]) -> bool:
     """Whether there is something between what is loaded and these ends."""
     return any(end > begins.get(transaction, end) for transaction, end in ends.items())
-
-
-def told(error: Exception) -> str:
-    """An error in one text, for people."""
-    if isinstance(error, SpringhouseError):
-        return str(error)
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def is_streaming_function(flow: object) -> bool:

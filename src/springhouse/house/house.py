@@ -1,0 +1,345 @@
+"""What can be asked of a running warehouse?
+
+A `House` is a project, its lake, and a clock. It answers from the Delta logs, and starts Spark only
+when rows have to be computed.
+
+    with springhouse.open("shop") as house:
+        house.refresh()
+        house.query("SELECT * FROM revenue_by_country").show()
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from springhouse.errors import DeclarationError, LakeError, ProjectErrors, SpringhouseError
+from springhouse.house import report
+from springhouse.house.delivering import Courier
+from springhouse.house.live import Kept, Listener, Live, Once, SparkNeeded
+from springhouse.house.owning import Permits
+from springhouse.house.report import PlannedRefresh, TableStatus
+from springhouse.house.schedule import Schedule
+from springhouse.house.watch import Watch
+from springhouse.lake.inputs import Inputs, names_of
+from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
+from springhouse.lake.landing import Done
+from springhouse.lake.queries import blamed_on, run_sql
+from springhouse.lake.session import LazySession, Spark
+from springhouse.lake.sinks.delivery import needed_by_sinks
+from springhouse.lake.sinks.registry import known_sinks
+from springhouse.lake.sources.registry import known_sources
+from springhouse.lake.storage import Storage
+from springhouse.lake.upkeep import vacuum
+from springhouse.project.declaration import Place, Project, Reading, Reference, SqlQuery
+from springhouse.project.durations import duration_seconds
+from springhouse.project.from_yaml import read_pipeline_file
+from springhouse.project.load import load
+from springhouse.project.names import did_you_mean_the
+from springhouse.project.settings import check_setting
+from springhouse.project.sql_references import find_references
+from springhouse.project.sql_tokens import SqlText
+from springhouse.refresh.policy import (
+    Policy,
+    read_basic,
+    read_chopping,
+    read_inheritance,
+    read_tracks,
+)
+from springhouse.refresh.retry import Failure
+from springhouse.units import Instant, Seconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh of everything did, and what it could not do."""
+
+    done: tuple[Done, ...]
+    failures: Mapping[str, Failure]
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+
+class House:
+    """A warehouse over one project folder."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        configuration: Mapping[str, str] | None = None,
+        listener: Listener = lambda event: None,
+        clock: Callable[[], Instant] = wall_clock,
+        permits: Permits | None = None,
+    ) -> None:
+        self._stop = threading.Event()
+        self._clock = clock
+        self._listener = listener
+        given = _proved(configuration or {})
+        # A project's Python file may use Spark while it is loaded, so Spark comes before the
+        # project: all that it needs stands in the pipeline file.
+        settings: dict[str, str] = {}
+        location = Path(folder).resolve()
+        with suppress(DeclarationError):  # Told by `load`, with all that is wrong.
+            pipeline = read_pipeline_file(location)
+            settings |= {key: said.value for key, said in pipeline.configuration.items()}
+            settings |= given
+            self.lake = self._lake(pipeline.name, pipeline.storage, location, settings)
+        session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  not made yet
+        declared = load(folder, session, known_sources({}), known_sinks({}))
+        settings |= declared.configuration
+        settings |= given
+        self.project: Project = replace(declared, configuration=settings)
+        node = settings.get("springhouse.node.name", "local")
+        self.watch = Watch(self.project, self.lake, self._clock, node, permits)
+        self.failures: Mapping[str, Failure] = {}
+        self.kept: Mapping[str, Kept] = {}
+        self._live: Live | None = None
+
+    def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
+        place = Storage.at(storage, folder)
+        # The nodes of a cluster share the storage; each has a Spark with a log of its own.
+        node = settings.get("springhouse.node.name")
+        file = f"spark-{node}.log" if node else "spark.log"
+        log = Path(place.root) / "logs" / file if "://" not in place.root else None
+        spark = Spark(
+            settings,
+            f"springhouse {name}",
+            log,
+            on_start=lambda: self._listener(SparkNeeded()),
+            folder=folder,
+        )
+        return Lake(place, spark, folder, self._clock)
+
+    def refresh(self) -> Refreshed:
+        """Bring everything up to date once, with what the sources have now."""
+        once = Once(self.watch, self._clock, listener=self._listener, **self._settings())
+        self.failures = once.failures
+        courier = self._courier()
+        with courier.running():
+            once.run(self._stop)
+        return Refreshed(tuple(once.done), {**once.failures, **courier.failures})
+
+    def run(self, seconds: float | None = None) -> Refreshed:
+        """Keep everything fresh, for so long or until `stop` is called."""
+        live = Live(self.watch, self._clock, listener=self._listener, **self._settings())
+        self.failures = live.failures
+        self.kept = live.kept
+        courier = self._courier()
+        with courier.running():
+            self._live = live
+            try:
+                live.run(self._stop, None if seconds is None else Seconds(seconds))
+            finally:
+                self._live = None
+        return Refreshed(tuple(live.done), {**live.failures, **courier.failures})
+
+    def _courier(self) -> Courier:
+        retry = self._settings()["retry"]
+        return Courier(
+            self.project,
+            self.lake,
+            self._clock,
+            retry,
+            node=self.project.configuration.get("springhouse.node.name", "local"),
+            owns=self.watch.permits.delivers,
+            listener=self._listener,
+        )
+
+    def stop(self) -> None:
+        """End `run` or `refresh` (of another thread) after the running commits."""
+        self._stop.set()
+
+    def query(self, sql: str, *, consistent: bool = False) -> "DataFrame":
+        """The rows of a query over tables and views; `consistent` reads all as of one moment."""
+        place = Place("query", 1)
+        references = find_references(SqlText(sql, "query"), names_of(self.project))
+        for reference in references:
+            if reference.reading is Reading.TABLE:
+                self._prove_known(reference.name)
+        keys = self._tables_in(references)
+        versions: Mapping[str, int] = {}
+        if consistent and keys:
+            for key in keys:
+                self.lake.open(key)
+            choice = self.watch.chooser.common_moment(keys)
+            if choice is None:
+                raise LakeError(
+                    f"{' and '.join(keys)} have no moment in common yet",
+                    hint="Refresh once more, or leave --consistent out.",
+                )
+            versions = choice.versions
+        inputs = Inputs(self.lake, self.project, versions)
+        with blamed_on(place):
+            query = SqlQuery(sql, references, place)
+            return run_sql(self.lake.spark.session(), query, inputs.resolve)
+
+    def _tables_in(self, references: Sequence[Reference]) -> list[str]:
+        """The keys of the tables that a query reads, also through temporary views."""
+        keys: list[str] = []
+        for reference in references:
+            temporary = self.project.temporary_views.get(reference.name)
+            if temporary is not None:
+                keys += self._tables_in(temporary.query.references)
+            elif reference.reading in (Reading.TABLE, Reading.DELTA):
+                keys.append(key_of(reference))
+        return list(dict.fromkeys(keys))
+
+    def status(self) -> list[TableStatus]:
+        """How every table and view stands."""
+        schedule = self._schedule(self._clock())
+        return report.status(self.watch, schedule, self.failures, self.kept, self._clock())
+
+    def plan(self) -> list[PlannedRefresh]:
+        """What would be refreshed now, in order."""
+        schedule = self._schedule(self._clock())
+        return report.plan(self.watch, schedule, self._clock())
+
+    def explain(self, name: str) -> dict[str, Any]:
+        """How a table or view is made, and what it reflects."""
+        return report.explain(self.watch, self._declared(name))
+
+    def history(self, name: str, most: int | None = None) -> list[dict[str, Any]]:
+        """The commits of a table, newest first."""
+        own = names_of(self.project).parse(name)
+        known = own.removesuffix(QUARANTINE)
+        return report.history(self.watch, own if own != known else self._declared(name), most)
+
+    def vacuum(self, retention: str | None = None, grace_seconds: float = 3600.0) -> dict[str, int]:
+        """Delete files that nobody can need any more; how many, by table."""
+        text = retention or self.project.configuration.get("springhouse.retention", "7 days")
+        keep = duration_seconds(text)
+        gone = {}
+        for name in self.lake.tables():
+            needed = self._needed_from(name)
+            deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))
+            if deleted:
+                gone[name] = len(deleted)
+        return gone
+
+    def close(self) -> None:
+        """Stop what runs, and Spark with it."""
+        self.stop()
+        self.lake.spark.stop()
+
+    def __enter__(self) -> "House":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _settings(self) -> dict[str, Any]:
+        given = self.project.configuration
+        return {
+            "tracks": int(given.get("springhouse.tracks", "2")),
+            "retry": Seconds(float(given.get("springhouse.retry.seconds", "2"))),
+            "most_files": int(given.get("springhouse.compact.files", "32")),
+            "policy": self._policy(),
+        }
+
+    def _policy(self) -> Policy:
+        given = self.project.configuration
+        default = Policy()
+        word = "springhouse.scheduler."
+        return Policy(
+            read_basic(given.get(f"{word}basic", default.basic.value)),
+            read_tracks(given.get(f"{word}tracks", str(default.tracks))),
+            read_inheritance(given.get(f"{word}inheritance", default.inheritance.rule.value)),
+            read_chopping(given.get(f"{word}chopping", f"{default.chopping:g}")),
+            given.get(f"{word}promises", "heed") == "heed",
+            given.get(f"{word}last-track", "weigh") == "weigh",
+        )
+
+    def _schedule(self, now: Instant) -> Schedule:
+        """The scheduler that runs; if none does, as the Delta logs tell of it, with what waits."""
+        live = self._live
+        if live is not None:
+            return live.schedule
+        self.watch.poll(now, all_of_them=True)
+        schedule = Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
+        schedule.hear(self.watch.jobs(now), now)
+        return schedule
+
+    def _needed_from(self, name: str) -> list[int]:
+        """The versions of a table that its readers reflect: they will read on from there."""
+        # A state is read at the newest version that has it: older ones with the same rows may go.
+        read_at = {s.made: s.version for s in self.lake.log(name).snapshots()}
+        return [read_at.get(made, made) for made in self._reflected_by_readers(name)]
+
+    def _reflected_by_readers(self, name: str) -> list[int]:
+        needed = [*self._streamed_by_readers(name), *needed_by_sinks(self.lake, self.project, name)]
+        for reader in self.watch.graph.downstream(name):
+            newest = self.lake.log(reader).newest()
+            if newest is None:
+                continue
+            needed += newest.provenance.reflected.get(name, ())
+            if name in self.project.views:
+                needed += self._reflected_states(name, reader)
+        return needed
+
+    def _streamed_by_readers(self, name: str) -> list[int]:
+        """The last version of a table that each stream over it has read."""
+        needed = []
+        for table in self.project.tables:
+            stored = self.watch.stored(table)
+            for stream in (s for feed in self.watch.feeds(table) for s in feed.streams):
+                if stream.reference.reading is Reading.SOURCE or key_of(stream.reference) != name:
+                    continue
+                needed.append(max(stored.offset(stream.transaction("0")) - 1, 0) if stored else 0)
+        return needed
+
+    def _reflected_states(self, view: str, reader: str) -> list[int]:
+        """The newest version of a view that is not newer than what its reader reflects."""
+        reflected = self.lake.log(reader).newest()
+        assert reflected is not None
+        states = [
+            s.made
+            for s in self.lake.log(view).snapshots()
+            if not reflected.provenance.precedes(s.provenance)
+        ]
+        return states[-1:]
+
+    def _declared(self, name: str) -> str:
+        own = names_of(self.project).parse(name)
+        if own in self.project.tables or own in self.project.views:
+            return own
+        kinds = dict.fromkeys(self.project.tables, "table")
+        kinds |= dict.fromkeys(self.project.views, "view")
+        raise SpringhouseError(
+            f'this project declares no table or view "{name}"',
+            hint=did_you_mean_the(own, kinds) or f"It declares: {', '.join(sorted(kinds))}",
+        )
+
+    def _prove_known(self, name: str) -> None:
+        base = name.removesuffix(QUARANTINE)
+        declared = {*self.project.tables, *self.project.views, *self.project.temporary_views}
+        if not declared & {name, base}:
+            self._declared(name)
+
+
+def open(folder: str | Path, **options: Any) -> House:  # noqa: A001  read as springhouse.open
+    """The House over a project folder; Spark starts when it is first needed."""
+    return House(folder, **options)
+
+
+def _proved(configuration: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings, or everything that is wrong with them."""
+    place = Place("configuration", 0)
+    wrong = [check_setting(key, value, place) for key, value in configuration.items()]
+    errors = [error for error in wrong if error is not None]
+    if errors:
+        raise ProjectErrors(errors)
+    return configuration
