@@ -3,16 +3,26 @@
 One join view and one aggregate view over TPC-H's orders and lines; changes of 0.01 % to 100 % of
 the orders with their lines, half of them deleted and half of them inserted. Each view is there as
 often as there are ways to refresh it: always computed anew, always incremental, always by its
-touched groups, and as the House does it (the planner's choice, or the lake's where it is close).
-All are refreshed after every change, in random order: a noisy machine then disturbs all alike, and
-nobody always comes after the heaviest one and cleans up its memory. Of each size the first ten
-changes are not counted: that is when costs are learned, and when state is built or given up. Those
-that have no choice learn nothing, so of the ten they are given the last four: one in which they are
-computed anew, one that builds state, and two to warm up.
+touched groups; as the House does it (the planner's choice, or the lake's where it is close); and
+once more, as a twin that is refreshed by force in the way that the House takes. All are refreshed
+after every change, in random order: a noisy machine then disturbs all alike, and nobody always
+comes after the heaviest one and cleans up its memory.
 
-Run: `python bench/crossover.py [--scale 0.2] [--rounds 5] [--sizes small]`. It writes what every
-refresh took to `bench/results/crossover.csv`, and tells it in `crossover.md`.
-Goal: at every size the median of what was chosen is within 15 % of the median of the best.
+Of each size the first ten changes are not counted: that is when costs are learned, and when state
+is built or given up. Those that have no choice learn nothing, so of the ten they are given the last
+four: one in which they are computed anew, one that builds state, and two to warm up. A way that is
+far behind by then is out of the race: a few rounds are enough to tell its seconds.
+
+Three things are told apart, each as the median of ratios within a round (see `_paired`):
+
+    choice   the way that the House takes over the best way, both by force: is it the right way?
+    chosen   what the House takes over the best way: the goal, at most 15 % more
+    noise    the twin over the copy that is refreshed in the same way: what the same thing differs
+             from itself on this machine; nothing smaller than this can be seen
+
+Run: `python bench/crossover.py [--scale 0.2] [--rounds 15] [--minutes 17] [--sizes small]`. It
+writes what every refresh took to `crossover.csv` in `--results`, and tells it in `crossover.md`.
+Rounds end when the time of their size is over, but not before there are five.
 """
 
 import argparse
@@ -24,17 +34,20 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from _paired import Ratio, ratio
 
 import springhouse
 from springhouse.house import House
 from springhouse.house.performing import perform
 from springhouse.lake.refresh_view import refresh_view
+from springhouse.lake.upkeep import compact
 from springhouse.views.variants import Way
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
@@ -44,10 +57,14 @@ import tpch_warehouse
 RESULTS = Path(__file__).parent / "results"
 SIZES = {"small": (0.0001, 0.001, 0.01, 0.03), "large": (0.1, 0.3, 1.0)}
 FRACTIONS = (*SIZES["small"], *SIZES["large"])
-MORE_IF_SMALL = 3
-"""A refresh of a quarter of a second is disturbed by anything: small changes count more often."""
 WARM_UP = 10
 WARM_UP_OF_THE_FORCED = 4
+FEWEST_ROUNDS = 5
+IN_THE_RACE = 1.5
+"""A way is in the race if it takes at most so many times as long as the best, when warm."""
+ROUNDS_OF_THE_OTHERS = 3
+COMPACT_EVERY = 16
+GOAL = 1.15
 TABLES = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 VIEWS = {
     "join": """SELECT l_orderkey, l_linenumber, l_extendedprice, o_custkey, o_orderdate
@@ -60,10 +77,11 @@ WAYS = {
     "incremental": Way.INCREMENTAL,
     "group recompute": Way.GROUP_RECOMPUTE,
 }
+CHOSEN, TWIN = "chosen", "twin"
 COPIES = [
     (view, way)
     for view in VIEWS
-    for way in (*WAYS, "chosen")
+    for way in (*WAYS, CHOSEN, TWIN)
     if (view, way) != ("join", "group recompute")
 ]
 SETTINGS = {"spark.driver.memory": "6g"}
@@ -76,6 +94,7 @@ class Refresh:
     view: str
     way: str
     fraction: float
+    round: int
     variant: str
     seconds: float
 
@@ -84,23 +103,27 @@ def main() -> None:
     """Measure, print, and write down."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.2)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15, help="that count, of each size, at most")
+    parser.add_argument("--minutes", type=float, default=17.0, help="for all sizes together")
     parser.add_argument("--sizes", choices=tuple(SIZES), help="of changes; the others are kept")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
     asked = parser.parse_args()
     fractions = SIZES[asked.sizes] if asked.sizes else FRACTIONS
-    file = RESULTS / "crossover.csv"
+    file = asked.results / "crossover.csv"
     kept = _read(file) if asked.sizes and file.exists() else []
-    with tempfile.TemporaryDirectory() as place:
-        found = measured(Path(place), asked.scale, asked.rounds, fractions)
-    RESULTS.mkdir(exist_ok=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as place, _house(Path(place), asked.scale) as race:
+        found = race.run(fractions, asked.rounds, 60 * asked.minutes)
+    asked.results.mkdir(parents=True, exist_ok=True)
     _write(file, [each for each in kept if each.fraction not in fractions] + found)
-    report = told(_read(file), asked.scale)
+    report = told(_read(file), asked.scale, time.monotonic() - began)
     print(f"\n{report}")
-    (RESULTS / "crossover.md").write_text(report)
+    (asked.results / "crossover.md").write_text(report, encoding="utf-8")
 
 
-def measured(folder: Path, scale: float, rounds: int, fractions: Sequence[float]) -> list[Refresh]:
-    """What every copy took after every change that counts."""
+@contextmanager
+def _house(folder: Path, scale: float) -> Iterator["Race"]:
+    """A House with the tables loaded and all copies of the views made."""
     files = tpch.generate(scale, folder / "generated")
     rows = {name: tpch.read(files[name]) for name in TABLES}
     schemas = {name: table.schema for name, table in rows.items()}
@@ -109,37 +132,125 @@ def measured(folder: Path, scale: float, rounds: int, fractions: Sequence[float]
         f"CREATE MATERIALIZED VIEW {_copy(view, way)} AS {VIEWS[view]};" for view, way in COPIES
     ]
     (project / "transformations" / "views.sql").write_text("\n".join(statements))
-    found = []
     with springhouse.open(project) as house:
-        tables = {name: tpch_warehouse.BaseTable(house, name) for name in TABLES}
-        for name, table in tables.items():
+        yield Race(house, rows)
+
+
+class Race:
+    """Changes the tables, and refreshes the copies after each change."""
+
+    def __init__(self, house: House, rows: dict[str, pa.Table]) -> None:
+        self._house, self._rows = house, rows
+        self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in TABLES}
+        for name, table in self._tables.items():
             table.load(rows[name])
+        self._changes = 0
+        # What the copies that have no choice are made to do; the twin follows the House.
+        self._forced = {(view, way): WAYS[way] for view, way in COPIES if way in WAYS}
         for view, way in COPIES:
-            refreshed(house, view, way)
-        plan = [
-            (f, place)
-            for f in fractions
-            for place in range(WARM_UP + rounds * (MORE_IF_SMALL if f in SIZES["small"] else 1))
-        ]
-        for number, (fraction, place) in enumerate(plan):
-            counts = place >= WARM_UP
-            forced = place - (WARM_UP - WARM_UP_OF_THE_FORCED)
-            changes = tpch.orders_and_lines(rows["orders"], rows["lineitem"], fraction, number)
-            for name, change in changes.items():
-                rows[name] = applied(name, rows[name], change)
-                tables[name].change(change)
-            print(f"change {number + 1} of {len(plan)}: {fraction:.2%}", flush=True)
-            for view, way in random.Random(number).sample(COPIES, len(COPIES)):
-                if forced < 0 and way != "chosen":
-                    continue
-                catches_up = forced == 0 and way != "chosen"
-                taken, variant = refreshed(house, view, way, catches_up=catches_up)
-                if counts:
-                    found.append(Refresh(view, way, fraction, variant, taken))
-                print(f"  {view:9} {way:15} {taken:6.2f} s  {variant}", flush=True)
+            if way == CHOSEN:
+                self._refreshed(view, way)
+            else:
+                self._catch_up(view, way)
+
+    def run(self, fractions: Sequence[float], rounds: int, seconds: float) -> list[Refresh]:
+        """What every copy took after every change that counts."""
+        end = time.monotonic() + seconds
+        found = []
+        for number, fraction in enumerate(fractions):
+            now = time.monotonic()
+            own_end = now + (end - now) / (len(fractions) - number)
+            racing = self._warm_up(fraction)
+            for count in range(rounds):
+                if count >= FEWEST_ROUNDS and time.monotonic() > own_end:
+                    break
+                entrants = COPIES if count < ROUNDS_OF_THE_OTHERS else racing
+                self._change(fraction, f"round {count + 1}")
+                for view, way in self._shuffled(entrants):
+                    taken, variant = self._refreshed(view, way)
+                    found.append(Refresh(view, way, fraction, count, variant, taken))
+        for view, way in COPIES:
+            self._catch_up(view, way)
         for view in VIEWS:
-            prove_equal(house, view)
-    return found
+            self._prove_equal(view)
+        return found
+
+    def _warm_up(self, fraction: float) -> list[tuple[str, str]]:
+        """Changes that do not count; then, those whose seconds are worth comparing."""
+        chosen = [(view, CHOSEN) for view in VIEWS]
+        for _ in range(WARM_UP - WARM_UP_OF_THE_FORCED):
+            self._change(fraction, "warm-up")
+            variants = {view: self._refreshed(view, way)[1] for view, way in chosen}
+        for view, variant in variants.items():
+            self._forced[view, TWIN] = WAYS[variant]
+        for view, way in COPIES:
+            if way != CHOSEN:
+                self._catch_up(view, way)
+        seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for _ in range(WARM_UP_OF_THE_FORCED - 1):
+            self._change(fraction, "warm-up")
+            for view, way in self._shuffled(COPIES):
+                seconds[view, way].append(self._refreshed(view, way)[0])
+        warm = {copy: min(each[1:]) for copy, each in seconds.items()}
+        return [
+            (view, way)
+            for view, way in COPIES
+            if way not in WAYS
+            or WAYS[way] is self._forced[view, TWIN]
+            or warm[view, way] <= IN_THE_RACE * min(warm[view, each] for each in _ways(view))
+        ]
+
+    def _shuffled(self, copies: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return random.Random(self._changes).sample(copies, len(copies))
+
+    def _change(self, fraction: float, what: str) -> None:
+        """Change the tables, and look after files as a House does, outside of what is measured."""
+        self._changes += 1
+        print(f"{what}, change {self._changes}: {fraction:.2%}", flush=True)
+        orders, lines = self._rows["orders"], self._rows["lineitem"]
+        for name, change in tpch.orders_and_lines(orders, lines, fraction, self._changes).items():
+            self._rows[name] = applied(name, self._rows[name], change)
+            self._tables[name].change(change)
+        if self._changes % COMPACT_EVERY == 0:
+            for view, way in COPIES:
+                compact(self._house.lake, _copy(view, way))
+
+    def _refreshed(self, view: str, way: str) -> tuple[float, str]:
+        """Refresh a copy of a view; the seconds, and how it was done."""
+        house, name = self._house, _copy(view, way)
+        began = time.perf_counter()
+        if way == CHOSEN:
+            perform(house.watch, name, "benchmark", most_files=sys.maxsize)
+        else:
+            self._force(name, self._forced[view, way])
+        taken = time.perf_counter() - began
+        newest = house.lake.log(name).newest()
+        assert newest is not None
+        assert newest.note is not None
+        print(f"  {view:9} {way:15} {taken:6.2f} s  {newest.note.variant}", flush=True)
+        return taken, newest.note.variant
+
+    def _catch_up(self, view: str, way: str) -> None:
+        """Compute a copy anew, whatever it missed."""
+        self._force(_copy(view, way), Way.BATCH)
+
+    def _force(self, name: str, way: Way) -> None:
+        house = self._house
+        declared = house.project.views[name]
+        refresh_view(house.lake, house.project, declared, {}, "benchmark", way=way)
+
+    def _prove_equal(self, view: str) -> None:
+        """All copies of a view hold what its query gives."""
+        lake = self._house.lake
+        spark = lake.spark.session()
+        for name in TABLES:
+            lake.open(name).read(spark).createOrReplaceTempView(name)
+        expected = spark.sql(VIEWS[view])
+        for each, way in COPIES:
+            if each == view:
+                found = lake.open(_copy(view, way)).read(spark)
+                differ = expected.exceptAll(found).count() + found.exceptAll(expected).count()
+                assert not differ, f"{view} is wrong when it is refreshed so: {way}"
 
 
 def applied(name: str, table: pa.Table, change: tpch.Change) -> pa.Table:
@@ -149,91 +260,124 @@ def applied(name: str, table: pa.Table, change: tpch.Change) -> pa.Table:
     return pa.concat_tables([table.filter(pc.invert(gone)), change.inserted]).combine_chunks()
 
 
-def refreshed(house: House, view: str, way: str, *, catches_up: bool = False) -> tuple[float, str]:
-    """Refresh a copy of a view; the seconds, and how it was done."""
-    name = _copy(view, way)
-    began = time.perf_counter()
-    if way == "chosen":
-        perform(house.watch, name, "benchmark")
-    else:
-        declared = house.project.views[name]
-        forced = Way.BATCH if catches_up else WAYS[way]
-        refresh_view(house.lake, house.project, declared, {}, "benchmark", way=forced)
-    taken = time.perf_counter() - began
-    newest = house.lake.log(name).newest()
-    assert newest is not None
-    assert newest.note is not None
-    return taken, newest.note.variant
+class Point:
+    """One view at one size: who took how long, and what follows."""
+
+    def __init__(self, refreshes: Sequence[Refresh]) -> None:
+        self.seconds: dict[str, dict[int, float]] = defaultdict(dict)
+        for each in refreshes:
+            self.seconds[each.way][each.round] = each.seconds
+        self.variants = Counter(each.variant for each in refreshes if each.way == CHOSEN)
+        twins = Counter(each.variant for each in refreshes if each.way == TWIN)
+        ways = [way for way in WAYS if way in self.seconds]
+        self.medians = {way: statistics.median(self.seconds[way].values()) for way in ways}
+        self.best = min(self.medians, key=self.medians.__getitem__)
+        self.taken = self.variants.most_common(1)[0][0]
+        self.choice = self._over(self.taken, self.best)
+        self.chosen = self._over(CHOSEN, self.best)
+        self.noise = self._over(TWIN, twins.most_common(1)[0][0])
+
+    def _over(self, one: str, other: str) -> Ratio:
+        return ratio(self.seconds[one], self.seconds[other])
+
+    @property
+    def verdict(self) -> str:
+        if self.chosen.median <= GOAL:
+            return "kept"
+        return "missed" if self.chosen.low > GOAL else "missed, perhaps by noise"
 
 
-def prove_equal(house: House, view: str) -> None:
-    """All copies of a view hold what its query gives."""
-    spark = house.lake.spark.session()
-    for name in TABLES:
-        house.lake.open(name).read(spark).createOrReplaceTempView(name)
-    expected = spark.sql(VIEWS[view])
-    for each, way in COPIES:
-        if each == view:
-            found = house.lake.open(_copy(view, way)).read(spark)
-            differ = expected.exceptAll(found).count() + found.exceptAll(expected).count()
-            assert not differ, f"{view} is wrong when it is refreshed so: {way}"
+Points = Mapping[tuple[str, float], Point]
+"""By view and size."""
 
 
-def told(found: Sequence[Refresh], scale: float) -> str:
+def told(found: Sequence[Refresh], scale: float, seconds: float) -> str:
     """The tables, and where the goal was missed."""
-    seconds: dict[tuple[str, str, float], list[float]] = defaultdict(list)
-    chosen: dict[tuple[str, float], Counter[str]] = defaultdict(Counter)
+    by_point: dict[tuple[str, float], list[Refresh]] = defaultdict(list)
     for each in found:
-        seconds[each.view, each.way, each.fraction].append(each.seconds)
-        if each.way == "chosen":
-            chosen[each.view, each.fraction][each.variant] += 1
+        by_point[each.view, each.fraction].append(each)
+    points = {where: Point(each) for where, each in sorted(by_point.items())}
     lines = [
         "# Which way is cheapest, and which one is chosen",
         "",
         (
             f"`bench/crossover.py`, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}, TPC-H at "
-            f"scale factor {scale:g}. Medians, in seconds, of as many refreshes as the last column "
-            f"says, after {WARM_UP} of the same size to warm up. [CSV](crossover.csv)."
+            f"scale factor {scale:g}, {seconds / 60:.0f} minutes. Seconds are medians; those of a "
+            f"way that is out of the race are of {ROUNDS_OF_THE_OTHERS} rounds only, all others of "
+            f"as many as the column *is* says, after {WARM_UP} changes of the same size to warm "
+            "up. Ratios are medians of those within each round, with the interval in which the "
+            "true one lies nine times of ten. [CSV](crossover.csv)."
         ),
-    ]
-    missed = []
-    for view in VIEWS:
-        ways = [way for each, way in COPIES if each == view and way != "chosen"]
-        lines += ["", f"## The {view} view", "", f"| changed | {' | '.join(ways)} | chosen | is |"]
-        lines.append("|---|" + "---|" * (len(ways) + 2))
-        for fraction in sorted({each.fraction for each in found}):
-            medians = {way: statistics.median(seconds[view, way, fraction]) for way in ways}
-            own = statistics.median(seconds[view, "chosen", fraction])
-            best = min(medians, key=lambda way: medians[way])
-            over = own / medians[best] - 1
-            if over > 0.15:
-                # The same way twice differs by noise, and by what choosing costs.
-                same = chosen[view, fraction].keys() == {best}
-                which_way = "by the best way" if same else f"{best} is best"
-                missed.append(f"{view} at {fraction:.2%} ({over:+.0%}, {which_way})")
-            which = ", ".join(f"{way} {n}x" for way, n in chosen[view, fraction].most_common())
-            cells = " | ".join(f"{m:.2f}" for m in medians.values())
-            lines.append(f"| {fraction:.2%} | {cells} | {own:.2f} ({over:+.0%}) | {which} |")
-    lines += [
         "",
-        f"Goal, within 15 % of the best: {'missed: ' + ', '.join(missed) if missed else 'kept'}.",
+        "- *choice*: the way that the House takes over the best way, both by force;",
+        "- *chosen*: what the House takes over the best way, by force;",
+        "- *noise*: the same way twice, by force, on two copies of the view.",
     ]
-    return "\n".join(lines) + "\n"
+    for view in VIEWS:
+        lines += ["", *_table(view, points)]
+    return "\n".join([*lines, "", *_summary(points)]) + "\n"
+
+
+def _table(view: str, points: Points) -> Iterator[str]:
+    ways = _ways(view)
+    heads = ["changed", *ways, CHOSEN, "is", "choice", "chosen", "noise", "goal"]
+    yield from (f"## The {view} view", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads))
+    for (each, fraction), point in points.items():
+        if each == view:
+            own = statistics.median(point.seconds[CHOSEN].values())
+            is_what = ", ".join(f"{way} {n}x" for way, n in point.variants.most_common())
+            choice = "the best" if point.taken == point.best else str(point.choice)
+            cells = [f"{fraction:.2%}", *(f"{point.medians[way]:.2f}" for way in ways)]
+            cells += [f"{own:.2f}", is_what, choice, str(point.chosen), str(point.noise)]
+            yield f"| {' | '.join([*cells, point.verdict])} |"
+
+
+def _summary(points: Points) -> Iterator[str]:
+    wrong = [
+        f"{view} at {fraction:.2%} ({point.taken} instead of {point.best}, {point.choice})"
+        for (view, fraction), point in points.items()
+        if point.taken != point.best
+    ]
+    missed = [
+        f"{view} at {fraction:.2%} ({point.chosen}, {point.verdict})"
+        for (view, fraction), point in points.items()
+        if point.verdict != "kept"
+    ]
+    noises = [abs(point.noise.median - 1) for point in points.values()]
+    right = f"at {len(points) - len(wrong)} of {len(points)} points"
+    but = f"; not at {', '.join(wrong)}" if wrong else ""
+    yield f"- The House takes the way with the lowest median {right}{but}."
+    yield f"- Goal, within 15 % of the best: {'; '.join(missed) or 'kept at every point'}."
+    half, most = statistics.median(noises), max(noises)
+    yield f"- The same way differs from itself by {half:.0%} in the middle, {most:.0%} at most."
+
+
+def _ways(view: str) -> list[str]:
+    """The ways that a view can be refreshed by force."""
+    return [way for each, way in COPIES if each == view and way in WAYS]
 
 
 def _read(file: Path) -> list[Refresh]:
     with file.open(newline="", encoding="utf-8") as opened:
         return [
-            Refresh(e["view"], e["way"], float(e["fraction"]), e["variant"], float(e["seconds"]))
-            for e in csv.DictReader(opened)
+            Refresh(
+                each["view"],
+                each["way"],
+                float(each["fraction"]),
+                int(each["round"]),
+                each["variant"],
+                float(each["seconds"]),
+            )
+            for each in csv.DictReader(opened)
         ]
 
 
 def _write(file: Path, found: Sequence[Refresh]) -> None:
     with file.open("w", newline="", encoding="utf-8") as opened:
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(["view", "way", "fraction", "variant", "seconds"])
-        writer.writerows((e.view, e.way, e.fraction, e.variant, f"{e.seconds:.3f}") for e in found)
+        writer.writerow([each.name for each in fields(Refresh)])
+        for each in found:
+            writer.writerow([*astuple(each)[:-1], f"{each.seconds:.4f}"])
 
 
 def _copy(view: str, way: str) -> str:

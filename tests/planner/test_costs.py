@@ -1,7 +1,7 @@
 """Costs that are linear in rows."""
 
 from springhouse.planner.converters import converters
-from springhouse.planner.costs import Linear, Price, Reading
+from springhouse.planner.costs import Linear, Price, Reading, Remembered
 from springhouse.planner.operators import Variant
 from springhouse.planner.widgets import join, split, view
 
@@ -45,3 +45,18 @@ def test_what_was_never_run_costs_the_usual():
     costs = Linear({BATCH.name: Price(3.0)}, usual)
     assert costs.estimate(BATCH, READ).cost == 3.0
     assert costs.estimate(LEFT, READ).cost == 7.0
+
+
+def test_what_was_asked_before_is_remembered():
+    asked = []
+
+    class Counting:
+        def estimate(self, operator, readings):
+            asked.append(operator.name)
+            return Linear().estimate(operator, readings)
+
+    costs = Remembered(Counting())
+    for readings in (READ, tuple(READ), READ[:1] * 2):
+        assert costs.estimate(BATCH, readings) == Linear().estimate(BATCH, readings)
+    costs.estimate(INCREMENTAL, READ)
+    assert asked == [BATCH.name, BATCH.name, INCREMENTAL.name]

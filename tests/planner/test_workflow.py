@@ -83,6 +83,15 @@ def test_composition_and_projection():
     assert mixed.as_json() == {"orders": [2, 3], "people": [1]}
 
 
+def test_where_all_names_stay_provenance_stays():
+    flow = views(DIAMOND, loose=["both"])
+    then = Provenance.of(orders=3)
+    assert flow.composed("left", [("orders", then)]) is then
+    assert flow.projected("left", "orders", then) is then
+    whole = Provenance.of(orders=3, people=1)
+    assert flow.projected("right", "orders", whole) == then
+
+
 def test_old_provenance_in_the_pathways_of_today():
     strict, loose = views(DIAMOND), views(DIAMOND, loose=["both"])
     then = Provenance({"orders": frozenset({4}), "people": frozenset({1})})

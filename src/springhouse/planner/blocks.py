@@ -12,7 +12,7 @@ Two blocks are the same if they hold the same data: channel, kind, start and end
 is may be an estimate, and where it is stored is somebody else's business.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import NewType
 
 from springhouse.planner.provenance import Provenance
@@ -38,7 +38,12 @@ def fits(kind: Kind, wanted: Kind) -> bool:
     return kind == wanted or (kind == MONOTONE and wanted == STRONG)
 
 
-@dataclass(slots=True, eq=False)
+def accepted(wanted: Iterable[Kind]) -> frozenset[Kind]:
+    """All kinds that will do where these are asked for."""
+    kinds = frozenset(wanted)
+    return kinds | {MONOTONE} if STRONG in kinds else kinds
+
+
 class Block:
     """Data on a channel; a base has no start. `versions` says between which stored ones it lies.
 
@@ -46,17 +51,25 @@ class Block:
     dataclass takes three times as long to make.
     """
 
-    channel: str
-    kind: Kind
-    end: Provenance
-    start: Provenance | None = None
-    rows: float = 0.0
-    versions: tuple[int, int] | None = None
-    _hash: int = field(init=False, repr=False)
+    __slots__ = ("_hash", "channel", "end", "kind", "rows", "start", "versions")
 
-    def __post_init__(self) -> None:
-        assert (self.start is None) == (self.kind == BASE), "a base has no start, a delta has one"
-        self._hash = hash((self.channel, self.kind, self.end, self.start))
+    def __init__(
+        self,
+        channel: str,
+        kind: Kind,
+        end: Provenance,
+        start: Provenance | None = None,
+        rows: float = 0.0,
+        versions: tuple[int, int] | None = None,
+    ) -> None:
+        assert (start is None) == (kind == BASE), "a base has no start, a delta has one"
+        self.channel, self.kind, self.end, self.start = channel, kind, end, start
+        self.rows, self.versions = rows, versions
+        self._hash = hash((channel, kind, end, start))
+
+    def with_rows(self, rows: float) -> "Block":
+        """The same block, of which more is known."""
+        return Block(self.channel, self.kind, self.end, self.start, rows, self.versions)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -73,6 +86,9 @@ class Block:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         def text(provenance: Provenance) -> str:

@@ -92,3 +92,25 @@ class Linear:
 
     def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
         return self.prices.get(operator.name, self.usual).estimate(operator, readings)
+
+
+class Remembered:
+    """Costs that do not change as time goes by: what was asked before is not worked out again.
+
+    Plan after plan asks what it would cost to read the same old bases.
+    """
+
+    _MOST = 4096
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+        self._known: dict[tuple[str, tuple[Reading, ...]], Estimate] = {}
+
+    def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
+        key = (operator.name, tuple(readings))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= self._MOST:
+                self._known.clear()
+            found = self._known[key] = self._costs.estimate(operator, readings)
+        return found

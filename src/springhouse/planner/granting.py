@@ -9,7 +9,7 @@ brings forward one side at a time, and that is often far cheaper than one block 
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from springhouse.planner.blocks import Block, Kind, applied, fits
+from springhouse.planner.blocks import Block, Kind, accepted, applied
 from springhouse.planner.bounds import NO_LIMITS, Limits, Times
 from springhouse.planner.plan import Wish
 from springhouse.planner.provenance import Provenance
@@ -37,8 +37,9 @@ class Granting:
         times: Times,
         wishes: Sequence[Wish],
     ) -> None:
-        self._outputs, self._limits, self._held, self._times = outputs, limits, held, times
+        self._limits, self._held, self._times = limits, held, times
         self._asked = {wish.channel: frozenset(wish.asked) for wish in wishes}
+        self._accepted = {wish.channel: accepted(outputs[wish.channel]) for wish in wishes}
         self._first: dict[Block, _After | None] = {}
 
     def mends(self, channel: str, block: Block) -> bool:
@@ -59,7 +60,7 @@ class Granting:
     def may_help(self, channel: str, block: Block) -> bool:
         """Whether a block mends something, or could after another one did."""
         if len(self._asked[channel]) > 1:
-            return any(fits(block.kind, kind) for kind in self._outputs[channel])
+            return block.kind in self._accepted[channel]
         return self.mends(channel, block)
 
     def rows(self, channel: str, blocks: Sequence[Block]) -> Iterator[tuple[frozenset[str], Row]]:
@@ -97,7 +98,7 @@ class Granting:
         self, channel: str, held: Provenance | None, broken: frozenset[str], block: Block
     ) -> "_After | None":
         """What is held after a block, and what is broken still; None if it may not be taken."""
-        if not any(fits(block.kind, kind) for kind in self._outputs[channel]):
+        if block.kind not in self._accepted[channel]:
             return None
         reaches = applied(held, block)
         if reaches is None or (held is not None and not held.precedes(reaches)):

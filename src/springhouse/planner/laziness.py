@@ -22,6 +22,7 @@ from springhouse.planner.blocks import Block, Kind
 from springhouse.planner.costs import Costs, Reading
 from springhouse.planner.operators import Operator
 from springhouse.planner.part import Part
+from springhouse.planner.provenance import Provenance
 from springhouse.planner.workflow import Workflow
 
 _NONE: frozenset[int] = frozenset()
@@ -45,44 +46,63 @@ class Laziness:
         `reached` is how far all consumers are on each pathway of each channel. Those of `outputs`
         take what lies on a channel as it is.
         """
+        self._workflow, self._part, self._blocks = workflow, part, blocks
+        self._reached, self._outputs = reached, outputs
         self._passed: dict[str, Mapping[str, int]] = {}
         self._base: dict[str, float] = {}
         self._delta: dict[str, float] = {}
-        ready: dict[str, dict[str, int]] = {}
         for channel in reversed(list(blocks)):
-            if reached.get(channel):
-                ready[channel] = _ready(blocks[channel], part.makes[channel], reached[channel])
-                passed = {} if channel in outputs else _passed(workflow, channel, ready)
-                self._passed[channel] = {**reached[channel], **passed}
-            rows = [block.rows for block in blocks[channel] if block.start is None]
             # Tables that keep all their versions have no converters, and are never behind.
             if channel not in workflow.converters:
                 self._base[channel] = self._delta[channel] = 0.0
                 continue
             least = inf
+            rows = [block.rows for block in blocks[channel] if block.start is None]
             if rows:
                 least = _least(min(rows), part.reading_bases[channel], costs)
             self._base[channel] = 0.0 if least == inf else least
-            below = (self._delta.get(each, inf) for each in workflow.readers[channel])
-            self._delta[channel] = min(least, *below, inf)
+            for reader in workflow.readers[channel]:
+                least = min(least, self._delta.get(reader, inf))
+            self._delta[channel] = least
 
     def least(self, block: Block) -> float:
         """What a plan costs at least that uses a block; 0 if nothing is known."""
         if block.start is None:
             return self._base[block.channel]
+        least = self._delta[block.channel]
+        return least if 0.0 < least < inf and self._is_behind(block, block.start) else 0.0
+
+    def _is_behind(self, block: Block, start: Provenance) -> bool:
+        """Whether a delta starts before where consumers are, and nowhere after."""
         passed = self._passed.get(block.channel)
-        if not passed:
-            return 0.0
+        if passed is None:
+            passed = self._passed[block.channel] = self._how_far(block.channel)
         behind = False
-        for key, versions in block.start.reflected.items():
+        for key, versions in start.reflected.items():
             if block.end.reflected.get(key) == versions:
                 continue
             newest, consumers = max(versions), passed.get(key, -1)
             if newest > consumers:
-                return 0.0
+                return False
             behind = behind or newest < consumers
-        least = self._delta[block.channel]
-        return least if behind and least < inf else 0.0
+        return behind
+
+    def _how_far(self, channel: str) -> Mapping[str, int]:
+        """How far consumers are, or all that is made from a channel, if from nothing else."""
+        reached = self._reached.get(channel, {})
+        if not reached or channel in self._outputs:
+            return reached
+        made: dict[str, int] = {}
+        for reader in self._workflow.readers[channel]:
+            if not self._reached.get(reader):
+                continue
+            if len(self._workflow.reads[reader]) > 1:
+                return reached
+            ready = _ready(self._blocks[reader], self._part.makes[reader], self._reached[reader])
+            for pathway, key in self._workflow.key_map(reader, channel).items():
+                far = ready.get(key, -1)
+                made[pathway] = min(far, made.get(pathway, far))
+        return {**reached, **made}
 
 
 def _ready(
@@ -107,26 +127,13 @@ def _ready(
     return found
 
 
-def _passed(
-    workflow: Workflow, channel: str, ready: Mapping[str, Mapping[str, int]]
-) -> dict[str, int]:
-    """How far all is that is made from a channel; nothing if it is made from others, too."""
-    found: dict[str, int] = {}
-    for reader in workflow.readers[channel]:
-        if reader not in ready:
-            continue
-        if len(workflow.reads[reader]) > 1:
-            return {}
-        for pathway, key in workflow.key_map(reader, channel).items():
-            far = ready[reader].get(key, -1)
-            found[pathway] = min(far, found.get(pathway, far))
-    return found
-
-
 def _least(rows: float, reading: Iterable[tuple[Operator, int]], costs: Costs) -> float:
-    least = inf
+    """What the cheapest of these operators would ask for a base of so many rows alone."""
+    least, base = inf, Reading(rows)
     for operator, number in reading:
         readings = [_NO_ROWS] * len(operator.ports)
-        readings[number] = Reading(rows)
-        least = min(least, costs.estimate(operator, readings).cost)
+        readings[number] = base
+        cost = costs.estimate(operator, readings).cost
+        if cost < least:
+            least = cost
     return least

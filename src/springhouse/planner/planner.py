@@ -178,10 +178,11 @@ class Planner:
 
     def _rests(self, channel: str, situation: Situation, times: Times) -> bool:
         limits = self.tightest[channel]
-        return any(
-            block.kind == BASE and times.keeps(limits, block.end)
-            for block in situation.blocks.get(channel, ())
-        )
+        # The newest are the likeliest to be good enough, and mostly they came last.
+        for block in reversed(situation.blocks.get(channel, ())):
+            if block.start is None and times.keeps(limits, block.end):
+                return True
+        return False
 
     def useful(self, situation: Situation) -> dict[str, list[Block]]:
         """The blocks that may be of use, now or later; deltas that abut are one (section 6.2)."""

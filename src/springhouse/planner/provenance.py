@@ -95,8 +95,8 @@ class Provenance:
 
     def __init__(self, reflected: Mapping[str, frozenset[int]] = _NOTHING) -> None:
         self.reflected = reflected
-        self._hash: int | None = None
-        self._latest: frozenset[tuple[str, int]] | None = None
+        self._hash = hash(frozenset(reflected.items()))
+        self._latest: Mapping[str, int] | None = None
 
     @staticmethod
     def of(**versions: int) -> "Provenance":
@@ -115,22 +115,17 @@ class Provenance:
         return self.reflected == other.reflected
 
     def __hash__(self) -> int:
-        found = self._hash
-        if found is None:
-            found = self._hash = hash(frozenset(self.reflected.items()))
-        return found
+        return self._hash
 
     def __repr__(self) -> str:
         return f"Provenance({dict(self.reflected)!r})"
 
     @property
-    def latest(self) -> frozenset[tuple[str, int]]:
+    def latest(self) -> Mapping[str, int]:
         """The newest version of each pathway: two that agree in it follow each other nowhere."""
         found = self._latest
         if found is None:
-            found = self._latest = frozenset(
-                (key, max(versions)) for key, versions in self.reflected.items()
-            )
+            found = self._latest = {key: max(each) for key, each in self.reflected.items()}
         return found
 
     def newest(self, channel: str) -> int | None:

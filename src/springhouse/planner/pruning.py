@@ -7,8 +7,9 @@ Sections 6.2 and 6.3 of 004; each rule has its switch.
   use any more. On an output that takes deltas and that nobody else reads, nothing at or before the
   frontier is.
 * Compulsory chains. Deltas that abut are one, unless a base lies between them or the frontier does.
-* Overkill. A block is not planned if one of its kind exists that is older and good enough. And a
-  channel of which a base is good enough for all who read it rests: nothing is planned on it, and
+* Overkill. A block is not planned if one of its kind exists that is older and good enough, nor is a
+  strong delta if a monotone one with the same ends is at hand, because it holds the same rows. And
+  a channel of which a base is good enough for all who read it rests: nothing is planned on it, and
   what lies above it need not be looked at, unless somebody else needs it.
 * Long term. A block is not planned if a fresher one of its kind is planned: what is refreshed at
   all is refreshed fully, so that it can rest for longer. The paper compares all pathways; here a
@@ -20,7 +21,7 @@ For the last two only blocks that speak of the same pathways are compared: a del
 union is not "older" than one of both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -71,10 +72,11 @@ def narrowed(
     found = {}
     for channel, frontier in seen.items():
         blocks = list(situation.blocks.get(channel, ()))
-        if switches.old_blocks:
-            blocks = without_old(blocks, frontier)
-        if switches.compulsory_chains:
-            blocks = chained(blocks, frontier)
+        if len(blocks) > 1:
+            if switches.old_blocks:
+                blocks = without_old(blocks, frontier)
+            if switches.compulsory_chains:
+                blocks = chained(blocks, frontier)
         found[channel] = blocks
     return found
 
@@ -122,54 +124,66 @@ def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
 
 def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
     """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
-    by_kind: dict[Kind, list[Block]] = {}
-    for block in blocks:
-        if block.start is not None:
-            by_kind.setdefault(block.kind, []).append(block)
-    links: list[tuple[Block, Block]] = []
-    for deltas in by_kind.values():
-        if len(deltas) > 1:
-            links += _links(deltas)
-    if not links:
+    deltas = [block for block in blocks if block.start is not None]
+    if len(deltas) < 2:
         return list(blocks)
-    between = {each.latest for each in frontier}
-    between |= {block.end.latest for block in blocks if block.start is None}
-    following = {id(one): other for one, other in links if one.end.latest not in between}
-    if not following:
+    bases = [block for block in blocks if block.start is None]
+    between = [each.latest for each in frontier] + [base.end.latest for base in bases]
+    # Mostly they lie there as they came.
+    chains = _chains_in_order(deltas, between) or _chains(deltas, between)
+    if len(chains) == len(deltas):
         return list(blocks)
-    inside = {id(block) for block in following.values()}
-    kept = [block for block in blocks if block.start is None]
-    for block in blocks:
-        if block.start is None or id(block) in inside:
-            continue  # A delta inside is part of a chain that begins earlier.
-        chain = [block]
-        while (link := following.get(id(chain[-1]))) is not None:
-            chain.append(link)
-        kept.append(block if len(chain) == 1 else joined(chain))
-    return kept
+    return bases + [each[0] if len(each) == 1 else joined(each, each[0].kind) for each in chains]
 
 
-def _links(deltas: Sequence[Block]) -> list[tuple[Block, Block]]:
-    """Each delta of one kind with the one that begins where it ends, where there is no other."""
-    if all(one.end == other.start for one, other in pairwise(deltas)):
-        return list(pairwise(deltas))  # Mostly they lie there as they came.
-    before: dict[Provenance, Block | None] = {}
-    after: dict[Provenance | None, Block | None] = {}
+def _chains_in_order(
+    deltas: Sequence[Block], between: Collection[Mapping[str, int]]
+) -> list[list[Block]]:
+    """Chains of deltas each of which begins where the one before ends; none if one does not."""
+    chain = [deltas[0]]
+    found = [chain]
+    for one, other in pairwise(deltas):
+        if one.end != other.start or one.kind != other.kind:
+            return []
+        if one.end.latest in between:
+            chain = []
+            found.append(chain)
+        chain.append(other)
+    return found
+
+
+def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> list[list[Block]]:
+    """Chains of deltas of a kind, where one alone begins at the end of another alone."""
+    before: dict[tuple[Kind, Provenance], Block | None] = {}
+    after: dict[tuple[Kind, Provenance | None], Block | None] = {}
     for block in deltas:
-        before[block.end] = None if block.end in before else block
-        after[block.start] = None if block.start in after else block
-    pairs = ((one, after.get(end)) for end, one in before.items())
-    return [(one, other) for one, other in pairs if one is not None and other is not None]
+        end, start = (block.kind, block.end), (block.kind, block.start)
+        before[end] = None if end in before else block
+        after[start] = None if start in after else block
+    following = {
+        id(one): other
+        for end, one in before.items()
+        if one is not None and (other := after.get(end)) and one.end.latest not in between
+    }
+    inside = {id(block) for block in following.values()}
+    found = []
+    for block in deltas:
+        if id(block) not in inside:
+            chain = [block]
+            while (link := following.get(id(chain[-1]))) is not None:
+                chain.append(link)
+            found.append(chain)
+    return found
 
 
-def joined(chain: Sequence[Block]) -> Block:
-    """A chain of deltas as one."""
+def joined(chain: Sequence[Block], kind: Kind) -> Block:
+    """A chain of deltas as one, of a kind that they all are."""
     first, last = chain[0], chain[-1]
     versions = None
     if first.versions is not None and last.versions is not None:
         versions = (first.versions[0], last.versions[1])
     rows = sum(each.rows for each in chain)
-    return Block(first.channel, first.kind, last.end, first.start, rows, versions)
+    return Block(first.channel, kind, last.end, first.start, rows, versions)
 
 
 def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
@@ -178,7 +192,7 @@ def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
     for on_channel in blocks.values():
         bases = [block for block in on_channel if block.kind == BASE]
         if len(bases) > 1:
-            ends = [base.end for base in bases]
+            ends = [base.end for base in reversed(bases)]  # Mostly the last one is the newest.
             found |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
     return found
 
@@ -187,8 +201,7 @@ def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
     """How far all consumers are on each pathway: what is further was moved."""
     found: dict[str, int] = {}
     for each in frontier:
-        for pathway, versions in each.reflected.items():
-            newest = max(versions)
+        for pathway, newest in each.latest.items():
             found[pathway] = min(newest, found.get(pathway, newest))
     return found
 
@@ -198,8 +211,8 @@ def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) 
     if one.reflected.keys() != other.reflected.keys():
         return False
     further = False
-    for pathway, versions in one.reflected.items():
-        mine, theirs = max(versions), max(other.reflected[pathway])
+    for pathway, mine in one.latest.items():
+        theirs = other.latest[pathway]
         if mine == theirs:
             continue
         if theirs < mine or mine <= reached.get(pathway, -1):
@@ -214,9 +227,5 @@ def is_older(one: Provenance, other: Provenance) -> bool:
 
 
 def _at_or_before(end: Provenance, frontier: Provenance) -> bool:
-    ahead = frontier.reflected
-    for pathway, versions in end.reflected.items():
-        theirs = ahead.get(pathway)
-        if theirs is None or max(versions) > max(theirs):
-            return False
-    return True
+    ahead = frontier.latest
+    return all(newest <= ahead.get(pathway, -1) for pathway, newest in end.latest.items())

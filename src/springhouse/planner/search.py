@@ -14,16 +14,17 @@ that is no dearer than the cheapest block on the queue.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import NamedTuple
 
-from springhouse.planner.blocks import BASE, Block, Kind
+from springhouse.planner.blocks import BASE, MONOTONE, STRONG, Block, Kind
 from springhouse.planner.bounds import NO_LIMITS, Limits, Times
 from springhouse.planner.costs import Costs, Estimate
-from springhouse.planner.generation import Generation, Holding, Invocation
+from springhouse.planner.generation import Generation
 from springhouse.planner.granting import Granting
+from springhouse.planner.invocation import Holding, Invocation
 from springhouse.planner.laziness import Laziness
 from springhouse.planner.operators import Variant
 from springhouse.planner.part import Part
@@ -98,13 +99,10 @@ class Search:
         self._task, self._costs = task, costs
         self._switches, self._wishes = switches, task.wishes
         self._held = situation.held
-        self._limits = task.propagated if switches.propagate else task.limits
         self._times = task.times
         own = self._own_bases(task.part.in_place)
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
-        self._generation = Generation(
-            workflow, task.part.outlets, own, self._limits, self._times, superseded
-        )
+        self._generation = Generation(workflow, task.part, own, self._times, superseded)
         self._nodes: dict[Block, _Node] = {}
         # By cost; of two that cost the same, the fresher one first.
         self._queue: list[tuple[float, int, int, Holding]] = []
@@ -125,15 +123,20 @@ class Search:
             self._ways[wish.channel] = []
             if alternatives:
                 self._tried[wish.channel] = []
-        self._enough = self._good_enough() if switches.overkill else {}
+        self._enough: dict[tuple[str, Kind], list[Provenance]] = {}
         self.explored = 0
+        self._most_blocks = inf if switches.most_blocks is None else switches.most_blocks
+        # Which of many plans per block is best for several wishes is known only in the end.
+        keeps_all = switches.plans_per_block is None and len(task.wishes) > 1
+        self._stops_early = switches.stop_early and not keeps_all
 
     def run(self) -> Plan:
         """Search, and choose what to do."""
         self._fill_queue(lazily=self._switches.stop_early)
-        while self._queue and not self._is_over():
-            *_, holding = heappop(self._queue)
-            if self._is_new(holding):
+        while self._queue and not self._is_over(self._queue[0][0]):
+            cost, *_, holding = heappop(self._queue)
+            # Of what settles the last wish nothing needs to be made any more.
+            if self._is_new(holding) and not self._is_over(cost):
                 for invocation in self._generation.add(holding):
                     self._offer(invocation)
         return self._chosen()
@@ -165,19 +168,6 @@ class Search:
                     found[channel] = Holding(block, 0, 0.0)
         return found
 
-    def _good_enough(self) -> dict[tuple[str, Kind], list[Provenance]]:
-        """Where existing blocks end that are within all limits, by channel and kind."""
-        found: dict[tuple[str, Kind], list[Provenance]] = {}
-        for channel, blocks in self._task.blocks.items():
-            if channel in self._mending:
-                continue
-            limits = self._task.tightest.get(channel, NO_LIMITS)
-            pathways = len(self._task.workflow.pathways(channel))
-            for block in blocks:
-                if len(block.end.reflected) == pathways and self._times.keeps(limits, block.end):
-                    found.setdefault((channel, block.kind), []).append(block.end)
-        return found
-
     # --- the queue -------------------------------------------------------------------------------
 
     def _fill_queue(self, *, lazily: bool = False) -> None:
@@ -196,22 +186,24 @@ class Search:
             for block in blocks:
                 self._nodes[block] = _Node(block, exists=True)
                 at = lazy.least(block) if lazy is not None else 0.0
-                heappush(self._queue, (at, 0, next(self._ticks), Holding(block, 0, 0.0)))
+                self._queue.append((at, 0, next(self._ticks), Holding(block, 0, 0.0)))
+        heapify(self._queue)
 
     def _is_new(self, holding: Holding) -> bool:
         """Whether what came off the queue is worth looking at; then it is remembered."""
-        node = self._nodes[holding.block]
-        if self._is_dominated(node, holding.mask):
+        block = holding.block
+        node = self._nodes[block]
+        if node.done and self._is_dominated(node, holding.mask):
             return False
-        if not node.exists and self._is_outdated(holding.block):
+        if not node.exists and self._is_outdated(block):
             return False
         node.done.append(holding)
         self.explored += 1
-        channel = holding.block.channel
-        if channel in self._mending and self._granting.may_help(channel, holding.block):
-            self._mending[channel].append(holding)
+        mending = self._mending.get(block.channel)
+        if mending is not None and self._granting.may_help(block.channel, block):
+            mending.append(holding)
             if self._switches.stop_early:
-                self._ways[channel] = self._ways_to_grant(channel)
+                self._ways[block.channel] = self._ways_to_grant(block.channel)
         return True
 
     def _is_dominated(self, node: _Node, mask: int) -> bool:
@@ -220,18 +212,14 @@ class Search:
             return True
         return any(done.mask & mask == done.mask for done in node.done)
 
-    def _is_over(self) -> bool:
-        most = self._switches.most_blocks
-        if most is not None and self.explored >= most:
+    def _is_over(self, cheapest: float) -> bool:
+        """Whether nothing that is found from now on could matter: it costs at least so much."""
+        if self.explored >= self._most_blocks:
             return True
-        if not self._switches.stop_early:
+        if not self._stops_early:
             return False
-        if self._switches.plans_per_block is None and len(self._wishes) > 1:
-            return False
-        cheapest = self._queue[0][0]
         while self._unsettled:
-            channel = self._unsettled[-1]
-            ways = self._ways[channel]
+            ways = self._ways[self._unsettled[-1]]
             if not ways or ways[0].left or ways[0].cost > cheapest:
                 return False
             # The queue only gets dearer, so what is settled stays so.
@@ -262,9 +250,9 @@ class Search:
                 if node.best <= cost:
                     continue
                 node.best = cost
-            if not self._is_dominated(node, mask):
+            if not node.done or not self._is_dominated(node, mask):
                 holding = Holding(node.block, mask, cost)
-                fresh = sum(max(each) for each in block.end.reflected.values())
+                fresh = sum(block.end.latest.values())
                 heappush(self._queue, (cost, -fresh, next(self._ticks), holding))
         return number + 1
 
@@ -280,10 +268,8 @@ class Search:
             estimate = Estimate(0.0, tuple(block.rows for block in invocation.makes))
         else:
             estimate = self._costs.estimate(operator, invocation.readings)
-        blocks = tuple(
-            Block(block.channel, block.kind, block.end, block.start, rows, block.versions)
-            for block, rows in zip(invocation.makes, estimate.rows, strict=False)
-        )
+        made = zip(invocation.makes, estimate.rows, strict=False)
+        blocks = tuple([block.with_rows(rows) for block, rows in made])
         self._registered.append(_Registered(invocation, estimate, blocks))
         if operator.in_place:
             channel = operator.outputs[0].channel
@@ -297,33 +283,53 @@ class Search:
         if node is not None:
             settled = node.done and self._switches.plans_per_block == 1
             return not (node.exists or settled)
-        if block.channel not in self._task.blocks:
-            return False  # A part of a split that no wish can use.
-        if not self._times.keeps(self._limits.get(block.channel, NO_LIMITS), block.end):
+        if not self._generation.may_end(block.channel, block.end):
+            return False
+        if self._switches.overkill and block.kind == STRONG and self._is_monotone(block):
             return False
         if block.channel in self._task.ends and block.start is not None:
             # A delta that nobody reads but consumers has to begin where they are.
             held = self._held.get(block.channel)
             if held is None or not held.convertible(block.start, block.end):
                 return False
-        kind = (block.channel, block.kind)
-        if any(is_older(end, block.end) for end in self._enough.get(kind, ())):
+        if any(is_older(end, block.end) for end in self._good_enough(block.channel, block.kind)):
             return False
         if self._is_outdated(block):
             return False
         if self._switches.long_term:
-            planned = self._planned.setdefault(kind, [])
+            planned = self._planned.setdefault((block.channel, block.kind), [])
             if block.end not in planned:
                 planned.append(block.end)
         return True
+
+    def _is_monotone(self, block: Block) -> bool:
+        """Whether a monotone delta with the same ends is at hand: it holds the same rows."""
+        same = self._nodes.get(Block(block.channel, MONOTONE, block.end, block.start))
+        return same is not None and (same.exists or bool(same.done))
+
+    def _good_enough(self, channel: str, kind: Kind) -> list[Provenance]:
+        """Where existing blocks of a kind end that are within all limits; none on an output."""
+        found = self._enough.get((channel, kind))
+        if found is None:
+            found = self._enough[channel, kind] = []
+            if self._switches.overkill and channel not in self._mending:
+                limits = self._task.tightest.get(channel, NO_LIMITS)
+                pathways = len(self._task.workflow.pathways(channel))
+                for block in self._task.blocks[channel]:
+                    whole = block.kind == kind and len(block.end.reflected) == pathways
+                    if whole and self._times.keeps(limits, block.end):
+                        found.append(block.end)
+        return found
 
     def _is_outdated(self, block: Block) -> bool:
         """Whether a fresher block of its kind is planned (section 6.3)."""
         if not self._switches.long_term:
             return False
-        planned = self._planned.get((block.channel, block.kind), ())
+        planned = self._planned.get((block.channel, block.kind))
+        if planned is None:
+            return False
         reached = self._task.reached[block.channel]
-        return any(is_outdated(block.end, end, reached) for end in planned)
+        return any(is_outdated(block.end, end, reached) for end in planned if end is not block.end)
 
     # --- plans as sets ---------------------------------------------------------------------------
 

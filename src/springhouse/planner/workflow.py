@@ -22,7 +22,7 @@ most as many as direct inputs times sources. Two states of X with equal unions b
 can't be told apart downstream by provenance alone: who refreshes remembers which version it read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -168,8 +168,21 @@ class Workflow:
         """The pathways of `channel` that come through a direct input."""
         return tuple(dict.fromkeys(self._keys[channel][read].values()))
 
-    def composed(self, channel: str, parts: Iterable[tuple[str, Provenance]]) -> Provenance:
+    @cached_property
+    def _alike(self) -> frozenset[tuple[str, str]]:
+        """The channels, each with one that it reads, that name the very same pathways alike."""
+        return frozenset(
+            (channel, read)
+            for channel, maps in self._keys.items()
+            for read, keys in maps.items()
+            if all(pathway == key for pathway, key in keys.items())
+            and keys.keys() == set(self.pathways(channel))
+        )
+
+    def composed(self, channel: str, parts: Sequence[tuple[str, Provenance]]) -> Provenance:
         """What a block on `channel` reflects that was made from blocks of these."""
+        if len(parts) == 1 and (channel, parts[0][0]) in self._alike:
+            return parts[0][1]
         reflected: dict[str, frozenset[int]] = {}
         maps = self._keys[channel]
         for read, provenance in parts:
@@ -182,6 +195,8 @@ class Workflow:
 
     def projected(self, channel: str, read: str, provenance: Provenance) -> Provenance:
         """What a snapshot of `channel` reflects of one that it reads, in that one's pathways."""
+        if (channel, read) in self._alike:
+            return provenance
         held = provenance.reflected
         return Provenance(
             {

@@ -20,7 +20,7 @@ from statistics import median
 from springhouse.planner.baselines import greedy, one_step, random
 from springhouse.planner.blocks import BASE, Block, applied
 from springhouse.planner.bounds import NO_LIMITS, Bound, BoundInconsistency, Times
-from springhouse.planner.costs import Reading
+from springhouse.planner.costs import Reading, Remembered
 from springhouse.planner.operators import Variant
 from springhouse.planner.plan import Plan, Situation, Step
 from springhouse.planner.planner import Planner
@@ -159,6 +159,7 @@ class WorkflowRun:
         self.planner = Planner(self.model.workflow, self.model.bounds, self.model.outputs, switches)
         self.checker = Checker(self.model.bounds, self.model.outputs)
         self.now = Instant(0.0)
+        self._costs = Remembered(self.model)
         self._stopwatch = stopwatch or (lambda: 0.0)
         self._arrivals_dice = Dice(conditions.seed)
         self._dice = Dice(conditions.seed + 1_000_003)
@@ -286,12 +287,12 @@ class WorkflowRun:
     def _planned(self, situation: Situation) -> Plan:
         match self.algorithm:
             case Algorithm.DYNAMIC:
-                return self.planner.plan(situation, self.model, alternatives=False)
+                return self.planner.plan(situation, self._costs, alternatives=False)
             case Algorithm.GREEDY:
-                return one_step(self.planner, situation, self.model, greedy, self._made)
+                return one_step(self.planner, situation, self._costs, greedy, self._made)
             case Algorithm.RANDOM:
                 pick = random(self._pick)
-                return one_step(self.planner, situation, self.model, pick, self._made)
+                return one_step(self.planner, situation, self._costs, pick, self._made)
 
     def _carry_out(self, plan: Plan) -> float:
         """Make the blocks of a plan; the CPU hours that it really took."""
@@ -310,7 +311,7 @@ class WorkflowRun:
             for block in step.outputs:
                 rows[block] = sum(self._rows(each, rows) for each in step.inputs)
                 if self.algorithm is not Algorithm.DYNAMIC:
-                    self._put(replace(block, rows=rows[block]))
+                    self._put(block.with_rows(rows[block]))
             return 0.0
         self._steps += 1
         self._variants[operator.name] = self._variants.get(operator.name, 0) + 1
@@ -318,7 +319,7 @@ class WorkflowRun:
         estimate = self.model.estimate(operator, self._readings(step, rows))
         for block, made in zip(step.outputs, estimate.rows, strict=True):
             rows[block] = made * self._off() if noisy else made
-            self._put(replace(block, rows=rows[block]))
+            self._put(block.with_rows(rows[block]))
         return estimate.cost * self._off()
 
     def _readings(self, step: Step, rows: Mapping[Block, float]) -> list[Reading]:
