@@ -164,9 +164,9 @@ def test_a_handover_waits_for_what_is_under_way(cluster):
     for name in cluster.names:
         cluster.slow[name] = 4.0
     cluster.start(gone)
-    cluster.run(4.5)
+    cluster.run(4.0)
     assert not cluster.working[gone]
-    cluster.run(4)
+    cluster.run(4.5)
     assert cluster.working[gone]
     assert cluster.all_worked_on_once
 
@@ -276,3 +276,24 @@ def test_who_comes_back_at_once_and_can_not_work_yet_gives_its_units_away(cluste
     cluster.run(5)
     assert not cluster.working[name]
     assert cluster.all_worked_on_once
+
+
+def test_a_new_leader_and_its_followers_go_on_some_messages_after_the_election(cluster):
+    cluster.kill(cluster.leader)
+    while cluster.leader is None:
+        cluster.run(0.01)
+    # A message takes 0.01 s: told that it is heard, that it is bound, that there is a quorum.
+    cluster.run(0.06)
+    assert cluster.timing.heartbeat_seconds > 0.06
+    assert all(node.may_process(Instant(cluster.now)) for node in cluster.nodes.values())
+
+
+def test_who_comes_back_is_told_at_once_that_it_is_heard(cluster):
+    back = next(name for name in cluster.names if name != cluster.leader)
+    cluster.kill(back)
+    cluster.run(1.0)
+    cluster.start(back)
+    while cluster.nodes[back].leader is None:
+        cluster.run(0.01)
+    cluster.run(0.04)
+    assert cluster.nodes[back].may_process(Instant(cluster.now))

@@ -194,7 +194,7 @@ class Office:
         return now < self.quorum_since(now) + self._timing.keep_alive_seconds
 
     def answered(self, sender: str, answer: Appended, now: Instant) -> tuple[bool, bool, bool]:
-        """Take in an answer: was a version committed, was a unit released, does it need a sync?"""
+        """Take in an answer: was a version committed, a unit released, does it wait for a word?"""
         peer = self.peers.get(sender)
         life, sent = answer.answers
         # What answers an earlier life, or an earlier term, says nothing about this one.
@@ -223,7 +223,9 @@ class Office:
         self.reported(sender, answer.load, now)
         released = self.assigner.reported(sender, answer, self.state.holdings)
         behind = answer.stamp != self.state.stamp and sent >= self._made_at
-        return committed, released, news and behind
+        # Who is not bound has not heard yet that it is heard. Told at once, a new leader has its
+        # quorum, and a node that came back its permission, a heartbeat sooner.
+        return committed, released, news and (behind or not answer.bound)
 
     def messages(self, to: Iterable[str], now: Instant) -> Iterable[tuple[str, AppendEntries]]:
         """What each of these is told now."""

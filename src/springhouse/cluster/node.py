@@ -334,15 +334,18 @@ class Node:
         office = self.office
         if office is None or message.term < self.term:
             return
-        committed, released, behind = office.answered(sender, message, now)
+        committed, released, waits = office.answered(sender, message, now)
         self._act(office.committed)
+        goes_on = False
         if not self.may_process(now):
             self._renew_own(office, now)
-        if released and self._proposed(office, now):
+            goes_on = self.may_process(now)
+        if (released or goes_on) and self._proposed(office, now):
             return
-        if committed and office.newest:
+        # That there is a quorum is news to all of them, too.
+        if goes_on or (committed and office.newest):
             self._tell_all(office, now)
-        elif behind:
+        elif waits:
             self._tell(office, (sender,), now)
 
     def _renew_own(self, office: Office, now: Instant) -> None:
