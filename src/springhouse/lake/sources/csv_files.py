@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from springhouse.lake.sources import taken_apart
 from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
 from springhouse.lake.sources.file_options import FileOptions
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession
 
 _CHUNK_BYTES = 64 * 1024
+_HEEDED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
+"""The options that mean the same where records are taken apart in this process."""
 
 
 class CsvFiles:
@@ -69,7 +72,10 @@ class CsvFiles:
         """The records as rows."""
         parts = []
         for header, group in self._groups(batch).items():
-            layout = self._layout(spark, header, group, schema)
+            if taken_apart.is_needed(spark):
+                parts.append(self._taken_apart(spark, header, group, schema, why=why))
+                continue
+            layout = self._layout(self._names(spark, header, group), schema)
             if self._by_reader:
                 records = self._put_together(spark, group, layout)
             else:
@@ -107,21 +113,36 @@ class CsvFiles:
             "",
         )
 
-    def _layout(
-        self, spark: "SparkSession", header: str, group: Batch, schema: StructType
-    ) -> StructType:
+    def _names(self, spark: "SparkSession", header: str, group: Batch) -> Sequence[str]:
+        """What Spark calls the columns of files with this header."""
+        if self._header and header not in self._columns:
+            self._columns[header] = self._read(spark).csv(group.for_spark()[0]).columns
+        return self._columns.get(header, ())
+
+    def _layout(self, names: Sequence[str], schema: StructType) -> StructType:
         """The columns of the files in their order: of the schema's type, or text if it has none."""
         if not self._header:
             return schema
-        if header not in self._columns:
-            self._columns[header] = self._read(spark).csv(group.for_spark()[0]).columns
         wanted = {field.name.casefold(): field for field in schema.fields}
         return StructType(
-            [
-                wanted.get(name.casefold(), StructField(name, StringType()))
-                for name in self._columns[header]
-            ]
+            [wanted.get(name.casefold(), StructField(name, StringType())) for name in names]
         )
+
+    def _taken_apart(
+        self, spark: "SparkSession", header: str, group: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
+        asked = [*self._reader, *(["multiline"] if self._multiline else [])]
+        taken_apart.prove_simple(schema, asked, _HEEDED)
+        comment = self._reader.get("comment")
+        records = [
+            (text, file)
+            for text, file in taken_apart.lines(group, self._reader.get("linesep"))
+            if text != header and not (comment and text.startswith(comment))
+        ]
+        layout = self._layout(taken_apart.csv_texts(header, self._reader) or (), schema)
+        parse = taken_apart.csv_parser(layout, self._reader)
+        no_record = f"not a row of {len(layout)} columns"
+        return taken_apart.rows(spark, records, parse, schema, no_record, why=why)
 
     def _lines(self, spark: "SparkSession", group: Batch, header: str) -> DataFrame:
         texts = spark.read.text(group.for_spark(), lineSep=self._reader.get("linesep"))

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
+from springhouse.lake.sources import taken_apart
 from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
 from springhouse.lake.sources.file_options import FileOptions
@@ -48,12 +49,23 @@ class JsonFiles:
         self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
+        if taken_apart.is_needed(spark):
+            return self._taken_apart(spark, batch, schema, why=why)
         separator = self._reader.get("linesep")
         texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
         records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
         if self._multiline:
             records = records.select(sf.explode(self._elements()).alias(VALUE), ORIGIN)
         return rows(records, self._grammar, schema, schema, why=why)
+
+    def _taken_apart(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
+        asked = [*self._reader, *(["multiline"] if self._multiline else [])]
+        taken_apart.prove_simple(schema, asked, heeded=("linesep",))
+        records = list(taken_apart.lines(batch, self._reader.get("linesep")))
+        parse = taken_apart.json_parser(schema)
+        return taken_apart.rows(spark, records, parse, schema, self._grammar.no_record, why=why)
 
     def _elements(self) -> Column:
         """The records of a document: the elements of an array, or else the document itself."""

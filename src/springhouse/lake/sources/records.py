@@ -31,7 +31,7 @@ VALUE = "value"
 
 _PARSED = "__springhouse_parsed"
 _LONGEST_SHOWN = 60
-_NO_REASON = "does not fit the schema"
+NO_REASON = "does not fit the schema"
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,7 @@ def _columns(
         )
 
     def told(text: Column) -> Column:
-        misfits = [
-            _misfit(field, part(text, field), part(parsed, field)) for field in wanted.fields
-        ]
+        misfits = [misfit(field, part(text, field), part(parsed, field)) for field in wanted.fields]
         named = sf.nullif(sf.concat_ws("; ", *misfits), sf.lit(""))
         fallback = sf.lit("a nested field does not fit the schema")
         is_record = text.getField(CORRUPT).isNull() & text.getField(FIELDS).isNotNull()
@@ -90,7 +88,7 @@ def _columns(
     texts = StructType([StructField(field.name, StringType()) for field in layout.fields])
     # A lambda over an array of one: the only way to parse once and use the result many times,
     # and not at all for a record that is good.
-    reason = sf.lit(_NO_REASON)
+    reason = sf.lit(NO_REASON)
     if why:
         reason = sf.transform(sf.array(grammar.parse(value, texts)), told).getItem(0)
     fields = (part(parsed, field).cast(field.dataType).alias(field.name) for field in wanted.fields)
@@ -102,7 +100,7 @@ def _columns(
     )
 
 
-def _misfit(field: StructField, text: Column, parsed: Column) -> Column:
+def misfit(field: StructField, text: Column, parsed: Column) -> Column:
     """What is wrong with a field, or NULL: `amount: 'abc' is not DECIMAL(12,2)`."""
     short = sf.when(sf.length(text) <= _LONGEST_SHOWN, text).otherwise(
         sf.concat(sf.left(text, sf.lit(_LONGEST_SHOWN)), sf.lit("…"))
