@@ -40,7 +40,7 @@ install_with_uv() {
     certificates=${SSL_CERT_FILE:-$(pip_setting cert)}
     [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
     [ -z "$certificates" ] || export SSL_CERT_FILE="$certificates"
-    .venv/bin/uv pip sync -q --python .venv/bin/python --require-hashes --build-constraint requirements.lock requirements.lock &&
+    .venv/bin/uv pip sync -q --compile-bytecode --python .venv/bin/python --require-hashes --build-constraint requirements.lock requirements.lock &&
         .venv/bin/uv pip install -q --python .venv/bin/python --no-deps --no-build-isolation --editable .
 }
 install_with_pip() {
@@ -62,4 +62,7 @@ install_with_uv || {
     echo "springhouse: uv could not install the dependencies; trying pip, which takes longer ..." >&2
     install_with_pip || stop "the dependencies could not be installed; the lines above say why"
 }
+# Where PYTHONDONTWRITEBYTECODE is set, as in many containers, nobody else would: a node would start
+# in 4.8 s of processor time instead of 1.4 s. pip does the same for what it installs.
+.venv/bin/python -m compileall -q src
 touch .venv/installed
