@@ -120,12 +120,53 @@ def test_what_was_seen_to_wait_is_forgotten_with_its_table(node, now):
     assert watch.waiting_since("ticks", now[0] + 60) == []
 
 
-def begin_table(node, table):
-    """Commit as the first refresh of a table does, without rows."""
+def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):
+    watch = node.house.watch
+    node.survey.units()
+    node.take("ticks")
+    now[0] += 10
+    watch.poll(now[0])
+    begin_table(node, "ticks", loaded=True)
+    now[0] += 0.2  # Two more records come.
+    watch.ran("ticks", now[0], found_something=True)
+    watch.poll(now[0])
+    assert watch.jobs(now[0]) == []
+    assert watch.next_poll(now[0]) == pytest.approx(0.8)
+    now[0] += 0.8
+    watch.poll(now[0])
+    assert [job.table for job in watch.jobs(now[0])] == ["ticks"]
+
+
+def test_what_a_refresh_left_waits_for_nothing(node, now):
+    watch = node.house.watch
+    node.survey.units()
+    node.take("ticks")
+    now[0] += 10
+    watch.poll(now[0])
+    begin_table(node, "ticks")
+    now[0] += 0.2
+    watch.ran("ticks", now[0], found_something=True)
+    watch.poll(now[0])
+    assert [job.table for job in watch.jobs(now[0])] == ["ticks"]
+
+
+def test_a_table_of_the_warehouse_is_seen_to_move_at_once(node, now):
+    watch = node.house.watch
+    node.take("large")
+    watch.poll(now[0])
+    assert watch.jobs(now[0]) == []
+    begin_table(node, "orders")  # By another node.
+    watch.poll(now[0] + 0.1)
+    assert [job.table for job in watch.jobs(now[0])] == ["large"]
+
+
+def begin_table(node, table, *, loaded=False):
+    """Commit as the first refresh of a table does, without rows, or as if it had loaded all."""
     from pyspark.sql.types import LongType, StructField, StructType
 
     (feed,) = node.house.watch.feeds(table)
     noted = FlowNote({}, feed.memory(), 0, 0)
     note = Note("append", node.house.lake.now(), flows={feed.flow.name: noted})
+    ends = {each: given.end for each, given in feed.behind(None).items()} if loaded else {}
     schema = StructType([StructField("offset", LongType())])
-    create(node.house.lake.place(table), schema, Change(note))
+    create(node.house.lake.place(table), schema, Change(note, transactions=ends))

@@ -20,6 +20,7 @@ from springhouse.house.tracks import Ended, Outcome, Running, Tracks
 from springhouse.house.watch import Watch
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
+from springhouse.lake.log import one_look
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.refresh.job import Job
 from springhouse.refresh.policy import Policy
@@ -289,14 +290,15 @@ class Live(Runner):
             now = self._clock()
             if seconds is not None and now - began >= seconds:
                 break
-            self._take_over()
-            self.watch.poll(now)
-            self.schedule.hear(self._waiting(now), now)
-            for order in self.schedule.starts(self.tracks.free(), now):
-                self._obey(order)
-            if now - observed >= 1.0:
-                observed = now
-                self._observe(now)
+            with one_look():
+                self._take_over()
+                self.watch.poll(now)
+                self.schedule.hear(self._waiting(now), now)
+                for order in self.schedule.starts(self.tracks.free(), now):
+                    self._obey(order)
+                if now - observed >= 1.0:
+                    observed = now
+                    self._observe(now)
             for ended in self.tracks.wait(self._pause(now)):
                 self._settle(ended)
         self.finish()

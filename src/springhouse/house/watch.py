@@ -41,18 +41,23 @@ OPAQUE_PERIOD = Seconds(60.0)
 STREAM_PATIENCE = Seconds(10.0)
 """The longest pause between two runs of a streaming function that found nothing new."""
 
+_LONG_AGO = Instant(float("-inf"))
+
 
 @dataclass
 class _Seen:
     """What the watch knows of one table's sources since it last asked."""
 
-    asked: Instant = Instant(float("-inf"))
+    asked: Instant = _LONG_AGO
+    # The versions of the warehouse's own tables among them.
+    read: tuple[int, ...] = ()
     waiting_since: Instant | None = None
     problem: str | None = None
     # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
-    # What waits, from where to where, by transaction.
+    # What waits, from where to where, by transaction; and whether more waits than one commit takes.
     behind: Mapping[str, Range] = field(default_factory=dict)
+    is_cut: bool = False
     pause: Seconds = Seconds(0.0)
     ran: Instant | None = None
 
@@ -126,10 +131,14 @@ class Watch:
             self._seen[table] = _Seen()
 
     def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
-        """Ask the sources that are due for what they have."""
+        """Ask the sources that are due for what they have: by their period.
+
+        What comes from tables of the warehouse is seen in their logs as soon as it is there.
+        """
         for name, table in self._owned_tables():
-            seen = self._seen[name]
-            if all_of_them or now - seen.asked >= table.period_seconds:
+            seen, read = self._seen[name], self._versions_read(name)
+            if all_of_them or now - seen.asked >= table.period_seconds or read != seen.read:
+                seen.read = read
                 self._ask(table, seen, now)
 
     def next_poll(self, now: Instant) -> Seconds:
@@ -139,6 +148,11 @@ class Watch:
             for name, table in self._owned_tables()
         ]
         return Seconds(max(min(dues, default=1.0), 0.0))
+
+    def _versions_read(self, table: str) -> tuple[int, ...]:
+        """The newest versions of the warehouse's own tables that a table reads."""
+        newest = (self.lake.log(name).newest() for name in self.graph.tables_read(table))
+        return tuple(-1 if each is None else each.version for each in newest)
 
     def _owned_tables(self) -> list[tuple[str, Table]]:
         return [each for each in self.project.tables.items() if self.permits.owns(each[0])]
@@ -161,9 +175,12 @@ class Watch:
         """Write down where the sources end, if it is further than before; whether data waits."""
         stored = self.stored(table.name)
         behind: dict[str, Range] = {}
+        is_cut = False
         for feed in self.feeds(table.name):
-            behind |= feed.behind(stored)
-        seen.behind = behind
+            found = feed.behind(stored)
+            is_cut = is_cut or feed.is_cut(found)
+            behind |= found
+        seen.behind, seen.is_cut = behind, is_cut
         ends = {transaction: given.end for transaction, given in behind.items()}
         begins = {transaction: given.start for transaction, given in behind.items()}
         seen.ends = [each for each in seen.ends if _is_beyond(each[1], begins)]
@@ -228,7 +245,12 @@ class Watch:
         return reflected.precedes(available)
 
     def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
-        """A refresh of a table ended: what waits is counted from its next poll."""
+        """A refresh of a table ended: what waits is counted from its next poll.
+
+        That is at once if the refresh left something that was known to wait. What has come since
+        waits for the source's period: else one that always has a little more would be refreshed
+        all the time.
+        """
         self._looked[table] = now
         seen = self._seen.get(table)
         if seen is None:
@@ -237,7 +259,16 @@ class Watch:
         longer = min(max(seen.pause, 1.0) * 2, STREAM_PATIENCE)
         seen.pause = Seconds(0.0) if found_something else Seconds(longer)
         seen.waiting_since = None
-        seen.asked = Instant(float("-inf"))
+        if not found_something or seen.is_cut or self._is_left(table, seen.behind):
+            seen.asked = _LONG_AGO
+
+    def _is_left(self, table: str, waited: Mapping[str, Range]) -> bool:
+        """Whether something of what waited for a table is not in it."""
+        with suppress(Exception):  # What is wrong with the table is told by its next poll.
+            stored = self.stored(table)
+            ends = waited.items()
+            return stored is None or any(stored.offset(each) < given.end for each, given in ends)
+        return True
 
     def progress(self, table: str) -> dict[str, int]:
         """How far a table's units got: its sources' offsets by partition, or its version."""

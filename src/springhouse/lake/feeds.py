@@ -96,6 +96,13 @@ class Feed:
                 ranges[transaction] = Range(start, end)
         return ranges
 
+    def is_cut(self, ranges: Mapping[str, Range]) -> bool:
+        """Whether any of what `behind` told is all that one commit may take in of what waits."""
+        return any(
+            given.end - given.start >= self._largest_range(transaction)
+            for transaction, given in ranges.items()
+        )
+
     def read(
         self, session: "SparkSession", ranges: Mapping[str, Range]
     ) -> "dict[Reference, DataFrame]":

@@ -8,7 +8,8 @@ say otherwise, and its change is worked out from the files.
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
@@ -60,6 +61,24 @@ class Snapshot:
     note: Note | None
 
 
+_LOOKING = threading.local()
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Within it, this thread asks the storage once per log whether there is anything new.
+
+    For decisions that ask about the same few tables over and over: all of them are about one
+    moment, and where the storage is far away, each question is a request.
+    """
+    before: set[TableLog] | None = getattr(_LOOKING, "at", None)
+    _LOOKING.at = set()
+    try:
+        yield
+    finally:
+        _LOOKING.at = before
+
+
 class TableLog:
     """The commits of one table, read once and kept; `name` is its channel if it is a base table."""
 
@@ -101,6 +120,11 @@ class TableLog:
         return self._channel
 
     def _catch_up(self) -> None:
+        looked_at: set[TableLog] | None = getattr(_LOOKING, "at", None)
+        if looked_at is not None:
+            if self in looked_at:
+                return
+            looked_at.add(self)
         if not self._commits:
             # The first entries may be gone (log retention); begin where the log begins.
             for info in self._log.files():
