@@ -1,6 +1,7 @@
 """What the scheduler is told of a House, from Delta logs alone: nothing here starts Spark."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,20 @@ def test_a_view_that_needs_a_common_moment_hurries_the_one_that_is_behind(shop: 
     urgent = "seconds until its promise breaks"
     assert shop.order(1057.0, observing=False)["customers"] != urgent
     assert shop.order(1057.0, observing=True)["customers"] == urgent
+
+
+def test_what_the_promise_of_another_needs_hurries_also_if_it_waited_before(shop: Shop) -> None:
+    shop.arrive("changes", 1000.0)
+    schedule = Schedule(shop.watch, Policy(), 2, Instant(1001.0))
+
+    def why(now: float, *, urgent: bool) -> str:
+        jobs = [replace(each, urgent=urgent) for each in shop.watch.jobs(Instant(now))]
+        schedule.hear([each for each in jobs if each.table == "customers"], Instant(now))
+        (found,) = schedule.order(Instant(now))
+        return found[1].why
+
+    assert why(1001.0, urgent=False) != "seconds until its promise breaks"
+    assert why(1002.0, urgent=True) == "seconds since its promise broke"
 
 
 def test_a_promise_through_one_input_is_the_strictest_that_counts(shop: Shop) -> None:

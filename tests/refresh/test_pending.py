@@ -28,6 +28,13 @@ def test_what_reaches_no_further_is_no_news_unless_nothing_waits() -> None:
     assert some.arrived(Instant(6.0), Instant(9.0), Instant(9.0))
 
 
+def test_what_counts_as_older_than_it_did_is_news() -> None:
+    some = pending((7, 7), (9, 9))
+    assert some.arrived(Instant(9.0), Instant(5.0), Instant(10.0))
+    assert (some.oldest.since, some.newest) == (5, 9)
+    assert not some.arrived(Instant(9.0), Instant(6.0), Instant(11.0))
+
+
 def test_a_part_takes_whole_batches_only() -> None:
     three = pending((3, 4), (6, 7), (9, 10))
     assert [batch.freshness for batch in three.take(Instant(8.0))] == [3, 6]

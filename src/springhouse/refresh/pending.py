@@ -47,12 +47,18 @@ class Pending:
         return self._batches[0]
 
     def arrived(self, freshness: Instant, since: Instant, released: Instant) -> bool:
-        """Whether this is news: something where nothing waited, or data that reaches further."""
+        """Whether this is news: something where nothing waited, or data that reaches further.
+
+        Or what waits is older than it was known to be, or has to count as older: it hurries.
+        """
         batches = self._batches
         if batches:
+            hurries = since < batches[0].since
+            if hurries:
+                batches[0] = batches[0]._replace(since=since)
             last = batches[-1]
             if freshness <= last.freshness:
-                return False
+                return hurries
             if len(batches) >= _MOST_BATCHES:
                 # The wait of the older batch stands for both: lag is never told too small.
                 batches[-1] = last._replace(freshness=freshness)
