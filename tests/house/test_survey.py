@@ -110,22 +110,14 @@ def test_only_sources_of_owned_tables_are_asked(node, now):
 
 
 def test_what_was_seen_to_wait_is_forgotten_with_its_table(node, now):
-    watch = node.house.watch
-    node.survey.units()
-    node.take("ticks")
-    now[0] += 10
-    watch.poll(now[0])
+    watch = watch_with_ticks(node, now)
     assert watch.waiting_since("ticks", now[0]) == [now[0]]
     node.permits.let_go(("ticks",), at_once=False)
     assert watch.waiting_since("ticks", now[0] + 60) == []
 
 
 def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):
-    watch = node.house.watch
-    node.survey.units()
-    node.take("ticks")
-    now[0] += 10
-    watch.poll(now[0])
+    watch = watch_with_ticks(node, now)
     begin_table(node, "ticks", loaded=True)
     now[0] += 0.2  # Two more records come.
     watch.ran("ticks", now[0], found_something=True)
@@ -138,11 +130,7 @@ def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):
 
 
 def test_what_a_refresh_left_waits_for_nothing(node, now):
-    watch = node.house.watch
-    node.survey.units()
-    node.take("ticks")
-    now[0] += 10
-    watch.poll(now[0])
+    watch = watch_with_ticks(node, now)
     begin_table(node, "ticks")
     now[0] += 0.2
     watch.ran("ticks", now[0], found_something=True)
@@ -158,6 +146,15 @@ def test_a_table_of_the_warehouse_is_seen_to_move_at_once(node, now):
     begin_table(node, "orders")  # By another node.
     watch.poll(now[0] + 0.1)
     assert [job.table for job in watch.jobs(now[0])] == ["large"]
+
+
+def watch_with_ticks(node, now):
+    """The watch of a node that owns `ticks` and has just seen ten seconds of it."""
+    node.survey.units()
+    node.take("ticks")
+    now[0] += 10
+    node.house.watch.poll(now[0])
+    return node.house.watch
 
 
 def begin_table(node, table, *, loaded=False):
