@@ -20,7 +20,7 @@ Three things are told apart, each as the median of ratios within a round (see `_
     noise    the twin over the copy that is refreshed in the same way: what the same thing differs
              from itself on this machine; nothing smaller than this can be seen
 
-Run: `python bench/crossover.py [--scale 0.2] [--rounds 15] [--minutes 17] [--sizes small]`. It
+Run: `python bench/crossover.py [--scale 0.2] [--rounds 25] [--minutes 30] [--sizes small]`. It
 writes what every refresh took to `crossover.csv` in `--results`, and tells it in `crossover.md`.
 Rounds end when the time of their size is over, but not before there are five.
 """
@@ -103,8 +103,8 @@ def main() -> None:
     """Measure, print, and write down."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.2)
-    parser.add_argument("--rounds", type=int, default=15, help="that count, of each size, at most")
-    parser.add_argument("--minutes", type=float, default=17.0, help="for all sizes together")
+    parser.add_argument("--rounds", type=int, default=25, help="that count, of each size, at most")
+    parser.add_argument("--minutes", type=float, default=30.0, help="for all sizes together")
     parser.add_argument("--sizes", choices=tuple(SIZES), help="of changes; the others are kept")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
     asked = parser.parse_args()
