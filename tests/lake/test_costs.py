@@ -41,6 +41,20 @@ def test_what_was_never_tried_is_like_the_others() -> None:
     assert lessons([]).correction(Way.INCREMENTAL, 1.0) == 1.0
 
 
+def test_a_recomputation_that_was_never_tried_need_not_be_as_wrong_as_the_others() -> None:
+    past = lessons([took("incremental", 9.0, 1.0)] * 3)
+    assert past.correction(Way.INCREMENTAL, 1.0) == 9.0
+    assert past.correction(Way.BATCH, 1.0) == 3.0
+
+
+def test_rows_that_a_change_becomes_cost_more_than_it_does() -> None:
+    few = Cost(Way.INCREMENTAL, 1, 1_000_000, 2_000, 2)
+    assert few.seconds < Cost(Way.BATCH, 1, 1_000_000).seconds
+    many = replace(few, rows_made=500_000)
+    assert many.seconds > 2 * Cost(Way.BATCH, 1, 1_000_000).seconds
+    assert "2,000 changed, which become 502,000" in str(many)
+
+
 def test_one_slow_start_says_little() -> None:
     assert lessons([took("incremental", 30.0, 1.0)]).correction(Way.INCREMENTAL, 1.0) == 4.0
     recovered = [took("incremental", 30.0, 1.0), *[took("incremental", 1.0, 1.0)] * 2]

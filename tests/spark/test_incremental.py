@@ -13,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from springhouse.errors import LakeError
 from springhouse.house import House
+from springhouse.lake.costs import STATE_ROWS
 from springhouse.lake.plans import NoPlan, compiled_view
 from springhouse.lake.refresh_view import refresh_view
 from springhouse.lake.session import COMPILED_ROWS
@@ -126,6 +127,22 @@ def test_many_changed_rows_go_through_compiled_code(shop: Callable[..., Shop]) -
         )
         assert open_shop.refresh("v") == "incremental"
         assert open_shop.stored("v") == open_shop.recomputed(BY_COUNTRY)
+
+
+def test_few_changed_rows_that_everything_refers_to_are_many(shop: Callable[..., Shop]) -> None:
+    query = "SELECT o.id, o.amount, c.country FROM orders o JOIN customers c ON o.customer = c.id"
+    open_shop = shop(f"CREATE MATERIALIZED VIEW v AS {query};")
+    orders, customers = open_shop.tables["orders"], open_shop.tables["customers"]
+    orders.load([order(number, number % 50, "1.00") for number in range(STATE_ROWS)])
+    before = [(number, "NL") for number in range(50)]
+    customers.load(before)
+    assert open_shop.refresh("v") == "full"
+    customers.change(before[:1], [(0, "BE")])
+    assert open_shop.refresh("v") == "incremental"
+    customers.change(customers.rows[:], [(number, "FR") for number in range(50)])
+    assert open_shop.refresh("v") == "full"
+    assert "100 changed, which become 300,000" in open_shop.note("v").why
+    assert Counter(row[2] for row in open_shop.stored("v").elements()) == {"FR": STATE_ROWS}
 
 
 def test_nothing_new_is_not_committed(shop: Callable[..., Shop]) -> None:

@@ -13,9 +13,10 @@ then it reads which keys changed, and so which files it needs (docs/decisions/00
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from springhouse.house.choosing import Chooser
-from springhouse.lake.costs import Cost, Past, corrected, lessons
+from springhouse.lake.costs import Cost, Past, corrected, lessons, unread_cost
 from springhouse.lake.lake import Lake, input_key
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, known_plan
@@ -26,7 +27,6 @@ from springhouse.project.fingerprint import fingerprint
 from springhouse.project.graph import Graph
 from springhouse.units import Seconds
 from springhouse.views.compile import Compiled
-from springhouse.views.explain import usual_statements
 from springhouse.views.variants import Way, can_drive, regrouped, synchronous
 
 _WAYS = {
@@ -144,10 +144,8 @@ class Offers:
             for key, version in versions.items()
             if (rows := self._changed(key, note.read[key], version))
         }
-        changed = sum(moved.values())
         offered = [
-            (self._seconds(name, _WAYS[each], bases, changed, tuple(moved)), each)
-            for each in self._allowed(name)
+            (self._seconds(name, _WAYS[each], bases, moved), each) for each in self._allowed(name)
         ]
         (seconds, variant), *others = sorted(offered, key=lambda each: each[0])
         clear = all(other >= _CLEARLY * seconds for other, _ in others)
@@ -169,18 +167,18 @@ class Offers:
         bases = sum(each.base_rows for each in readings[:inputs])
         deltas = sum(each.delta_rows for each in readings[:inputs])
         own = sum(each.base_rows for each in readings[inputs:])
-        moved = tuple(
-            p.channel for p, r in zip(operator.ports, readings, strict=False) if r.delta_rows
-        )
+        moved = {
+            port.channel: reading.delta_rows
+            for port, reading in zip(operator.ports, readings, strict=False)
+            if reading.delta_rows
+        }
         way = _WAYS.get(operator.variant, Way.INCREMENTAL)
         notes = self.notes(name)
         rows = own or max((float(note.rows) for note in notes[-1:]), default=bases)
-        seconds = self._seconds(name, way, bases, deltas, moved)
+        seconds = self._seconds(name, way, bases, moved)
         return Estimate(seconds, (rows, deltas if operator.moves else rows))
 
-    def _seconds(
-        self, name: str, way: Way, bases: float, deltas: float, moved: tuple[str, ...]
-    ) -> float:
+    def _seconds(self, name: str, way: Way, bases: float, moved: Mapping[str, float]) -> float:
         """What a refresh takes, as far as it can be told without reading anything."""
         past, note = self._past(name), self.note(name)
         # With state there are several ways, and only the formula can tell them apart.
@@ -189,8 +187,7 @@ class Offers:
             return known
         if way is Way.BATCH or name not in self._project.views:
             return corrected(Cost(way, 1, int(bases)), past).seconds
-        queries, relations = self._asked(name, way, moved)
-        return corrected(Cost(way, queries, 0, int(deltas), relations), past).seconds
+        return corrected(self._unread(name, way, moved), past).seconds
 
     def _past(self, name: str) -> Past:
         return lessons(self.notes(name), foreseen=True)
@@ -200,26 +197,26 @@ class Offers:
         last = [note.variant for note in self.notes(name) if note.kind in ("replace", "merge")]
         return last[-2:] == [way.value] * 2
 
-    def _asked(self, name: str, way: Way, moved: Sequence[str]) -> tuple[int, int]:
-        """How many queries a refresh asks after a change of some inputs, and over how much."""
+    def _unread(self, name: str, way: Way, moved: Mapping[str, float]) -> Cost:
+        """What a refresh takes after so many rows of some inputs moved, without a look at them."""
         keys = self._keys(name)
         found = self._compiled_view(name, keys)
         if isinstance(found, NoPlan):
-            return 1, len(keys)
+            return Cost(way, 1, 0, int(sum(moved.values())), len(keys))
         compiled, names = found
-        changed = frozenset(names[key] for key in moved if key in names) or frozenset(
-            compiled.inputs
-        )
-        refresh = compiled.refresh(changed)
-        if way is Way.GROUP_RECOMPUTE and (other := regrouped(compiled, changed)) is not None:
+        changed = {names[key]: rows for key, rows in moved.items() if key in names}
+        inputs = frozenset(changed) or frozenset(compiled.inputs)
+        refresh = compiled.refresh(inputs)
+        if way is Way.GROUP_RECOMPUTE and (other := regrouped(compiled, inputs)) is not None:
             assert other.refresh is not None
             refresh = other.refresh
-        asked = [each for step in refresh.steps for each in usual_statements(step)]
-        return len(asked), sum(len(statement.reads) for statement in asked)
+        sizes: dict[str, float] = {own: self._rows(key) for key, own in names.items()}
+        return unread_cost(way, refresh, changed, {**sizes, "": self._rows(name)})
 
     # --- What the logs say -----------------------------------------------------------------------
 
-    def _rows(self, key: str, version: int) -> int:
+    def _rows(self, key: str, version: float = inf) -> int:
+        """How many rows a table has as of a version, or now, as far as its log tells."""
         for commit in reversed(self._lake.log(key).commits()):
             if commit.version <= version and commit.note is not None and commit.note.rows:
                 return commit.note.rows

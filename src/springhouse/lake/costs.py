@@ -5,15 +5,16 @@ Seconds, from what would be read and what has changed:
     full          START + rows × ROW
     other ways    queries × QUERY + rows read × LOOKED_AT
                   + (changed rows × relations + rows that those meet) × CHANGED
+                  + rows of the view that come and go beyond them × MADE
 
 The rates are those of two cores. Queries differ by more than machines do, so each view corrects
 them by what its own refreshes took against what was expected of them: those that were expected to
 take about as long, because what is wrong for a small change need not be wrong for a large one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, sqrt
 from statistics import median
 
 import pyarrow as pa
@@ -25,7 +26,8 @@ from springhouse.lake.stores import ROWS_PER_FILE, Store
 from springhouse.lake.tables import read_arrow
 from springhouse.views.aggregate import COUNT
 from springhouse.views.explain import usual_statements
-from springhouse.views.statement import Kind, Reading, Statement
+from springhouse.views.spread import spread
+from springhouse.views.statement import Kind, Reading, Refresh, Statement
 from springhouse.views.variants import Variant, Way
 
 STATE_ROWS = 150_000
@@ -45,6 +47,7 @@ _ROW = 0.6e-6
 _QUERY = 0.12
 _LOOKED_AT = 0.15e-6
 _CHANGED = 1.5e-6
+_MADE = 4.5e-6
 _LESSONS = 5
 _ALIKE = 3.0
 """By what factor estimates may differ that teach about each other."""
@@ -64,8 +67,10 @@ class Cost:
     rows_read: int
     rows_changed: int = 0
     relations: int = 0
-    # Rows of other tables that touched groups meet, as far as that can be guessed.
+    # Rows of other tables that touched groups meet, and rows of the view that come and go beyond
+    # those that changed, as far as that can be guessed.
     rows_met: int = 0
+    rows_made: int = 0
     # What refreshes of this view took, against what was expected of them.
     correction: float = 1.0
 
@@ -75,7 +80,8 @@ class Cost:
         if self.way is Way.BATCH:
             return _START + self.rows_read * _ROW
         changed = (self.rows_changed * self.relations + self.rows_met) * _CHANGED
-        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed
+        made = self.rows_made * _MADE
+        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed + made
 
     @property
     def seconds(self) -> float:
@@ -84,7 +90,9 @@ class Cost:
     def __str__(self) -> str:
         queries = f"{self.queries} quer{'y' if self.queries == 1 else 'ies'}"
         changed = f", {self.rows_changed:,} changed" if self.rows_changed else ""
-        rows = f"{self.rows_read:,} rows read{changed}"
+        become = self.rows_changed + self.rows_made
+        made = f", which become {become:,}" if self.rows_made else ""
+        rows = f"{self.rows_read:,} rows read{changed}{made}"
         return f"{self.way.value}: {queries}, {rows}, about {self.seconds:.1f} s"
 
 
@@ -106,8 +114,9 @@ class Past:
     def correction(self, way: Way, estimate: float) -> float:
         """By what to correct an estimate: the median of what was wrong, and of nothing being so.
 
-        A way that was never tried is like the others. A recomputation is not; but it takes no
-        longer than one that also builds state.
+        A way that was never tried is like the others. A recomputation is not: it takes no longer
+        than one that also builds state; and if other ways take many times what was expected, that
+        is as likely about them (nobody knew what a change becomes) as about the machine.
         """
         own = [each for each in self.lessons if each.way == way.value]
         built = [
@@ -117,7 +126,10 @@ class Past:
         ]
         if not own and built and way is Way.BATCH:
             return min(1.0, *built)
-        own = own or [each for each in self.lessons if each.way != BUILDING]
+        others = [each for each in self.lessons if each.way != BUILDING]
+        if not own and way is Way.BATCH:
+            others = [replace(each, wrong=sqrt(each.wrong)) for each in others]
+        own = own or others
         low, high = estimate / _ALIKE, estimate * _ALIKE
         alike = [each for each in own if low <= each.expected <= high]
         taught = [each.wrong for each in (alike or own)[-_LESSONS:]]
@@ -156,7 +168,7 @@ def cost_of(work: Work, variant: Variant, past: Past) -> Cost:
     for statement in asked:
         read, meets = _rows_read(work, statement, least.rows_changed)
         rows, met = rows + read, met + meets
-    return corrected(replace(least, rows_read=rows, rows_met=met), past)
+    return corrected(replace(least, rows_read=rows, rows_met=least.rows_met + met), past)
 
 
 def least_cost(work: Work, variant: Variant, past: Past) -> Cost:
@@ -179,10 +191,19 @@ def corrected(cost: Cost, past: Past) -> Cost:
 
 def _without_reading(work: Work, variant: Variant) -> Cost:
     assert variant.refresh is not None
-    changed = sum(work.changes[name].rows for name in variant.refresh.changed)
-    asked = [each for step in variant.refresh.steps for each in usual_statements(step)]
+    changed = {name: work.changes[name].rows for name in variant.refresh.changed}
+    return unread_cost(variant.way, variant.refresh, changed, work.sizes)
+
+
+def unread_cost(
+    way: Way, refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str, float]
+) -> Cost:
+    """What a refresh takes as far as numbers of rows tell, `changed` ones and all `rows`."""
+    asked = [each for step in refresh.steps for each in usual_statements(step)]
     relations = sum(len(statement.reads) for statement in asked)
-    return Cost(variant.way, len(asked), 0, changed, relations)
+    beyond = spread(refresh, changed, rows)
+    total = int(sum(changed.values()))
+    return Cost(way, len(asked), 0, total, relations, beyond.met, beyond.made)
 
 
 def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int]:

@@ -97,8 +97,16 @@ class Work:
     stores: dict[str, Store]
     shapes: Mapping[str, StructType]
     casts: Casts = field(default_factory=dict)
+    view_rows: int = 0
     rewritten: dict[str, Rewritten] = field(default_factory=dict)
     _changed: dict[Reading, pa.Table | None] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """How many rows the inputs and the hidden tables have; the view itself is called ""."""
+        rows: dict[str, float] = {name: version.rows for name, version in self.after.items()}
+        rows |= {name: store.rows for name, store in self.stores.items()}
+        return {**rows, "": self.view_rows}
 
     # Bindings
 

@@ -174,7 +174,8 @@ def _choose(
         return anew(before)
     stores = stored_state(lake, view, found, ground, note)
     changed_since = changed_inputs(lake, found, before, after)
-    work = Work(lake, changed_since, before, after, {}, found.shapes, found.casts)
+    shapes, casts = found.shapes, found.casts
+    work = Work(lake, changed_since, before, after, {}, shapes, casts, ground.rows)
     changed = frozenset(name for name, each in work.changes.items() if each.rows)
     if not changed and (stores == NO_STATE or not isinstance(stores, str)):
         variant = synchronous(found.compiled, changed)
@@ -279,7 +280,8 @@ def _driven(
     changed = changed_inputs(lake, found, before, after)
     if not changes.appended(lake.log(driver), note.read[driver], opened[driver].version):
         raise _not_driven(view, driver, "rows of it were deleted")
-    work = Work(lake, changed, before, after, stores, found.shapes, found.casts)
+    shapes, casts = found.shapes, found.casts
+    work = Work(lake, changed, before, after, stores, shapes, casts, ground.rows)
     name = frozenset({names[driver]})
     variant = Variant(Way.ASYNCHRONOUS, found.compiled.refresh(name), driver)
     notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]

@@ -1,0 +1,69 @@
+"""How many rows does a change become on its way through a refresh?
+
+A supplier who moves is one changed row, and all lines that he ever delivered change with him. How
+many those are nobody knows before they are joined. But the statements say which tables a change is
+looked up in (`near`), directly or through others, and the larger one of two that are joined mostly
+refers to the smaller one: then each row of the smaller one meets as many as there are of the larger
+one for it, on average. A row of the larger one meets one. Changes of both mostly belong together
+(orders with their lines), so the one that becomes more rows counts, beyond those that changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from springhouse.views.explain import usual_statements
+from springhouse.views.statement import Bag, Kind, Reading, Refresh, Statement
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Rows beyond those that changed: `met` by them, for groups; `made` of them, in the view."""
+
+    met: int = 0
+    made: int = 0
+
+
+def spread(refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str, float]) -> Spread:
+    """What so many `changed` rows of the inputs become.
+
+    `rows` are those that inputs and hidden tables have; the view itself is called "".
+    """
+    met = made = 0
+    for step in refresh.steps:
+        is_bag = isinstance(step, Bag)
+        # No more rows can come and go than there are: filters leave some out.
+        most = rows.get(step.table) if is_bag else None
+        beyond = sum(_beyond(each, changed, rows, most) for each in usual_statements(step))
+        met, made = (met, made + beyond) if is_bag else (met + beyond, made)
+    return Spread(met, made)
+
+
+def _beyond(
+    statement: Statement,
+    changed: Mapping[str, float],
+    rows: Mapping[str, float],
+    most: float | None,
+) -> int:
+    became = [0.0]
+    total = 0.0
+    for reading in statement.reads:
+        if reading.kind is Kind.CHANGE and reading.of in changed and rows.get(reading.of):
+            met = max((rows.get(name, 0) for name in _met_by(reading, statement)), default=0)
+            met = min(met, most) if most else met
+            became.append(changed[reading.of] * max(met / rows[reading.of], 1.0))
+            total += changed[reading.of]
+    return int(max(max(became) - total, 0.0))
+
+
+def _met_by(change: Reading, statement: Statement) -> set[str]:
+    """The tables in which the rows of a change are looked up, directly or through others."""
+    reached = {change.name}
+    met: set[str] = set()
+    # A relation may be looked up by one that is named after it.
+    for _ in statement.reads:
+        for reading in statement.reads:
+            sought_by = {name for near in reading.near for name, _ in near.among}
+            if reading.kind in (Kind.BEFORE, Kind.AFTER) and sought_by & reached:
+                reached.add(reading.name)
+                met.add(reading.of)
+    return met
