@@ -41,12 +41,6 @@ def test_what_was_never_tried_is_like_the_others() -> None:
     assert lessons([]).correction(Way.INCREMENTAL, 1.0) == 1.0
 
 
-def test_a_recomputation_that_was_never_tried_need_not_be_as_wrong_as_the_others() -> None:
-    past = lessons([took("incremental", 9.0, 1.0)] * 3)
-    assert past.correction(Way.INCREMENTAL, 1.0) == 9.0
-    assert past.correction(Way.BATCH, 1.0) == 3.0
-
-
 def test_rows_that_a_change_becomes_cost_more_than_it_does() -> None:
     few = Cost(Way.INCREMENTAL, 1, 1_000_000, 2_000, 2)
     assert few.seconds < Cost(Way.BATCH, 1, 1_000_000).seconds
@@ -76,3 +70,6 @@ def test_a_recomputation_takes_no_longer_than_one_that_builds_state() -> None:
     assert lessons([built, slow, slow]).correction(Way.BATCH, 3.0) == 0.5
     assert lessons([replace(built, seconds=30.0), slow]).correction(Way.BATCH, 3.0) == 1.0
     assert lessons([built, slow, slow]).correction(Way.INCREMENTAL, 0.1) == 10.0
+    # A small build says little, but not nothing.
+    small = replace(took("full", 0.6, 0.3), stateful=True)
+    assert lessons([small, slow, slow]).correction(Way.BATCH, 0.3) == 2.0

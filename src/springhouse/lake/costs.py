@@ -14,7 +14,7 @@ take about as long, because what is wrong for a small change need not be wrong f
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import inf
 from statistics import median
 
 import pyarrow as pa
@@ -114,27 +114,23 @@ class Past:
     def correction(self, way: Way, estimate: float) -> float:
         """By what to correct an estimate: the median of what was wrong, and of nothing being so.
 
-        A way that was never tried is like the others. A recomputation is not: it takes no longer
-        than one that also builds state; and if other ways take many times what was expected, that
-        is as likely about them (nobody knew what a change becomes) as about the machine.
+        A way that was never tried is like the others. A recomputation is not, if other ways take
+        many times what was expected because nobody knew what a change becomes; but it takes no
+        longer than one that also builds state.
         """
         own = [each for each in self.lessons if each.way == way.value]
-        built = [
-            each.wrong
-            for each in self.lessons
-            if each.way == BUILDING and each.expected >= _TELLING
-        ]
-        if not own and built and way is Way.BATCH:
-            return min(1.0, *built)
-        others = [each for each in self.lessons if each.way != BUILDING]
-        if not own and way is Way.BATCH:
-            others = [replace(each, wrong=sqrt(each.wrong)) for each in others]
-        own = own or others
+        built = [each for each in self.lessons if each.way == BUILDING]
+        untried = way is Way.BATCH and not own
+        telling = [each.wrong for each in built if each.expected >= _TELLING]
+        if untried and telling:
+            return min(1.0, *telling)
+        own = own or [each for each in self.lessons if each.way != BUILDING]
+        longest = min((each.wrong for each in built), default=inf) if untried else inf
         low, high = estimate / _ALIKE, estimate * _ALIKE
         alike = [each for each in own if low <= each.expected <= high]
         taught = [each.wrong for each in (alike or own)[-_LESSONS:]]
         most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
-        return min(max(median([1.0, *taught]), 1 / most), most)
+        return min(max(median([1.0, *taught]), 1 / most), most, longest)
 
 
 def lessons(notes: Iterable[Note], *, foreseen: bool = False) -> Past:
