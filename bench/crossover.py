@@ -1,12 +1,15 @@
 """Is the way that is chosen the cheapest one?
 
 One join view and one aggregate view over TPC-H's orders and lines; changes of 0.01 % to 100 % of
-the orders with their lines, half of them deleted and half of them inserted. Each view is there as
-often as there are ways to refresh it: always computed anew, always incremental, always by its
-touched groups; as the House does it (the planner's choice, or the lake's where it is close); and
-once more, as a twin that is refreshed by force in the way that the House takes. All are refreshed
-after every change, in random order: a noisy machine then disturbs all alike, and nobody always
-comes after the heaviest one and cleans up its memory.
+the orders with their lines, half of them deleted and half of them inserted. With `--changed
+suppliers`, views over lines and their suppliers, of whom some move to the next nation: few rows
+change, and all lines that refer to them change with them.
+
+Each view is there as often as there are ways to refresh it: always computed anew, always
+incremental, always by its touched groups; as the House does it (the planner's choice, or the lake's
+where it is close); and once more, as a twin that is refreshed by force in the way that the House
+takes. All are refreshed after every change, in random order: a noisy machine then disturbs all
+alike, and nobody always comes after the heaviest one and cleans up its memory.
 
 Of each size the first ten changes are not counted: that is when costs are learned, and when state
 is built or given up. Those that have no choice learn nothing, so of the ten they are given the last
@@ -20,9 +23,10 @@ Three things are told apart, each as the median of ratios within a round (see `_
     noise    the twin over the copy that is refreshed in the same way: what the same thing differs
              from itself on this machine; nothing smaller than this can be seen
 
-Run: `python bench/crossover.py [--scale 0.2] [--rounds 25] [--minutes 30] [--sizes small]`. It
-writes what every refresh took to `crossover.csv` in `--results`, and tells it in `crossover.md`.
-Rounds end when the time of their size is over, but not before there are five.
+Run: `python bench/crossover.py [--changed orders] [--scale 0.2] [--rounds 25] [--minutes 30]
+[--sizes small]`. It writes what every refresh took to `crossover.csv` in `--results`, and tells it
+in `crossover.md`; `crossover_suppliers` for those. Rounds end when the time of their size is over,
+but not before there are five.
 """
 
 import argparse
@@ -34,7 +38,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -55,8 +59,6 @@ import tpch
 import tpch_warehouse
 
 RESULTS = Path(__file__).parent / "results"
-SIZES = {"small": (0.0001, 0.001, 0.01, 0.03), "large": (0.1, 0.3, 1.0)}
-FRACTIONS = (*SIZES["small"], *SIZES["large"])
 WARM_UP = 10
 WARM_UP_OF_THE_FORCED = 4
 FEWEST_ROUNDS = 5
@@ -65,25 +67,92 @@ IN_THE_RACE = 1.5
 ROUNDS_OF_THE_OTHERS = 3
 COMPACT_EVERY = 16
 GOAL = 1.15
-TABLES = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
-VIEWS = {
-    "join": """SELECT l_orderkey, l_linenumber, l_extendedprice, o_custkey, o_orderdate
-  FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE l_returnflag = 'R'""",
-    "aggregate": """SELECT o_custkey, count(*) AS lines, sum(l_extendedprice) AS spent
-  FROM orders JOIN lineitem ON l_orderkey = o_orderkey GROUP BY o_custkey""",
-}
 WAYS = {
     "full": Way.BATCH,
     "incremental": Way.INCREMENTAL,
     "group recompute": Way.GROUP_RECOMPUTE,
 }
 CHOSEN, TWIN = "chosen", "twin"
-COPIES = [
-    (view, way)
-    for view in VIEWS
-    for way in (*WAYS, CHOSEN, TWIN)
-    if (view, way) != ("join", "group recompute")
-]
+Rows = Mapping[str, pa.Table]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What changes, by how much, and who reads it: tables with their keys, views with queries."""
+
+    name: str
+    about: str
+    tables: Mapping[str, str]
+    views: Mapping[str, str]
+    sizes: Mapping[str, tuple[float, ...]]
+    change: Callable[[Rows, float, int], dict[str, tpch.Change]]
+
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        return tuple(each for sizes in self.sizes.values() for each in sizes)
+
+    @property
+    def copies(self) -> list[tuple[str, str]]:
+        """Each view in each way; what has no groups can't recompute them."""
+        return [
+            (view, way)
+            for view in self.views
+            for way in (*WAYS, CHOSEN, TWIN)
+            if (view, way) != ("join", "group recompute")
+        ]
+
+    def ways(self, view: str) -> list[str]:
+        """The ways that a view can be refreshed by force."""
+        return [way for each, way in self.copies if each == view and way in WAYS]
+
+
+def _orders_and_lines(rows: Rows, fraction: float, seed: int) -> dict[str, tpch.Change]:
+    return tpch.orders_and_lines(rows["orders"], rows["lineitem"], fraction, seed)
+
+
+def _suppliers(rows: Rows, fraction: float, seed: int) -> dict[str, tpch.Change]:
+    """Some suppliers, from anywhere, move to the next nation."""
+    table = rows["supplier"]
+    count = max(1, round(fraction * table.num_rows))
+    chosen = random.Random(seed).sample(range(table.num_rows), count)
+    old = table.take(pa.array(sorted(chosen)))
+    place = old.schema.get_field_index("s_nationkey")
+    field = old.schema.field(place)
+    moved = [(nation + 1) % NATIONS for nation in old["s_nationkey"].to_pylist()]
+    new = old.set_column(place, field, pa.array(moved, field.type))
+    return {"supplier": tpch.Change(deleted=old, inserted=new)}
+
+
+NATIONS = 25
+STORIES = {
+    "orders": Story(
+        "crossover",
+        "orders with their lines",
+        {"orders": "o_orderkey", "lineitem": "l_orderkey"},
+        {
+            "join": """SELECT l_orderkey, l_linenumber, l_extendedprice, o_custkey, o_orderdate
+  FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE l_returnflag = 'R'""",
+            "aggregate": """SELECT o_custkey, count(*) AS lines, sum(l_extendedprice) AS spent
+  FROM orders JOIN lineitem ON l_orderkey = o_orderkey GROUP BY o_custkey""",
+        },
+        {"small": (0.0001, 0.001, 0.01, 0.03), "large": (0.1, 0.3, 1.0)},
+        _orders_and_lines,
+    ),
+    "suppliers": Story(
+        "crossover_suppliers",
+        "suppliers that lines refer to",
+        {"supplier": "s_suppkey", "lineitem": "l_orderkey"},
+        {
+            "join": """SELECT l_orderkey, l_linenumber, l_extendedprice, s_name, s_nationkey
+  FROM lineitem JOIN supplier ON l_suppkey = s_suppkey WHERE l_returnflag = 'R'""",
+            "aggregate": """SELECT s_nationkey, l_returnflag, count(*) AS lines,
+    sum(l_extendedprice) AS spent
+  FROM lineitem JOIN supplier ON l_suppkey = s_suppkey GROUP BY s_nationkey, l_returnflag""",
+        },
+        {"small": (0.001, 0.01), "large": (0.1, 1.0)},
+        _suppliers,
+    ),
+}
 SETTINGS = {"spark.driver.memory": "6g"}
 
 
@@ -102,52 +171,58 @@ class Refresh:
 def main() -> None:
     """Measure, print, and write down."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--changed", choices=tuple(STORIES), default="orders")
     parser.add_argument("--scale", type=float, default=0.2)
     parser.add_argument("--rounds", type=int, default=25, help="that count, of each size, at most")
     parser.add_argument("--minutes", type=float, default=30.0, help="for all sizes together")
-    parser.add_argument("--sizes", choices=tuple(SIZES), help="of changes; the others are kept")
+    parser.add_argument(
+        "--sizes", choices=("small", "large"), help="of changes; the others are kept"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
     asked = parser.parse_args()
-    fractions = SIZES[asked.sizes] if asked.sizes else FRACTIONS
-    file = asked.results / "crossover.csv"
+    story = STORIES[asked.changed]
+    fractions = story.sizes[asked.sizes] if asked.sizes else story.fractions
+    file = asked.results / f"{story.name}.csv"
     kept = _read(file) if asked.sizes and file.exists() else []
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as place, _house(Path(place), asked.scale) as race:
+    with tempfile.TemporaryDirectory() as place, _house(story, Path(place), asked.scale) as race:
         found = race.run(fractions, asked.rounds, 60 * asked.minutes)
     asked.results.mkdir(parents=True, exist_ok=True)
     _write(file, [each for each in kept if each.fraction not in fractions] + found)
-    report = told(_read(file), asked.scale, time.monotonic() - began)
+    report = told(story, _read(file), asked.scale, time.monotonic() - began)
     print(f"\n{report}")
-    (asked.results / "crossover.md").write_text(report, encoding="utf-8")
+    file.with_suffix(".md").write_text(report, encoding="utf-8")
 
 
 @contextmanager
-def _house(folder: Path, scale: float) -> Iterator["Race"]:
+def _house(story: Story, folder: Path, scale: float) -> Iterator["Race"]:
     """A House with the tables loaded and all copies of the views made."""
     files = tpch.generate(scale, folder / "generated")
-    rows = {name: tpch.read(files[name]) for name in TABLES}
+    rows = {name: tpch.read(files[name]) for name in story.tables}
     schemas = {name: table.schema for name, table in rows.items()}
     project = tpch_warehouse.write_project(folder / "project", schemas, SETTINGS, ())
     statements = [
-        f"CREATE MATERIALIZED VIEW {_copy(view, way)} AS {VIEWS[view]};" for view, way in COPIES
+        f"CREATE MATERIALIZED VIEW {_copy(view, way)} AS {story.views[view]};"
+        for view, way in story.copies
     ]
     (project / "transformations" / "views.sql").write_text("\n".join(statements))
     with springhouse.open(project) as house:
-        yield Race(house, rows)
+        yield Race(story, house, rows)
 
 
 class Race:
     """Changes the tables, and refreshes the copies after each change."""
 
-    def __init__(self, house: House, rows: dict[str, pa.Table]) -> None:
-        self._house, self._rows = house, rows
-        self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in TABLES}
+    def __init__(self, story: Story, house: House, rows: dict[str, pa.Table]) -> None:
+        self._story, self._house, self._rows = story, house, rows
+        self._copies = story.copies
+        self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in story.tables}
         for name, table in self._tables.items():
             table.load(rows[name])
         self._changes = 0
         # What the copies that have no choice are made to do; the twin follows the House.
-        self._forced = {(view, way): WAYS[way] for view, way in COPIES if way in WAYS}
-        for view, way in COPIES:
+        self._forced = {(view, way): WAYS[way] for view, way in self._copies if way in WAYS}
+        for view, way in self._copies:
             if way == CHOSEN:
                 self._refreshed(view, way)
             else:
@@ -164,40 +239,44 @@ class Race:
             for count in range(rounds):
                 if count >= FEWEST_ROUNDS and time.monotonic() > own_end:
                     break
-                entrants = COPIES if count < ROUNDS_OF_THE_OTHERS else racing
+                entrants = self._copies if count < ROUNDS_OF_THE_OTHERS else racing
                 self._change(fraction, f"round {count + 1}")
                 for view, way in self._shuffled(entrants):
                     taken, variant = self._refreshed(view, way)
                     found.append(Refresh(view, way, fraction, count, variant, taken))
-        for view, way in COPIES:
+        for view, way in self._copies:
             self._catch_up(view, way)
-        for view in VIEWS:
+        for view in self._story.views:
             self._prove_equal(view)
         return found
 
     def _warm_up(self, fraction: float) -> list[tuple[str, str]]:
         """Changes that do not count; then, those whose seconds are worth comparing."""
-        chosen = [(view, CHOSEN) for view in VIEWS]
+        chosen = [(view, CHOSEN) for view in self._story.views]
         for _ in range(WARM_UP - WARM_UP_OF_THE_FORCED):
             self._change(fraction, "warm-up")
             variants = {view: self._refreshed(view, way)[1] for view, way in chosen}
         for view, variant in variants.items():
             self._forced[view, TWIN] = WAYS[variant]
-        for view, way in COPIES:
+        for view, way in self._copies:
             if way != CHOSEN:
                 self._catch_up(view, way)
         seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
         for _ in range(WARM_UP_OF_THE_FORCED - 1):
             self._change(fraction, "warm-up")
-            for view, way in self._shuffled(COPIES):
+            for view, way in self._shuffled(self._copies):
                 seconds[view, way].append(self._refreshed(view, way)[0])
         warm = {copy: min(each[1:]) for copy, each in seconds.items()}
+        best = {
+            view: min(warm[view, way] for way in self._story.ways(view))
+            for view in self._story.views
+        }
         return [
             (view, way)
-            for view, way in COPIES
+            for view, way in self._copies
             if way not in WAYS
             or WAYS[way] is self._forced[view, TWIN]
-            or warm[view, way] <= IN_THE_RACE * min(warm[view, each] for each in _ways(view))
+            or warm[view, way] <= IN_THE_RACE * best[view]
         ]
 
     def _shuffled(self, copies: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -207,12 +286,12 @@ class Race:
         """Change the tables, and look after files as a House does, outside of what is measured."""
         self._changes += 1
         print(f"{what}, change {self._changes}: {fraction:.2%}", flush=True)
-        orders, lines = self._rows["orders"], self._rows["lineitem"]
-        for name, change in tpch.orders_and_lines(orders, lines, fraction, self._changes).items():
-            self._rows[name] = applied(name, self._rows[name], change)
+        for name, change in self._story.change(self._rows, fraction, self._changes).items():
+            key = self._story.tables[name]
+            self._rows[name] = applied(key, self._rows[name], change)
             self._tables[name].change(change)
         if self._changes % COMPACT_EVERY == 0:
-            for view, way in COPIES:
+            for view, way in self._copies:
                 compact(self._house.lake, _copy(view, way))
 
     def _refreshed(self, view: str, way: str) -> tuple[float, str]:
@@ -243,19 +322,18 @@ class Race:
         """All copies of a view hold what its query gives."""
         lake = self._house.lake
         spark = lake.spark.session()
-        for name in TABLES:
+        for name in self._story.tables:
             lake.open(name).read(spark).createOrReplaceTempView(name)
-        expected = spark.sql(VIEWS[view])
-        for each, way in COPIES:
+        expected = spark.sql(self._story.views[view])
+        for each, way in self._copies:
             if each == view:
                 found = lake.open(_copy(view, way)).read(spark)
                 differ = expected.exceptAll(found).count() + found.exceptAll(expected).count()
                 assert not differ, f"{view} is wrong when it is refreshed so: {way}"
 
 
-def applied(name: str, table: pa.Table, change: tpch.Change) -> pa.Table:
+def applied(key: str, table: pa.Table, change: tpch.Change) -> pa.Table:
     """The table after a change: orders go with all their lines, so keys tell all."""
-    key = TABLES[name]
     gone = pc.is_in(table[key], value_set=change.deleted[key].combine_chunks())
     return pa.concat_tables([table.filter(pc.invert(gone)), change.inserted]).combine_chunks()
 
@@ -291,7 +369,7 @@ Points = Mapping[tuple[str, float], Point]
 """By view and size."""
 
 
-def told(found: Sequence[Refresh], scale: float, seconds: float) -> str:
+def told(story: Story, found: Sequence[Refresh], scale: float, seconds: float) -> str:
     """The tables, and where the goal was missed."""
     by_point: dict[tuple[str, float], list[Refresh]] = defaultdict(list)
     for each in found:
@@ -302,24 +380,24 @@ def told(found: Sequence[Refresh], scale: float, seconds: float) -> str:
         "",
         (
             f"`bench/crossover.py`, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}, TPC-H at "
-            f"scale factor {scale:g}, {seconds / 60:.0f} minutes. Seconds are medians; those of a "
-            f"way that is out of the race are of {ROUNDS_OF_THE_OTHERS} rounds only, all others of "
-            f"as many as the column *is* says, after {WARM_UP} changes of the same size to warm "
-            "up. Ratios are medians of those within each round, with the interval in which the "
-            "true one lies nine times of ten. [CSV](crossover.csv)."
+            f"scale factor {scale:g}, {seconds / 60:.0f} minutes. What changed are {story.about}. "
+            "Seconds are medians; those of a way that is out of the race are of "
+            f"{ROUNDS_OF_THE_OTHERS} rounds only, all others of as many as the column *is* says, "
+            f"after {WARM_UP} changes of the same size to warm up. Ratios are medians of those "
+            "within each round, with the interval in which the true one lies nine times of ten. "
+            f"[CSV]({story.name}.csv)."
         ),
         "",
         "- *choice*: the way that the House takes over the best way, both by force;",
         "- *chosen*: what the House takes over the best way, by force;",
         "- *noise*: the same way twice, by force, on two copies of the view.",
     ]
-    for view in VIEWS:
-        lines += ["", *_table(view, points)]
+    for view in story.views:
+        lines += ["", *_table(view, story.ways(view), points)]
     return "\n".join([*lines, "", *_summary(points)]) + "\n"
 
 
-def _table(view: str, points: Points) -> Iterator[str]:
-    ways = _ways(view)
+def _table(view: str, ways: Sequence[str], points: Points) -> Iterator[str]:
     heads = ["changed", *ways, CHOSEN, "is", "choice", "chosen", "noise", "goal"]
     yield from (f"## The {view} view", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads))
     for (each, fraction), point in points.items():
@@ -350,11 +428,6 @@ def _summary(points: Points) -> Iterator[str]:
     yield f"- Goal, within 15 % of the best: {'; '.join(missed) or 'kept at every point'}."
     half, most = statistics.median(noises), max(noises)
     yield f"- The same way differs from itself by {half:.0%} in the middle, {most:.0%} at most."
-
-
-def _ways(view: str) -> list[str]:
-    """The ways that a view can be refreshed by force."""
-    return [way for each, way in COPIES if each == view and way in WAYS]
 
 
 def _read(file: Path) -> list[Refresh]:
