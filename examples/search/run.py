@@ -8,7 +8,7 @@ refreshed in four ways, each time from nothing:
     declared       as its promises allow: new pages are joined with the scores as they are, and all
                    pages with new scores only when they would become a week apart
     synchronous    never apart, and new pages at once: scores are made anew with every few pages,
-                   and a refresh joins everything that is new
+                   and a refresh joins everything that is new, by increments only
     batch          the same, computed anew each time
     patient        never apart, and scores a day old as declared: new pages wait for them
 
@@ -38,10 +38,11 @@ WEEK = 7 * DAY
 RELAXED = "'springhouse.staleness.click_score' = '1 week', 'springhouse.inconsistency' = '1 week'"
 A_DAY_OLD = "TBLPROPERTIES ('springhouse.staleness' = '1 day')"
 STRICT = "'springhouse.inconsistency' = '0 seconds'"
+INCREMENTAL = "'springhouse.refresh' = 'incremental'"
 FULL = "'springhouse.refresh' = 'full'"
 WAYS: dict[str, dict[str, str]] = {
     "declared": {},
-    "synchronous": {RELAXED: STRICT, A_DAY_OLD: ""},
+    "synchronous": {RELAXED: f"{STRICT}, {INCREMENTAL}", A_DAY_OLD: ""},
     "batch": {RELAXED: f"{STRICT}, {FULL}", A_DAY_OLD: f"TBLPROPERTIES ({FULL})"},
     "patient": {RELAXED: STRICT},
 }
