@@ -73,6 +73,7 @@ WAYS = {
     "group recompute": Way.GROUP_RECOMPUTE,
 }
 CHOSEN, TWIN = "chosen", "twin"
+NATIONS = 25
 Rows = Mapping[str, pa.Table]
 
 
@@ -123,34 +124,33 @@ def _suppliers(rows: Rows, fraction: float, seed: int) -> dict[str, tpch.Change]
     return {"supplier": tpch.Change(deleted=old, inserted=new)}
 
 
-NATIONS = 25
 STORIES = {
     "orders": Story(
-        "crossover",
-        "orders with their lines",
-        {"orders": "o_orderkey", "lineitem": "l_orderkey"},
-        {
+        name="crossover",
+        about="orders with their lines",
+        tables={"orders": "o_orderkey", "lineitem": "l_orderkey"},
+        views={
             "join": """SELECT l_orderkey, l_linenumber, l_extendedprice, o_custkey, o_orderdate
   FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE l_returnflag = 'R'""",
             "aggregate": """SELECT o_custkey, count(*) AS lines, sum(l_extendedprice) AS spent
   FROM orders JOIN lineitem ON l_orderkey = o_orderkey GROUP BY o_custkey""",
         },
-        {"small": (0.0001, 0.001, 0.01, 0.03), "large": (0.1, 0.3, 1.0)},
-        _orders_and_lines,
+        sizes={"small": (0.0001, 0.001, 0.01, 0.03), "large": (0.1, 0.3, 1.0)},
+        change=_orders_and_lines,
     ),
     "suppliers": Story(
-        "crossover_suppliers",
-        "suppliers that lines refer to",
-        {"supplier": "s_suppkey", "lineitem": "l_orderkey"},
-        {
+        name="crossover_suppliers",
+        about="suppliers that lines refer to",
+        tables={"supplier": "s_suppkey", "lineitem": "l_orderkey"},
+        views={
             "join": """SELECT l_orderkey, l_linenumber, l_extendedprice, s_name, s_nationkey
   FROM lineitem JOIN supplier ON l_suppkey = s_suppkey WHERE l_returnflag = 'R'""",
             "aggregate": """SELECT s_nationkey, l_returnflag, count(*) AS lines,
     sum(l_extendedprice) AS spent
   FROM lineitem JOIN supplier ON l_suppkey = s_suppkey GROUP BY s_nationkey, l_returnflag""",
         },
-        {"small": (0.001, 0.01), "large": (0.1, 1.0)},
-        _suppliers,
+        sizes={"small": (0.001, 0.01), "large": (0.1, 1.0)},
+        change=_suppliers,
     ),
 }
 SETTINGS = {"spark.driver.memory": "6g"}
