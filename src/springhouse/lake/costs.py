@@ -114,9 +114,8 @@ class Past:
     def correction(self, way: Way, estimate: float) -> float:
         """By what to correct an estimate: the median of what was wrong, and of nothing being so.
 
-        A way that was never tried is like the others. A recomputation is not, if other ways take
-        many times what was expected because nobody knew what a change becomes; but it takes no
-        longer than one that also builds state.
+        A way that was never tried is like the others. A recomputation need not be: the others may
+        be wrong about what a change becomes. It takes no longer than one that also builds state.
         """
         own = [each for each in self.lessons if each.way == way.value]
         built = [each for each in self.lessons if each.way == BUILDING]
