@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from springhouse.lake.column_cache import ColumnCache
+from springhouse.lake.presence import FileLost
 from springhouse.lake.storage import Storage
 
 ID, WORD = pa.field("id", pa.int64()), pa.field("word", pa.string())
@@ -52,7 +53,7 @@ def test_what_was_not_asked_for_longest_is_forgotten(place: Storage) -> None:
     cache.read(place, "b.parquet", [ID])
     gone(place)
     assert cache.read(place, "b.parquet", [ID])["id"][0].as_py() == 100
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileLost):
         cache.read(place, "a.parquet", [ID])
 
 

@@ -23,8 +23,9 @@ def place(tmp_path: Path) -> Storage:
 
 
 def stored(place: Storage, name: str, rows: pa.Table) -> DataFile:
-    pq.write_table(rows, f"{place.root}/{name}")
-    return DataFile(name, 1, rows.num_rows, {})
+    path = Path(place.root) / name
+    pq.write_table(rows, path)
+    return DataFile(name, path.stat().st_size, rows.num_rows, {})
 
 
 def numbers(*values: int | None) -> pa.Array:

@@ -11,7 +11,6 @@ a column `__springhouse_weight`. It comes from the cheapest place that has it:
 """
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,12 +24,14 @@ from springhouse.lake import key_codes
 from springhouse.lake.log import Commit, TableLog
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import (
+    DataFile,
     TableVersion,
     arrow_schema,
     open_table,
     quoted,
     read_arrow,
     read_parquet,
+    union_of,
 )
 
 if TYPE_CHECKING:
@@ -46,14 +47,14 @@ def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: i
     if start is None:
         return after.read(spark).withColumn(WEIGHT, sf.lit(1).cast("long"))
     between = [c for c in log.commits() if start < c.version <= end]
-    if len(between) != end - start:
+    if len(between) != end - start or not all(map(_is_told, between)):
         return net(_file_difference(spark, _opened(log, start), after))
     changing = [commit for commit in between if commit.changes_data]
-    parts = [_change_of(spark, log, commit, after) for commit in changing]
+    parts = _parts(spark, log, changing, after)
     if not parts:
         empty = spark.createDataFrame([], after.schema)
         return empty.withColumn(WEIGHT, sf.lit(1).cast("long"))
-    whole = reduce(lambda left, right: left.unionByName(right), parts)
+    whole = union_of(parts)
     monotone = all(commit.appends_only for commit in changing)
     netted = len(changing) == 1 and changing[0].note is not None
     return whole if monotone or netted else net(whole)
@@ -225,21 +226,58 @@ def spark_weights(spark: "SparkSession", storage: Storage, paths: Sequence[str])
     return int(inserted), -int(deleted)
 
 
-def _change_of(
-    spark: "SparkSession", log: TableLog, commit: Commit, after: TableVersion
-) -> "DataFrame":
-    noted = commit.note.changes if commit.note else None
-    if noted is not None:
-        schema = StructType([*after.schema.fields, StructField(WEIGHT, LongType())])
-        return read_parquet(spark, log.storage, list(noted), schema)
-    if commit.appends_only:
-        # The files of this commit may be gone from later versions, so ask the version it made.
-        made = _opened(log, commit.version)
-        added = set(commit.added)
-        files = [file for file in made.files if file.path in added]
-        rows = made.read_files(spark, files)
-        return _as(rows, after.schema).withColumn(WEIGHT, sf.lit(1).cast("long"))
-    return _file_difference(spark, _opened(log, commit.version - 1), _opened(log, commit.version))
+def _is_told(commit: Commit) -> bool:
+    """Whether a commit tells its change: by its note, or by having added files and no more."""
+    return not commit.changes_data or commit.appends_only or _noted(commit) is not None
+
+
+def _noted(commit: Commit) -> tuple[str, ...] | None:
+    return commit.note.changes if commit.note else None
+
+
+def _parts(
+    spark: "SparkSession", log: TableLog, changing: Sequence[Commit], after: TableVersion
+) -> "list[DataFrame]":
+    """The changes of these commits, in few frames, however many commits they are."""
+    # Change files have the columns of their own version; those that they lack are NULL.
+    weighted = StructType([*after.schema.fields, StructField(WEIGHT, LongType())])
+    noted = [path for commit in changing for path in _noted(commit) or ()]
+    parts = [read_parquet(spark, log.storage, noted, weighted)] if noted else []
+    added = [commit for commit in changing if _noted(commit) is None]
+    for commits in _with_same_columns(added):
+        # Their files may be gone from later versions, so ask the version that the last one made.
+        newest = changing[-1].columns == commits[-1].columns
+        made = after if newest else _opened(log, commits[-1].version)
+        rows = made.read_files(spark, _added_files(log, made, commits))
+        parts.append(_as(rows, after.schema).withColumn(WEIGHT, sf.lit(1).cast("long")))
+    return parts
+
+
+def _with_same_columns(commits: Sequence[Commit]) -> list[list[Commit]]:
+    """The commits in order, cut where the table got other columns."""
+    groups: list[list[Commit]] = []
+    last: Commit | None = None
+    for commit in commits:
+        if last is None or commit.columns != last.columns:
+            groups.append([])
+        groups[-1].append(commit)
+        last = commit
+    return groups
+
+
+def _added_files(log: TableLog, made: TableVersion, commits: Sequence[Commit]) -> list[DataFile]:
+    """The files that these commits added, also if a later one put them together."""
+    known = {file.path: file for file in made.files}
+    keys = made.delta.metadata().partition_columns
+    files = []
+    for commit in commits:
+        missing = [path for path in commit.added if path not in known]
+        if missing and keys:
+            known |= {file.path: file for file in _opened(log, commit.version).files}
+        files += [
+            known.get(path) or DataFile(path, commit.sizes[path], 0, {}) for path in commit.added
+        ]
+    return files
 
 
 def _file_difference(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from springhouse.lake.presence import reading
 from springhouse.lake.storage import Storage
 
 _SHARE_OF_MEMORY = 1 / 16
@@ -41,7 +42,10 @@ class ColumnCache:
         }
         missing = [each for each in fields if each not in found]
         if missing:
-            with storage.filesystem.open_input_file(f"{storage.path}/{path}") as file:
+            with (
+                reading(storage, path),
+                storage.filesystem.open_input_file(f"{storage.path}/{path}") as file,
+            ):
                 parquet = pq.ParquetFile(file)
                 present = [each for each in missing if each.name in parquet.schema_arrow.names]
                 table = parquet.read(columns=[each.name for each in present])

@@ -5,6 +5,7 @@ ground it stands on, the `TableVersion` from which the work was computed:
 
     no commit after the ground   carries a transaction of ours  (the same offsets, the same refresh)
     no commit after the ground   removed a file that we remove
+    every file that we name      is in the storage, with its size
 
 delta-rs checks the first against every commit made after the ground was opened, and writes one log
 entry. The second it does not see if the other commit was a compaction (tried: old and new rows are
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from deltalake import CommitProperties, Schema, TableFeatures, Transaction
 from deltalake import Field as DeltaField
@@ -36,6 +38,7 @@ from pyspark.sql.types import (
 
 from springhouse.errors import CommitConflict, LakeError, SchemaError
 from springhouse.lake.note import KEY, Note
+from springhouse.lake.presence import prove_present, prove_scanned, scans_remembered, sizes_unknown
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, TableVersion, open_table, url_path
 
@@ -71,7 +74,8 @@ def committing(prove: Callable[[], None]) -> Iterator[None]:
     """Ask `prove` before each commit of this thread: what it raises, the commit raises."""
     token = _PROOF.set(prove)
     try:
-        yield
+        with scans_remembered():
+            yield
     finally:
         _PROOF.reset(token)
 
@@ -79,6 +83,7 @@ def committing(prove: Callable[[], None]) -> Iterator[None]:
 def commit(ground: TableVersion, change: Change) -> None:
     """Write the change on top of the ground, or raise `CommitConflict` and change nothing."""
     _PROOF.get()()
+    _prove_files(ground.storage, change)
     now = int(time.time() * 1000)
     data_change = change.note.kind != "compaction"
     removes = [
@@ -97,6 +102,20 @@ def commit(ground: TableVersion, change: Change) -> None:
         )
     except (CommitFailedError, DeltaProtocolError) as error:
         raise _refused(ground, error) from error
+
+
+def _prove_files(storage: Storage, change: Change) -> None:
+    """Raise `FileLost` if a file that the commit names is not there, whole.
+
+    A vacuum may have taken it: by another tool, or while this process was stopped.
+    """
+    sizes: dict[str, int | None] = {unquote(add.path): add.size for add in change.add}
+    named = [
+        *(change.note.changes or ()),
+        *(p for files in change.note.state.values() for p in files),
+    ]
+    prove_present(storage, sizes | sizes_unknown(path for path in named if path not in sizes))
+    prove_scanned()
 
 
 def _refused(ground: TableVersion, error: DeltaError) -> LakeError:
@@ -150,6 +169,7 @@ def prove_unread(ground: TableVersion, ranges: Mapping[str, tuple[int, int]]) ->
 def create(storage: Storage, schema: StructType, change: Change) -> None:
     """Make the table, with the change as its first version; `CommitConflict` if it is there."""
     _PROOF.get()()
+    _prove_files(storage, change)
     try:
         create_table_with_add_actions(
             storage.root,

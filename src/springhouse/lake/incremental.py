@@ -254,9 +254,8 @@ class Work:
         if version is not None:
             frame = version.read_files(session, files)
         else:
-            paths = [file.path for file in files]
             storage = self._store(reading).storage
-            frame = read_parquet(session, storage, paths, self.shapes[reading.of])
+            frame = read_parquet(session, storage, files, self.shapes[reading.of])
         for name, ranges in near.items():
             frame = frame.where(ranges.condition(name))
         return frame

@@ -9,10 +9,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from springhouse.errors import LakeError
+from springhouse.lake.leases import Leases
 from springhouse.lake.log import TableLog
 from springhouse.lake.session import Spark
 from springhouse.lake.storage import Storage
@@ -65,6 +67,11 @@ class Lake:
     )
     _logs: dict[str, TableLog] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def leases(self) -> Leases:
+        """Which processes are writing into this storage now, this one among them."""
+        return Leases(self.storage)
 
     def place(self, key: str) -> Storage:
         """Where the table with this key lies."""

@@ -10,7 +10,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -31,6 +31,8 @@ class Commit:
     added: tuple[str, ...]  # paths relative to the table, of files that hold new data
     removed: tuple[str, ...]  # of files whose data went away
     transactions: Mapping[str, int]
+    columns: int = 0  # how often the log has described the table's columns so far
+    sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of the added files
 
     @property
     def changes_data(self) -> bool:
@@ -141,6 +143,8 @@ class TableLog:
         commit = _parsed(version, text)
         if self._foreign and commit.note is not None:
             commit = replace(commit, note=replace(commit.note, after=Provenance(), channel=True))
+        if self._commits:
+            commit = replace(commit, columns=commit.columns + self._commits[-1].columns)
         self._commits.append(commit)
         self._snapshots_with(commit)
         return True
@@ -205,6 +209,12 @@ def _parsed(version: int, text: str) -> Commit:
         added=_data_paths(by_kind.get("add", ())),
         removed=_data_paths(by_kind.get("remove", ())),
         transactions={t["appId"]: int(t["version"]) for t in by_kind.get("txn", ())},
+        columns=len(by_kind.get("metaData", ())),
+        sizes={
+            unquote(add["path"]): int(add["size"])
+            for add in by_kind.get("add", ())
+            if "size" in add
+        },
     )
 
 

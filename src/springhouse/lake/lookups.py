@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 
 from springhouse.lake.at_once import at_once
 from springhouse.lake.column_cache import COLUMNS
+from springhouse.lake.presence import prove_present
 from springhouse.lake.pruning import Ranges, ranges_of
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile
@@ -99,6 +100,7 @@ class Sought:
         self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
     ) -> pa.Table:
         """The rows of all files, filtered while they are decoded."""
+        prove_present(storage, {file.path: file.size for file in files})
         paths = [f"{storage.path}/{file.path}" for file in files]
         source = ds.dataset(
             paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=storage.filesystem

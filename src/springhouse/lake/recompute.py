@@ -28,7 +28,7 @@ from springhouse.lake.landing import Done, Landed, land, set_aside
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
 from springhouse.lake.stores import Store, described, write_sorted
-from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow
+from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, View
@@ -212,9 +212,7 @@ def _delta(lake: Lake, ground: TableVersion | None, schema: StructType, landed: 
     if landed.rows is not None and ground.rows <= _HERE * 10:
         return _small_delta(lake, ground, landed.rows.select(schema.fieldNames()))
     session = lake.spark.session()
-    new = session.read.schema(ground.schema).parquet(
-        *(f"{ground.storage.root}/{path}" for path in paths_of(landed.add))
-    )
+    new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema)
     return _large_delta(ground, ground.read(session), new)
 
 

@@ -7,6 +7,7 @@ URI that pyarrow has a file system for:
     files/<flow>/         the write-ahead log of a `read_files` source, a Delta table too
     streams/<flow>/       checkpoint and staged batches of a Structured Streaming flow
     sinks/<table>.<sink>/ how far a sink has got, a Delta table without rows
+    leases/<process>.json which processes are writing now (`lake/leases.py`)
 """
 
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ class Storage:
 
     def inside(self, *parts: str) -> "Storage":
         return Storage("/".join([self.root, *parts]))
+
+    @property
+    def name(self) -> str:
+        """Its last part: of a table's folder, the table's name."""
+        return self.root.rstrip("/").rpartition("/")[2]
 
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:

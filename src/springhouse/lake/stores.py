@@ -19,6 +19,7 @@ from deltalake.transaction import AddAction
 
 from springhouse.lake.at_once import at_once
 from springhouse.lake.key_codes import codes_of, is_among, netted, repeated
+from springhouse.lake.presence import reading
 from springhouse.lake.pruning import chosen_files, ranges_of_keys
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, read_arrow
@@ -188,7 +189,10 @@ def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[Add
 @lru_cache(maxsize=100_000)
 def described(storage: Storage, path: str) -> DataFile:
     """A file that stands in no Delta log, by its own footer. Files never change."""
-    with storage.filesystem.open_input_file(f"{storage.path}/{path}") as file:
+    with (
+        reading(storage, path),
+        storage.filesystem.open_input_file(f"{storage.path}/{path}") as file,
+    ):
         metadata = pq.read_metadata(file)
         size = file.size()
     low, high, nulls = bounds_of(metadata)

@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
+from springhouse.lake.presence import prove_scannable, reading
 from springhouse.lake.storage import Storage
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class TableVersion:
         chosen = list(files)
         keys = list(self.delta.metadata().partition_columns)
         if not keys:
-            return read_parquet(spark, self.storage, [file.path for file in chosen], schema)
+            return read_parquet(spark, self.storage, chosen, schema)
         return _read_partitioned(spark, self.storage, chosen, schema, keys)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
@@ -153,13 +154,39 @@ def open_table(storage: Storage, version: int | None = None) -> TableVersion | N
 
 
 def read_parquet(
-    spark: "SparkSession", storage: Storage, paths: Sequence[str], schema: StructType
+    spark: "SparkSession", storage: Storage, files: Sequence[DataFile | str], schema: StructType
 ) -> "DataFrame":
-    """Rows of Parquet files inside `storage`, by relative path, with exactly these columns."""
-    if not paths:
+    """Rows of Parquet files inside `storage`, with exactly these columns.
+
+    Files are all there, or it is an error: not every engine looks (`presence`).
+    """
+    if not files:
         return spark.createDataFrame([], schema)
+    sizes = {
+        f if isinstance(f, str) else f.path: None if isinstance(f, str) else f.size for f in files
+    }
+    prove_scannable(storage, sizes, remote=is_remote(spark))
     # Spark takes a path for a glob: what is special there has to be escaped.
-    return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in paths))
+    return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in sizes))
+
+
+def is_remote(spark: "SparkSession") -> bool:
+    """Whether the session is one of Spark Connect, whose server may be any engine."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def union_of(frames: "Sequence[DataFrame]") -> "DataFrame":
+    """All rows of frames with the same columns, as a tree that stays flat.
+
+    One union after the other nests as deep as there are frames; Spark Connect takes no message
+    that is nested more than some hundred times.
+    """
+    level = list(frames)
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        odd = level[-1:] if len(level) % 2 else []
+        level = [*(left.unionByName(right) for left, right in pairs), *odd]
+    return level[0]
 
 
 def frame_of(
@@ -178,7 +205,10 @@ def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -
     """Rows of Parquet files inside `storage` as one Arrow table; columns a file lacks are NULL."""
     tables = []
     for path in paths:
-        with storage.filesystem.open_input_file(f"{storage.path}/{path}") as file:
+        with (
+            reading(storage, path),
+            storage.filesystem.open_input_file(f"{storage.path}/{path}") as file,
+        ):
             parquet = pq.ParquetFile(file)
             present = [name for name in columns if name in parquet.schema_arrow.names]
             tables.append(parquet.read(columns=present))
@@ -194,7 +224,10 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 def file_columns(storage: Storage, file: DataFile) -> list[str]:
     """The columns that are in a file, hidden ones too."""
-    with storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened:
+    with (
+        reading(storage, file.path),
+        storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened,
+    ):
         return list(pq.read_schema(opened).names)
 
 
@@ -207,21 +240,18 @@ def _read_partitioned(
 ) -> "DataFrame":
     """Partition values stand in the log, not in the files: read per partition and add them."""
     inside = StructType([field for field in schema.fields if field.name not in keys])
-    groups: dict[tuple[str | None, ...], list[str]] = {}
+    groups: dict[tuple[str | None, ...], list[DataFile]] = {}
     for file in files:
-        groups.setdefault(tuple(file.partition.get(key) for key in keys), []).append(file.path)
+        groups.setdefault(tuple(file.partition.get(key) for key in keys), []).append(file)
     frames = []
-    for values, paths in groups.items():
-        frame = read_parquet(spark, storage, paths, inside)
+    for values, alike in groups.items():
+        frame = read_parquet(spark, storage, alike, inside)
         for key, value in zip(keys, values, strict=True):
             frame = frame.withColumn(key, sf.lit(value).cast(schema[key].dataType))
         frames.append(frame.select(*(sf.col(quoted(name)) for name in schema.fieldNames())))
     if not frames:
         return spark.createDataFrame([], schema)
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame)
-    return whole
+    return union_of(frames)
 
 
 def _data_file(add: Mapping[str, Any]) -> DataFile:

@@ -6,10 +6,12 @@ Both change no data. Vacuum keeps, besides the newest version,
     every version younger than the retention,
     every version from which a pending refresh still has to read: the one that a dependent table
     reflects, and all after it, with their change files and state,
-    every file younger than the grace: it may belong to a commit that is being made right now.
+    every file younger than the grace: it may belong to a commit that is being made right now,
+    every file and every version that work under way may need: younger than the oldest start of a
+    lease that is alive (`leases`), however long ago that was.
 """
 
-import time
+import math
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +24,7 @@ from springhouse.lake.commits import Change, commit
 from springhouse.lake.lake import Lake
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
+from springhouse.lake.presence import reading
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, TableVersion, open_table
 from springhouse.lake.writing import write_arrow
@@ -41,6 +44,11 @@ def compact(lake: Lake, table: str, most_files: int = 32) -> int:
     small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
     if len(small) <= most_files:
         return 0
+    with lake.leases.held():
+        return _compact(lake, table, ground, small)
+
+
+def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]) -> int:
     began = lake.now()
     chosen = _first_bytes(small, LARGE_ENOUGH)
     whole = pa.concat_tables(
@@ -81,11 +89,15 @@ def vacuum(
     if newest is None:
         return []
     log = lake.log(table)
-    floor = _floor(log, newest, needed_from, Instant(time.time() - retention_seconds))
+    # Before anything is listed: work that begins later writes files that are younger still.
+    under_way = lake.leases.oldest_start()
+    now = lake.leases.storage_now()
+    horizon = min(now - retention_seconds, now if under_way is None else under_way)
+    floor = _floor(log, newest, needed_from, Instant(horizon))
     if floor is None:
         return []
     kept = {*_referenced(log, floor), *(file.path for file in newest.files)}
-    before = time.time() - grace_seconds
+    before = min(now - grace_seconds, math.inf if under_way is None else under_way)
     gone = []
     for info in place.files(recursive=True):
         path = info.path.removeprefix(f"{place.path}/")
@@ -141,5 +153,8 @@ def _first_bytes(files: list[DataFile], most: int) -> list[DataFile]:
 
 def _everything(storage: Storage, file: DataFile) -> pa.Table:
     """All columns of a file, hidden ones too."""
-    with storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened:
+    with (
+        reading(storage, file.path),
+        storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened,
+    ):
         return pq.ParquetFile(opened).read()
