@@ -223,11 +223,13 @@ class House:
             deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))
             if deleted:
                 gone[name] = len(deleted)
+        self.lake.leases.remove_dead()
         return gone
 
     def close(self) -> None:
         """Stop what runs, and Spark with it."""
         self.stop()
+        self.lake.leases.release()
         self.lake.spark.stop()
 
     def __enter__(self) -> "House":

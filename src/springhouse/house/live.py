@@ -196,6 +196,7 @@ class Once(Runner):
 
     def run(self, stop: threading.Event) -> None:
         """Go through the graph; a table starts when everything that it reads is through."""
+        self.watch.inspect()
         until = self.watch.horizon().ends
         self.watch.poll(self._clock(), all_of_them=True)
         pending = list(self.watch.graph.order)
@@ -284,6 +285,7 @@ class Live(Runner):
 
     def run(self, stop: threading.Event, seconds: Seconds | None = None) -> None:
         """Run for so many seconds, or until `stop` is set; running refreshes finish."""
+        self.watch.inspect()
         began = self._clock()
         observed = began
         while not stop.is_set():

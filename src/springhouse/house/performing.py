@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from springhouse.errors import CommitConflict, NotOwned
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.cdc import apply_changes
 from springhouse.lake.commits import committing
+from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
+from springhouse.lake.presence import FileLost
 from springhouse.lake.refresh_table import append, append_batch, batch_transaction
 from springhouse.lake.refresh_together import Member, append_together
 from springhouse.lake.refresh_view import NotDriven, refresh_view
@@ -83,8 +86,38 @@ def perform_together(
 
     Those that turn out to stand elsewhere are refreshed after it, by themselves.
     """
-    left = {each.table: each for each in (lead, *along)}
-    if along:
+    with watch.lake.leases.held():
+        left = {each.table: _leased(watch, each) for each in (lead, *along)}
+        yield from _performed_together(
+            watch,
+            left,
+            until=until,
+            most_files=most_files,
+            meet_siblings=meet_siblings,
+            not_after=not_after,
+        )
+
+
+def _leased(watch: Watch, wanted: Wanted) -> Wanted:
+    """Before each of its commits the lease is renewed, if this process slept for long."""
+
+    def prove() -> None:
+        watch.lake.leases.prove_held()
+        wanted.prove()
+
+    return replace(wanted, prove=prove)
+
+
+def _performed_together(
+    watch: Watch,
+    left: dict[str, Wanted],
+    *,
+    until: Mapping[str, int] | None,
+    most_files: int,
+    meet_siblings: bool,
+    not_after: Instant | None,
+) -> Iterator[tuple[str, list[Done] | Exception]]:
+    if len(left) > 1:
         members = [
             Member(watch.project.tables[name], watch.feeds(name)[0], each.reason, each.prove)
             for name, each in left.items()
@@ -166,19 +199,73 @@ def _refresh_view(
     versions: Mapping[str, int],
     driver: str | None = None,
     way: Way | None = None,
+    anew: Anew | None = None,
 ) -> list[Done]:
+    """Refresh a view; if a lost file keeps it from that, mend what can be mended and try again."""
+    lost = watch.lost(name)
+    if anew is None and lost is not None:
+        anew = Anew(f"rebuilt: {lost.problem}", unreadable=True)
+    met: set[tuple[str, str]] = set()
+    while True:
+        try:
+            return [_refreshed(watch, name, reason, versions, driver, way, anew)]
+        except (CommitConflict, NotOwned, NotThereYet):
+            raise
+        except Exception as error:
+            inputs = {*versions, *watch.graph.tables_read(name)}
+            lost = lost_file(watch.lake, error, [name, *sorted(inputs)])
+            if lost is None or (lost.storage.root, lost.path) in met:
+                raise
+            met.add((lost.storage.root, lost.path))
+            versions, anew = _mended(watch, name, versions, lost, error)
+            driver = way = None
+
+
+def _mended(
+    watch: Watch, name: str, versions: Mapping[str, int], lost: FileLost, error: Exception
+) -> tuple[Mapping[str, int], Anew]:
+    """What to compute a view anew from, after it met a lost file; raises if there is nothing."""
+    lake, project = watch.lake, watch.project
+    why = f"rebuilt: {lost.problem}"
+    if lost.storage.root == lake.place(name).root:
+        return versions, Anew(why, unreadable=True)
+    keys = {*versions, *watch.graph.tables_read(name)}
+    key = next((each for each in keys if lake.place(each).root == lost.storage.root), None)
+    newest = lake.find(key) if key is not None else None
+    if key is None or newest is None:
+        raise lost from error
+    if lost.path not in {file.path for file in newest.files}:
+        # It is of an older version, which somebody vacuumed: the newest one is whole.
+        return {**versions, key: newest.version}, Anew(why)
+    if key not in project.views or not watch.permits.owns(key):
+        raise lost from error
+    choice = watch.choice(key)
+    _refresh_view(watch, key, f"{name} reads it", choice.versions, anew=Anew(why, unreadable=True))
+    return {**versions, key: lake.open(key).version}, Anew(why)
+
+
+def _refreshed(
+    watch: Watch,
+    name: str,
+    reason: str,
+    versions: Mapping[str, int],
+    driver: str | None,
+    way: Way | None,
+    anew: Anew | None,
+) -> Done:
     view = watch.project.views[name]
+    refresh = partial(refresh_view, watch.lake, watch.project, view, versions, reason)
     try:
         try:
-            done = refresh_view(watch.lake, watch.project, view, versions, reason, driver, way)
+            done = refresh(driver=driver, way=way, anew=anew)
         except NotDriven:
             # What was seen when it was decided is no longer so: taking all in is always right.
-            done = refresh_view(watch.lake, watch.project, view, versions, reason)
+            done = refresh()
     except NotThereYet as waits:
         watch.chooser.reveal(name, [waits.key])
         raise
     watch.chooser.reveal(name, list(done.read or {}))
-    return [done]
+    return done
 
 
 def total(done: Sequence[Done]) -> Done | None:

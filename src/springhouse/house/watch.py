@@ -17,7 +17,9 @@ from springhouse.house.owning import Permits, unit_of
 from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.flows.sharing import same_records, sharing
+from springhouse.lake.healing import lost_by
 from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.presence import FileLost
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
 from springhouse.planner.moment import Choice
@@ -99,6 +101,8 @@ class Watch:
         self._opened: dict[str, TableVersion] = {}
         # When a view was refreshed last, also if there was nothing to commit.
         self._looked: dict[str, Instant] = {}
+        # The first file of a view that was not there when it was last looked for.
+        self._lost: dict[str, FileLost] = {}
         self._lock = threading.RLock()
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
@@ -252,6 +256,8 @@ class Watch:
         all the time.
         """
         self._looked[table] = now
+        if found_something:
+            self._lost.pop(table, None)
         seen = self._seen.get(table)
         if seen is None:
             return
@@ -294,6 +300,18 @@ class Watch:
                     return None
                 self._opened[table] = opened = found
             return opened
+
+    def inspect(self) -> None:
+        """Look for the files of all views: one that lost a file is computed anew."""
+        for name in self.project.views:
+            if self.permits.owns(name):
+                lost = lost_by(self.lake, name)
+                if lost is not None:
+                    self._lost[name] = lost
+
+    def lost(self, view: str) -> FileLost | None:
+        """A file of a view that was not there when it was last looked for."""
+        return self._lost.get(view)
 
     def horizon(self) -> Horizon:
         """Where all sources outside the warehouse end now."""
@@ -409,6 +427,8 @@ class Watch:
             return "its definition changed"
         if self._made_anew(newest.note.after):
             return "an input was made anew"
+        if view.name in self._lost:
+            return f'its file "{self._lost[view.name].path}" is lost'
         return None
 
     def _made_anew(self, reflected: Provenance) -> bool:

@@ -19,7 +19,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ from pyarrow import fs
 from springhouse.lake.storage import Storage
 
 FOLDER = "leases"
+OF_TABLE = "_leases"
+"""Where work that knows only a table, and no warehouse, holds its lease: inside the table."""
 RENEWED_SECONDS = 20.0
 EXPIRES_SECONDS = 600.0
 MARGIN_SECONDS = 60.0
@@ -55,9 +57,15 @@ class Lease:
 class Leases:
     """The lease of this process on one storage, and what is known of those of others."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage.inside(FOLDER)
-        self._name = f"{uuid.uuid4().hex}.json"
+    def __init__(
+        self,
+        storage: Storage,
+        folder: str = FOLDER,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._storage = storage.inside(folder)
+        self._steady = steady
+        self.name = f"{uuid.uuid4().hex}.json"
         self._lock = threading.Lock()
         self._running: dict[int, float] = {}  # when each unfinished work began, in steady seconds
         self._next = 0
@@ -79,7 +87,7 @@ class Leases:
         now = self.storage_now()
         starts = []
         for info in self._storage.files():
-            if not info.base_name.endswith(".json") or info.base_name == self._name:
+            if not info.base_name.endswith(".json") or info.base_name == self.name:
                 continue
             found = self._read(info)
             if found is not None and found.is_alive(now):
@@ -88,6 +96,26 @@ class Leases:
             if self._running and self._written is not None:
                 starts.append(self._start())
         return min(starts, default=None)
+
+    def exist(self) -> bool:
+        """Whether anybody holds a lease here, or did."""
+        return bool(self._storage.files())
+
+    def remove_dead(self) -> list[str]:
+        """Delete the leases whose owners are gone for long; their names."""
+        now = self.storage_now()
+        gone = []
+        for info in self._storage.files():
+            dead = info.base_name.endswith(".probe") or self._is_dead(info, now)
+            if dead and info.mtime_ns is not None and now - info.mtime_ns / 1e9 > EXPIRES_SECONDS:
+                with contextlib.suppress(OSError):
+                    self._storage.filesystem.delete_file(info.path)
+                    gone.append(str(info.base_name))
+        return gone
+
+    def _is_dead(self, info: fs.FileInfo, now: float) -> bool:
+        found = self._read(info)
+        return found is not None and not found.is_alive(now)
 
     def storage_now(self) -> float:
         """What time it is for the storage: the time that it gives to a file written now."""
@@ -113,7 +141,7 @@ class Leases:
             renewer.join(timeout=RENEWED_SECONDS)
         if written is not None:
             with contextlib.suppress(OSError):
-                self._storage.filesystem.delete_file(f"{self._storage.path}/{self._name}")
+                self._storage.filesystem.delete_file(f"{self._storage.path}/{self.name}")
 
     def prove_held(self) -> None:
         """Renew the lease if it was not renewed for long: this process was stopped, perhaps.
@@ -122,7 +150,7 @@ class Leases:
         """
         with self._lock:
             late = self._written is not None and (
-                time.monotonic() - self._written[0] > EXPIRES_SECONDS / 2
+                self._steady() - self._written[0] > EXPIRES_SECONDS / 2
             )
             if late:
                 self._write()
@@ -130,7 +158,7 @@ class Leases:
     def _begin(self) -> int:
         with self._lock:
             self._next += 1
-            self._running[self._next] = time.monotonic()
+            self._running[self._next] = self._steady()
             # A start that was written is never later than work that begins after it.
             if self._written is None:
                 self._write()
@@ -156,19 +184,19 @@ class Leases:
         """Write the lease with the oldest unfinished start; the caller holds the lock."""
         start = self._start() if self._written is not None else None
         self._put(start)
-        info = self._storage.filesystem.get_file_info(f"{self._storage.path}/{self._name}")
+        info = self._storage.filesystem.get_file_info(f"{self._storage.path}/{self.name}")
         at = time.time() if info.mtime_ns is None else info.mtime_ns / 1e9
         if start is None or at < start:
             # The first time, or the storage's clock went back: files from now on are dated so.
             start = at - MARGIN_SECONDS
             self._put(start)
-        self._written = (time.monotonic(), at, start)
+        self._written = (self._steady(), at, start)
 
     def _start(self) -> float:
         """When the oldest unfinished work began, in the storage's time, less a margin."""
         assert self._written is not None
         steady, at, start = self._written
-        began = min(self._running.values(), default=time.monotonic())
+        began = min(self._running.values(), default=self._steady())
         if began <= steady:
             # It was under way when the lease was last written.
             return min(start, at + (began - steady) - MARGIN_SECONDS)
@@ -185,7 +213,7 @@ class Leases:
         self._storage.make()
         # A reader that finds half of it takes it for one that began long ago.
         with self._storage.filesystem.open_output_stream(
-            f"{self._storage.path}/{self._name}"
+            f"{self._storage.path}/{self.name}"
         ) as stream:
             stream.write(json.dumps(value).encode())
 
@@ -205,18 +233,15 @@ class Leases:
             return None if text is None else Lease("", 0, "", 0.0, renewed)
 
 
-def remove_dead(leases: Leases, storage: Storage) -> list[str]:
-    """Delete the leases whose owners are gone; their names."""
-    now = leases.storage_now()
-    folder = storage.inside(FOLDER)
-    gone = []
-    for info in folder.files():
-        found = leases._read(info)  # noqa: SLF001  of this module
-        if found is not None and not found.is_alive(now) and now - found.renewed > EXPIRES_SECONDS:
-            with contextlib.suppress(OSError):
-                folder.filesystem.delete_file(info.path)
-                gone.append(str(info.base_name))
-    return gone
+@contextmanager
+def held_in(tables: Iterable[Storage]) -> Iterator[None]:
+    """Hold a lease inside each of these tables, whose warehouse nobody knows."""
+    with contextlib.ExitStack() as stack:
+        for table in tables:
+            leases = Leases(table, OF_TABLE)
+            stack.callback(leases.release)
+            stack.enter_context(leases.held())
+        yield
 
 
 def _host() -> str:

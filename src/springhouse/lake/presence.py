@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from springhouse.errors import LakeError
@@ -102,6 +103,16 @@ def reading(storage: Storage, path: str) -> Iterator[None]:
             raise FileLost(storage, path, "is missing") from error
         said = next(iter(str(error).splitlines()), type(error).__name__)
         raise FileLost(storage, path, f"is damaged: {said}") from error
+
+
+def prove_readable(storage: Storage, path: str) -> None:
+    """Raise `FileLost` unless every row of a Parquet file can be read."""
+    with (
+        reading(storage, path),
+        storage.filesystem.open_input_file(f"{storage.path}/{path}") as opened,
+    ):
+        for _ in pq.ParquetFile(opened).iter_batches():
+            pass
 
 
 def _sizes(storage: Storage, paths: Sequence[str]) -> dict[str, int | None]:

@@ -51,7 +51,7 @@ _SORTABLE = 4_000_000
 class Chosen:
     """A recomputation that was chosen: with a plan, state is built; why, and for how long.
 
-    `missed` are the seconds that state would have saved.
+    `missed` are the seconds that state would have saved. What is stored may be `unreadable`.
     """
 
     plan: Plan | None
@@ -59,6 +59,7 @@ class Chosen:
     why: str
     expected: float = 0.0
     missed: float = 0.0
+    unreadable: bool = False
 
 
 def recompute(
@@ -84,7 +85,10 @@ def recompute(
         settings=flow_settings(project, view),
     )
     landed = _at_hand(lake, view.name, landed, built.columns)
-    delta = _delta(lake, ground, built.visible, landed)
+    if chosen.unreadable and ground is not None:
+        delta = _start_over(ground, landed)
+    else:
+        delta = _delta(lake, ground, built.visible, landed)
     note = Note(
         kind="replace",
         at=lake.now(),
@@ -207,13 +211,17 @@ def _delta(lake: Lake, ground: TableVersion | None, schema: StructType, landed: 
     if ground is None or not ground.files:
         return _Delta(None if landed.count else (), landed.count, 0)
     if _names_and_types(ground.schema) != _names_and_types(schema):
-        # Rows of other columns have no difference; what reads this view has to start over.
-        return _Delta(None, landed.count, ground.rows)
+        return _start_over(ground, landed)
     if landed.rows is not None and ground.rows <= _HERE * 10:
         return _small_delta(lake, ground, landed.rows.select(schema.fieldNames()))
     session = lake.spark.session()
     new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema)
     return _large_delta(ground, ground.read(session), new)
+
+
+def _start_over(ground: TableVersion, landed: Landed) -> _Delta:
+    """Rows of other columns, or that can't be read, have no difference to the new ones."""
+    return _Delta(None, landed.count, ground.rows)
 
 
 def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _Delta:

@@ -32,6 +32,7 @@ from springhouse.lake.costs import (
     least_cost,
     lessons,
 )
+from springhouse.lake.healing import Anew
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
@@ -72,12 +73,13 @@ def refresh_view(
     reason: str,
     driver: str | None = None,
     way: Way | None = None,
+    anew: Anew | None = None,
 ) -> Done:
     """Bring the view to its inputs as of `versions`.
 
     With a `driver`, asynchronously: the new rows of that input are joined with the others as of
     `versions`, and the rows that are there stay as they are. Otherwise by the cheapest way, or by
-    `way` if that can be.
+    `way` if that can be; or `anew`, whatever is stored.
     """
     began = lake.now()
     ground = lake.find(view.name)
@@ -87,7 +89,9 @@ def refresh_view(
         found = _plan(lake, project, view, inputs, opened)
         if view.refresh is RefreshMode.INCREMENTAL and isinstance(found, NoPlan):
             raise _impossible(view, found)
-        if driver is not None:
+        if anew is not None:
+            how = _How(anew.why, state=_is_stateful(lake, view))
+        elif driver is not None:
             how = _driven(lake, view, ground, found, opened, driver)
         else:
             how = _choose(lake, project, view, ground, found, opened, way)
@@ -97,7 +101,8 @@ def refresh_view(
             except Astray as astray:
                 how = replace(how, state=True, why=f"rebuilt: {astray.problem}")
         plan = found if how.state and isinstance(found, Plan) else None
-        chosen = Chosen(plan, reason, how.why, how.expected, how.missed)
+        unreadable = anew is not None and anew.unreadable
+        chosen = Chosen(plan, reason, how.why, how.expected, how.missed, unreadable)
         return recompute(lake, project, view, ground, inputs, chosen, began)
 
 
@@ -114,6 +119,14 @@ class _How:
     missed: float = 0.0
     work: Work | None = None
     variant: Variant = field(default_factory=lambda: Variant(Way.BATCH))
+
+
+def _is_stateful(lake: Lake, view: View) -> bool:
+    """Whether state is kept for a view, or asked for."""
+    newest = lake.log(view.name).newest()
+    note = newest.note if newest is not None else None
+    asked = view.refresh is RefreshMode.INCREMENTAL or view.promise.is_relaxed
+    return asked or (note is not None and note.stateful)
 
 
 def _plan(

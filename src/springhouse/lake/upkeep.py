@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from springhouse.errors import CommitConflict
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.lake import Lake
+from springhouse.lake.leases import OF_TABLE, Leases
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.presence import reading
@@ -90,8 +91,10 @@ def vacuum(
         return []
     log = lake.log(table)
     # Before anything is listed: work that begins later writes files that are younger still.
-    under_way = lake.leases.oldest_start()
     now = lake.leases.storage_now()
+    within = Leases(place, OF_TABLE)
+    starts = (each.oldest_start() for each in (lake.leases, within) if each.exist())
+    under_way = min((start for start in starts if start is not None), default=None)
     horizon = min(now - retention_seconds, now if under_way is None else under_way)
     floor = _floor(log, newest, needed_from, Instant(horizon))
     if floor is None:
@@ -101,12 +104,14 @@ def vacuum(
     gone = []
     for info in place.files(recursive=True):
         path = info.path.removeprefix(f"{place.path}/")
-        if path.startswith("_delta_log/") or path in kept:
+        if path.startswith(("_delta_log/", f"{OF_TABLE}/")) or path in kept:
             continue
         if info.mtime_ns is not None and info.mtime_ns / 1e9 <= before:
             with suppress(FileNotFoundError):
                 place.filesystem.delete_file(info.path)
                 gone.append(path)
+    if within.exist():
+        within.remove_dead()
     return gone
 
 

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from springhouse.lake.counted import Counted
+from springhouse.lake.presence import FileLost
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import url_path
 
@@ -56,11 +58,21 @@ def write_with_spark(
     Rows that differ in the column `apart_by` go to different files, under folders that name it.
     """
     place = f"{folder}/{uuid.uuid4().hex}" if folder else f"part-{uuid.uuid4().hex}"
-    writer = rows.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    counted = Counted(rows)
+    writer = counted.rows.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     if apart_by is not None:
         writer = writer.partitionBy(apart_by)
     writer.parquet(f"{storage.root}/{place}")
-    return describe_files(storage, place)
+    adds = describe_files(storage, place)
+    _prove_whole(storage, place, rows_of(adds), counted.told())
+    return adds
+
+
+def _prove_whole(storage: Storage, folder: str, found: int, told: int | None) -> None:
+    """Raise `FileLost` if the files hold other rows than the tasks say that they wrote."""
+    if told is not None and found != told:
+        what = f"has {found} rows, and {told} were written: files of it were deleted meanwhile"
+        raise FileLost(storage, folder, what)
 
 
 def describe_files(storage: Storage, folder: str) -> list[AddAction]:

@@ -32,6 +32,7 @@ from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
+from springhouse.lake.leases import held_in
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet
@@ -77,8 +78,9 @@ def run_flow(
         )
     places = {name: Storage.at(targets[name]) for name in graph.targets}
     began = time.time()
-    poured = pour(spark, graph, opened, places, settings or flow.settings())
-    return deliver(flow.name, graph, places, poured, batch, time.time() - began)
+    with held_in(places.values()):
+        poured = pour(spark, graph, opened, places, settings or flow.settings())
+        return deliver(flow.name, graph, places, poured, batch, time.time() - began)
 
 
 def pour(

@@ -1,0 +1,217 @@
+"""Files vanish and rot: a view is had again from its inputs, a base table says which file it is."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from springhouse.house import House
+from springhouse.lake.leases import Leases
+from springhouse.lake.presence import FileLost
+from springhouse.lake.storage import Storage
+from springhouse.lake.writing import write_with_spark
+
+SQL = """
+CREATE STREAMING TABLE orders AS
+  SELECT * FROM STREAM read_files('data', format => 'json', schema => 'id BIGINT, city STRING');
+CREATE MATERIALIZED VIEW by_city TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT city, count(*) AS n, count(DISTINCT id) AS ids FROM orders GROUP BY city;
+CREATE MATERIALIZED VIEW spread TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT n, count(*) AS cities
+  FROM (SELECT city, count(*) AS n FROM orders GROUP BY city) GROUP BY n;
+CREATE MATERIALIZED VIEW sizes AS SELECT n, count(*) AS cities FROM by_city GROUP BY n;
+"""
+
+
+@pytest.fixture
+def house(project: Callable[..., Path]) -> House:
+    folder = project(SQL)
+    (folder / "data").mkdir()
+    house = House(folder)
+    arrive(house, 1, "Oslo")
+    assert house.refresh().ok
+    arrive(house, 2, "Moss")
+    assert house.refresh().ok
+    return house
+
+
+def arrive(house: House, number: int, city: str) -> None:
+    line = f'{{"id": {number}, "city": "{city}"}}\n'
+    (house.project.folder / "data" / f"{number:04}.json").write_text(line)
+
+
+def rows(house: House, name: str) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, house.query(f"SELECT * FROM {name}").collect()), key=str)
+
+
+def parts(house: House, table: str, kind: str) -> list[Path]:
+    """The files of a table that are in use: of its rows, its changes, its state."""
+    log = house.lake.log(table)
+    newest = log.newest()
+    assert newest is not None
+    assert newest.note is not None
+    stored = house.lake.open(table)
+    named = {
+        "rows": [file.path for file in stored.files],
+        "state": [path for paths in newest.note.state.values() for path in paths],
+        "changes": [p for c in log.commits() if c.note for p in c.note.changes or ()],
+    }[kind]
+    return [Path(stored.storage.root) / path for path in named]
+
+
+def lose(path: Path) -> None:
+    path.unlink()
+
+
+def rot(path: Path) -> None:
+    """The same size, other bytes, from the first page to the footer."""
+    size = path.stat().st_size
+    path.write_bytes(b"PAR1" + b"\xff" * (size - 8) + b"PAR1")
+
+
+@pytest.mark.parametrize("harm", [lose, rot])
+@pytest.mark.parametrize(("view", "kind"), [("by_city", "rows"), ("spread", "state")])
+def test_a_view_heals(house: House, view: str, kind: str, harm: Callable[[Path], None]) -> None:
+    files = parts(house, view, kind)
+    assert files
+    for path in files:
+        harm(path)
+    arrive(house, 3, "Moss")
+    again = House(house.project.folder)
+    done = again.refresh()
+    assert done.failures == {}
+    assert rows(again, "by_city") == [("Moss", 2, 2), ("Oslo", 1, 1)]
+    assert rows(again, "sizes") == rows(again, "spread") == [(1, 1), (2, 1)]
+    assert "rebuilt" in again.history(view)[0]["why"]
+    # And goes on by increments.
+    arrive(again, 4, "Bodø")
+    assert again.refresh().ok
+    assert rows(again, "sizes") == rows(again, "spread") == [(1, 2), (2, 1)]
+    assert again.history(view)[0]["kind"] == "merge"
+
+
+def test_a_view_with_nothing_new_heals_too(house: House) -> None:
+    for path in parts(house, "sizes", "rows"):
+        path.unlink()
+    with pytest.raises(FileLost, match='of the table "sizes" is missing'):
+        rows(house, "sizes")
+    assert any("is lost" in done.reason for done in House(house.project.folder).refresh().done)
+    assert rows(house, "sizes") == [(1, 2)]
+
+
+def test_a_running_house_heals_the_view_that_another_one_reads(house: House) -> None:
+    for path in parts(house, "by_city", "rows"):
+        rot(path)
+    (house.project.folder / "transformations" / "more.sql").write_text(
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM by_city;"
+    )
+    again = House(house.project.folder)
+    assert again.refresh().failures == {}
+    assert rows(again, "total") == [(2,)]
+
+
+@pytest.mark.parametrize("harm", [lose, rot])
+def test_a_view_whose_inputs_changes_are_lost_is_computed_anew(
+    house: House, harm: Callable[[Path], None], project: Callable[..., Path]
+) -> None:
+    only = project(SQL.rpartition("CREATE")[0])
+    first = House(only)
+    arrive(first, 3, "Oslo")
+    assert first.refresh().ok
+    for path in parts(first, "by_city", "changes"):
+        harm(path)
+    again = House(project(SQL))
+    assert again.refresh().failures == {}
+    assert rows(again, "sizes") == [(1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("harm", [lose, rot])
+def test_a_base_table_says_which_file_is_lost(house: House, harm: Callable[[Path], None]) -> None:
+    path = parts(house, "orders", "rows")[0]
+    harm(path)
+    (house.project.folder / "transformations" / "more.sql").write_text(
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM orders;"
+    )
+    again = House(house.project.folder)
+    failure = again.refresh().failures["total"]
+    assert f'the file "{path.name}" of the table "orders" is' in failure.problem
+    assert "Restore it from a backup" in failure.problem
+    # What does not need it is as it was.
+    assert rows(again, "sizes") == [(1, 2)]
+
+
+@pytest.mark.parametrize("mode", ["incremental", "auto"])
+def test_a_table_of_others_that_was_updated_and_vacuumed(
+    project: Callable[..., Path], tmp_path: Path, mode: str
+) -> None:
+    rates = tmp_path / "rates"
+    codes = [f"c{n}" for n in range(100)]
+    write_deltalake(rates, pa.table({"code": codes, "rate": [1.0] * 100}))
+    house = House(
+        project(
+            f"CREATE MATERIALIZED VIEW total TBLPROPERTIES ('springhouse.refresh' = '{mode}') "
+            f"AS SELECT rate, count(*) AS n FROM delta.`{rates}` GROUP BY rate;"
+        )
+    )
+    assert house.refresh().ok
+    table = DeltaTable(rates)
+    table.update(updates={"rate": "2.0"}, predicate="code = 'c1'")
+    table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert house.refresh().failures == {}
+    assert rows(house, "total") == [(1.0, 99), (2.0, 1)]
+    table.update(updates={"rate": "2.0"}, predicate="code = 'c2'")
+    assert house.refresh().failures == {}
+    assert rows(house, "total") == [(1.0, 98), (2.0, 2)]
+
+
+def test_vacuum_keeps_what_long_work_has_written(house: House) -> None:
+    place = house.lake.place("by_city")
+    now = time.time()
+    hours = 3600.0
+    written = Path(place.root) / "of-work-under-way.parquet"
+    rubbish = Path(place.root) / "of-nobody.parquet"
+    for path, age in ((written, 2 * hours), (rubbish, 6 * hours)):
+        path.write_bytes(b"x")
+        os.utime(path, (now - age, now - age))
+    other = Leases(house.lake.storage)
+    with other.held():
+        # It began three hours ago: what is younger may be its own.
+        (lease,) = (Path(house.lake.storage.root) / "leases").glob(f"*{other.name}")
+        told = lease.read_text()
+        lease.write_text(told.replace(told.partition('"start": ')[2], f"{now - 3 * hours}}}"))
+        house.vacuum()
+        assert written.exists()
+        assert not rubbish.exists()
+    other.release()
+    house.vacuum()
+    assert not written.exists()
+
+
+def test_the_rows_that_tasks_wrote_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """A vacuum by others between the last task and the commit takes files that no footer tells."""
+    storage = Storage.at(str(tmp_path))
+    frame = spark.range(0, 1000, 1, 4)
+    assert len(write_with_spark(storage, frame)) == 4
+
+    class Thief(Storage):
+        def files(self, *, recursive: bool = False) -> list[Any]:
+            return super().files(recursive=recursive)[1:]
+
+        def inside(self, *parts: str) -> "Storage":
+            return Thief(super().inside(*parts).root)
+
+    with pytest.raises(FileLost, match="has 750 rows, and 1000 were written"):
+        write_with_spark(Thief(str(storage.root)), frame)
+
+
+def test_no_rows_at_all_are_none(spark: SparkSession, tmp_path: Path) -> None:
+    storage = Storage.at(str(tmp_path))
+    assert write_with_spark(storage, spark.range(0)) == []
+    assert write_with_spark(storage, spark.range(10).where("id < 0")) == []
+    assert write_with_spark(storage, spark.sql("SELECT 1 AS a WHERE false")) == []
