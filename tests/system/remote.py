@@ -1,4 +1,4 @@
-"""A House whose Spark is a server elsewhere: `python remote.py shop|features FOLDER KEY=ADDRESS`.
+"""A House whose Spark is a server elsewhere: `python remote.py shop|… FOLDER KEY=ADDRESS`.
 
 It makes the project in FOLDER, refreshes it while data arrives, holds every view against its query,
 and says in one line of JSON what it found.
@@ -20,9 +20,13 @@ import generator
 import ledger
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from springhouse.house import House, Refreshed
+from springhouse.lake.commits import Change, commit
+from springhouse.lake.note import Note
+from springhouse.lake.presence import FileLost
+from springhouse.lake.writing import write_arrow
 from springhouse.project.declaration import SqlQuery, View
 from springhouse.project.graph import Graph
 
@@ -116,7 +120,7 @@ BUSY = "Python worker failed to connect back"
 def main() -> None:
     job, folder, setting = sys.argv[1:]
     key, _, address = setting.partition("=")
-    jobs = {"shop": shop, "features": features}
+    jobs = {"shop": shop, "features": features, "lost": lost}
     sys.stdout.write(json.dumps(jobs[job](Path(folder), {key: address})) + "\n")
 
 
@@ -246,6 +250,76 @@ def _arrive(data: Path, number: int) -> None:
 def _write(folder: Path, number: int, rows: pa.Table) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(rows, folder / f"{number}.parquet")
+
+
+# Files that are not there, and a reader that is far behind
+
+BEHIND = 300
+
+FAR = """
+CREATE STREAMING TABLE orders (id BIGINT, city STRING) AS
+  SELECT * FROM STREAM read_files('data/orders', format => 'json',
+                                  schema => 'id BIGINT, city STRING');
+CREATE MATERIALIZED VIEW by_city TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT city, count(*) AS n, sum(id) AS ids FROM orders GROUP BY city;
+CREATE STREAMING TABLE followed AS SELECT id, city FROM STREAM(orders);
+CREATE STREAMING TABLE rated AS SELECT * FROM STREAM read_delta('data/many');
+CREATE MATERIALIZED VIEW rates TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT rate, count(*) AS n FROM delta.`data/rates` GROUP BY rate;
+"""
+
+
+def lost(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
+    """Versions that others vacuumed, hundreds of commits at once, and then a file that is gone."""
+    data = folder / "data"
+    (data / "orders").mkdir(parents=True)
+    (folder / "transformations").mkdir()
+    (folder / "spark-pipeline.yml").write_text(PIPELINE)
+    (folder / "transformations" / "all.sql").write_text(FAR)
+    (data / "orders" / "0.json").write_text('{"id": 0, "city": "Oslo"}\n')
+    codes = [f"c{number}" for number in range(100)]
+    write_deltalake(data / "rates", pa.table({"code": codes, "rate": [1] * 100}))
+    write_deltalake(data / "many", pa.table({"id": [0]}))
+    told: dict[str, Any] = {}
+    with House(folder, configuration=configuration) as house:
+        failures = _failures(house.refresh())
+        outside = DeltaTable(data / "rates")
+        outside.update(updates={"rate": "2"}, predicate="code = 'c1'")
+        outside.vacuum(0, dry_run=False, enforce_retention_duration=False)
+        for number in range(1, BEHIND + 1):
+            _append(house, number)
+            write_deltalake(data / "many", pa.table({"id": [number]}), mode="append")
+        failures |= _failures(house.refresh())
+        told["failures"] = failures
+        told["rates"] = _sorted(house.query("SELECT * FROM rates"))
+        told["by_city"] = _sorted(house.query("SELECT * FROM by_city"))
+        for name in ("followed", "rated"):
+            told[name] = _sorted(house.query(f"SELECT count(*), sum(id) FROM {name}"))
+        gone = Path(house.lake.place("orders").root) / house.lake.open("orders").files[0].path
+        gone.unlink()
+        (folder / "transformations" / "more.sql").write_text(
+            "CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM orders;"
+        )
+        told["gone"] = gone.name
+        try:
+            told["queried"] = house.query("SELECT count(*) FROM orders").collect()[0][0]
+        except FileLost as error:
+            told["queried"] = error.problem
+    with House(folder, configuration=configuration) as house:
+        told["then"] = _failures(house.refresh())
+    return told
+
+
+def _append(house: House, number: int) -> None:
+    """A commit as a refresh makes it."""
+    ground = house.lake.open("orders")
+    rows = pa.table({"id": [number], "city": ["Moss" if number % 3 else "Oslo"]})
+    note = Note(kind="append", at=house.lake.now(), channel=True, rows=number + 1, rows_added=1)
+    commit(ground, Change(note, [write_arrow(ground.storage, rows)]))
+
+
+def _sorted(rows: Any) -> list[list[Any]]:
+    return sorted([list(row) for row in rows.collect()], key=str)
 
 
 # What was found

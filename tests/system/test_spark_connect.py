@@ -137,5 +137,22 @@ def test_every_feature_on_spark_connect_and_what_there_is_of_it_on_sail(
         assert bag(sail["rows"][table]) == bag(spark["rows"][table]), table
 
 
+@pytest.mark.parametrize("server", ["spark_server", "sail_server"])
+def test_files_that_are_not_there_and_a_reader_that_is_far_behind(
+    server: str, request: pytest.FixtureRequest, done_with: Callable[..., dict[str, Any]]
+) -> None:
+    told = done_with("lost", request.getfixturevalue(server))
+    assert told["failures"] == {}
+    assert told["rates"] == [[1, 99], [2, 1]]
+    ids = {"Oslo": [0, *range(3, 301, 3)], "Moss": [i for i in range(1, 301) if i % 3]}
+    assert told["by_city"] == [[c, len(ids[c]), sum(ids[c])] for c in ("Moss", "Oslo")]
+    assert told["followed"] == told["rated"] == [[301, sum(range(301))]]
+    # One of 301 rows is gone, and no server counts 300.
+    missing = f'the file "{told["gone"]}" of the table "orders" is missing'
+    assert told["queried"] == missing
+    assert told["then"].keys() == {"total"}
+    assert missing in told["then"]["total"]
+
+
 def bag(rows: list[list[str]]) -> Counter[tuple[str, ...]]:
     return Counter(map(tuple, rows))
