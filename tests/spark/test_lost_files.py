@@ -1,6 +1,7 @@
 """Files vanish and rot: a view is had again from its inputs, a base table says which file it is."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,16 +30,33 @@ CREATE MATERIALIZED VIEW sizes AS SELECT n, count(*) AS cities FROM by_city GROU
 """
 
 
-@pytest.fixture
-def house(project: Callable[..., Path]) -> House:
-    folder = project(SQL)
-    (folder / "data").mkdir()
+PIPELINE = """name: test
+storage: storage
+libraries:
+  - glob:
+      include: transformations/**
+"""
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with two refreshes behind it; each test has a copy to harm."""
+    folder = tmp_path_factory.mktemp("made")
+    for name in ("data", "transformations"):
+        (folder / name).mkdir()
+    (folder / "spark-pipeline.yml").write_text(PIPELINE)
+    (folder / "transformations" / "all.sql").write_text(SQL)
     house = House(folder)
     arrive(house, 1, "Oslo")
     assert house.refresh().ok
     arrive(house, 2, "Moss")
     assert house.refresh().ok
-    return house
+    return folder
+
+
+@pytest.fixture
+def house(made: Path, tmp_path: Path) -> House:
+    return House(shutil.copytree(made, tmp_path / "project"))
 
 
 def arrive(house: House, number: int, city: str) -> None:

@@ -18,6 +18,7 @@ from springhouse.cli import (
     simulate,
     status,
     vacuum,
+    verify,
 )
 
 app = typer.Typer(
@@ -60,6 +61,7 @@ app.command()(query.query)
 app.command()(explain.explain)
 app.command()(history.history)
 app.command()(vacuum.vacuum)
+app.command()(verify.verify)
 app.command()(node.node)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(simulate.app, name="simulate")

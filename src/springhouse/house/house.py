@@ -9,7 +9,7 @@ when rows have to be computed.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,16 +24,18 @@ from springhouse.house.owning import Permits
 from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
+from springhouse.lake.against_query import against_query
 from springhouse.lake.inputs import Inputs, names_of
 from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
 from springhouse.lake.landing import Done
 from springhouse.lake.queries import blamed_on, run_sql
 from springhouse.lake.session import LazySession, Spark
-from springhouse.lake.sinks.delivery import needed_by_sinks
+from springhouse.lake.sinks.delivery import delivered, needed_by_sinks
 from springhouse.lake.sinks.registry import known_sinks
 from springhouse.lake.sources.registry import known_sources
 from springhouse.lake.storage import Storage
 from springhouse.lake.upkeep import vacuum
+from springhouse.lake.verify import Verified, verify
 from springhouse.project.declaration import Place, Project, Reading, Reference, SqlQuery
 from springhouse.project.durations import duration_seconds
 from springhouse.project.from_yaml import read_pipeline_file
@@ -225,6 +227,35 @@ class House:
                 gone[name] = len(deleted)
         self.lake.leases.remove_dead()
         return gone
+
+    def verifying(self, name: str | None = None, *, recompute: bool = False) -> Iterator[Verified]:
+        """Hold each table, or one, against its log; with `recompute`, views against queries too."""
+        tables = self.lake.tables() if name is None else [self._declared(name)]
+        for each in tables:
+            found = verify(self.lake, each, self._needed_from(each))
+            problems = [*found.problems, *self._sinks_astray(each)]
+            view = self.project.views.get(each)
+            untold = ""
+            if recompute and view is not None and not problems:
+                try:
+                    problems += against_query(self.lake, self.project, view)
+                except SpringhouseError as error:
+                    untold = error.problem
+            yield replace(found, problems=tuple(problems), untold=untold)
+
+    def _sinks_astray(self, name: str) -> list[str]:
+        newest = self.lake.log(name).newest()
+        made = newest.made + 1 if newest is not None else 0
+        ends = {s.name: delivered(self.lake, name, s.name) for s in self.project.sinks_of(name)}
+        return [
+            f'the sink "{sink}" was given {end} versions of it, and it has {made}'
+            for sink, end in ends.items()
+            if end > made
+        ]
+
+    def verify(self, name: str | None = None, *, recompute: bool = False) -> list[Verified]:
+        """What each table holds, and in what it is not what its log (or its query) says."""
+        return list(self.verifying(name, recompute=recompute))
 
     def close(self) -> None:
         """Stop what runs, and Spark with it."""

@@ -1,0 +1,79 @@
+"""`springhouse verify`: is everything what the logs say that it is?"""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from springhouse.cli.options import Json, ProjectFolder, open_house
+from springhouse.cli.screen import count_text, note, print_json, show
+from springhouse.house import House
+from springhouse.lake.verify import Verified
+
+
+def verify(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[TABLE]", help="One table or view; else all.", show_default=False),
+    ] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Also run the query of each view and compare.")
+    ] = False,
+    project: ProjectFolder = None,
+    as_json: Json = False,
+) -> None:
+    """Hold every file, note and offset against the logs; views also against their queries.
+
+    Nothing is changed. The exit code is 1 if anything is not as it should be.
+    """
+    with open_house(project) as house:
+        found = []
+        for each in house.verifying(name, recompute=recompute):
+            found.append(each)
+            if not as_json:
+                _tell(each)
+    problems = sum(len(each.problems) for each in found)
+    if as_json:
+        print_json([_as_json(each) for each in found])
+    elif not found:
+        note("there is nothing to verify yet")
+    elif problems:
+        show(f"\n{count_text(problems, 'problem')} in {count_text(len(found), 'table')}")
+        _advise(house, found)
+    else:
+        show(f"\n{count_text(len(found), 'table')} verified: all is as it should be")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _tell(each: Verified) -> None:
+    """Table by table, as soon as it is known: a large warehouse takes its time."""
+    held = f"{count_text(each.rows, 'row')} in {count_text(each.files, 'file')}"
+    show(Text(f"{each.table}: {held}" + ("" if each.problems else ", ok")))
+    if each.untold:
+        show(Text(f"  not held against its query: {each.untold}"))
+    for problem in each.problems:
+        show(Text(f"  {problem}"))
+
+
+def _advise(house: House, found: list[Verified]) -> None:
+    views = [e.table for e in found if e.problems and e.table in house.project.views]
+    others = [e.table for e in found if e.problems and e.table not in house.project.views]
+    if views:
+        note(f"`springhouse run --once` computes views with lost files anew: {', '.join(views)}")
+    if others:
+        note(
+            f"restore lost files of {', '.join(others)} from a backup, or delete the table's "
+            "folder: then it is read anew from its sources"
+        )
+
+
+def _as_json(each: Verified) -> dict[str, object]:
+    return {
+        "table": each.table,
+        "files": each.files,
+        "rows": each.rows,
+        "bytes": each.size,
+        "problems": list(each.problems),
+        **({"untold": each.untold} if each.untold else {}),
+    }

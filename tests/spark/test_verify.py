@@ -1,0 +1,183 @@
+"""`verify` finds what is not as the logs say, in every kind of file, and nothing where all is."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from springhouse.cli.app import app
+from springhouse.house import House
+
+SQL = """
+CREATE STREAMING TABLE orders (CONSTRAINT known EXPECT (city <> '') ON VIOLATION QUARANTINE) AS
+  SELECT * FROM STREAM read_files('data', format => 'json',
+    schema => 'id BIGINT, city STRING, price DOUBLE, at TIMESTAMP, day DATE, paid DECIMAL(9, 2)');
+CREATE STREAMING TABLE newest;
+CREATE FLOW newest_now AS AUTO CDC INTO newest FROM STREAM(orders)
+  KEYS (city) SEQUENCE BY id STORED AS SCD TYPE 1;
+CREATE MATERIALIZED VIEW by_city TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT city, count(*) AS n, sum(price) AS price FROM orders GROUP BY city;
+CREATE MATERIALIZED VIEW spread TBLPROPERTIES ('springhouse.refresh' = 'incremental')
+  AS SELECT n, count(*) AS cities
+  FROM (SELECT city, count(*) AS n FROM orders GROUP BY city) GROUP BY n;
+CREATE MATERIALIZED VIEW dear (CONSTRAINT some EXPECT (price > 1) ON VIOLATION DROP ROW)
+  AS SELECT id, price FROM orders;
+"""
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with three refreshes behind it; each test has a copy to harm."""
+    folder = tmp_path_factory.mktemp("made")
+    for name in ("data", "transformations"):
+        (folder / name).mkdir()
+    (folder / "spark-pipeline.yml").write_text(
+        "name: test\nstorage: storage\nlibraries:\n  - glob:\n      include: transformations/**\n"
+    )
+    (folder / "transformations" / "all.sql").write_text(SQL)
+    house = House(folder)
+    for batch in range(3):
+        lines = []
+        for number in range(batch * 40, batch * 40 + 40):
+            row = {
+                "id": number,
+                "city": ["Oslo", "Moss", "", "Bodø"][number % 4],
+                "price": number / 7 if number % 5 else None,
+                "at": f"2026-11-18T10:00:00.{number:06}Z",
+                "day": "1969-12-30",
+                "paid": -number / 4,
+            }
+            lines.append(json.dumps(row))
+        (folder / "data" / f"{batch}.json").write_text("\n".join(lines))
+        assert house.refresh().failures == {}
+    return folder
+
+
+@pytest.fixture
+def house(made: Path, tmp_path: Path) -> House:
+    return House(shutil.copytree(made, tmp_path / "project"))
+
+
+def problems(house: House, *, recompute: bool = False) -> dict[str, tuple[str, ...]]:
+    found = House(house.project.folder).verify(recompute=recompute)
+    return {each.table: each.problems for each in found if each.problems}
+
+
+def test_all_is_as_it_should_be(house: House) -> None:
+    found = house.verify(recompute=True)
+    assert {each.table for each in found} == {
+        *("orders", "orders_quarantine", "newest", "by_city", "spread", "dear")
+    }
+    assert problems(house, recompute=True) == {}
+    assert all(each.files and each.rows and each.size and not each.untold for each in found)
+
+
+def test_a_file_that_is_gone_cut_or_other(house: House) -> None:
+    place = Path(house.lake.place("orders").root)
+    one, two, three = (place / file.path for file in house.lake.open("orders").files)
+    one.unlink()
+    two.write_bytes(two.read_bytes()[:-9])
+    # Another one in its place, with fewer rows, as large as the first.
+    rows = pq.read_table(three).slice(1)
+    size = three.stat().st_size
+    pq.write_table(rows, three)
+    assert three.stat().st_size <= size
+    found = problems(house)["orders"]
+    assert [
+        f'"{path.name}"' in problem for path, problem in zip((one, two, three), found, strict=True)
+    ]
+    assert "is missing" in found[0]
+    assert "instead of" in found[1]
+
+
+def test_statistics_that_lie(house: House) -> None:
+    """Readers prune by them: rows would be passed over."""
+    log = Path(house.lake.place("orders").root) / "_delta_log"
+    commit = next(f for f in sorted(log.glob("*.json")) if '"add"' in f.read_text())
+    text = commit.read_text()
+    assert '\\"maxValues\\":' in text
+    lied = []
+    for line in text.splitlines():
+        value = json.loads(line)
+        if "add" in value:
+            told = json.loads(value["add"]["stats"])
+            told["maxValues"]["id"] -= 1
+            told["nullCount"]["price"] += 1
+            value["add"]["stats"] = json.dumps(told)
+        lied.append(json.dumps(value))
+    commit.write_text("\n".join(lied))
+    found = problems(house)["orders"]
+    assert any('values of "id" outside the bounds' in problem for problem in found)
+    assert any('NULLs of "price"' in problem for problem in found)
+
+
+@pytest.mark.parametrize("kind", ["_state", "_changes"])
+def test_state_and_changes(house: House, kind: str) -> None:
+    harmed = {}
+    for path in Path(house.lake.storage.root).glob(f"tables/*/{kind}/**/*.parquet"):
+        rows = pq.read_table(path)
+        if kind == "_changes":
+            pq.write_table(rows.slice(1), path)
+        else:
+            path.unlink()
+        harmed[path.relative_to(Path(house.lake.storage.root) / "tables").parts[0]] = path
+    assert harmed
+    assert problems(house).keys() <= harmed.keys()
+    assert "by_city" in problems(house) if kind == "_changes" else "spread" in problems(house)
+
+
+def test_a_view_that_is_not_what_its_query_gives(house: House) -> None:
+    stored = house.lake.open("dear")
+    (file,) = stored.files if len(stored.files) == 1 else stored.files[:1]
+    path = Path(stored.storage.root) / file.path
+    rows = pq.read_table(path)
+    price = pa.array([None if v is None else 1.0 + v for v in rows["price"].to_pylist()])
+    changed = rows.set_column(rows.schema.get_field_index("price"), "price", price)
+    write_deltalake(stored.storage.root, changed.select(["id", "price"]), mode="overwrite")
+    again = House(house.project.folder)
+    (found,) = again.verify("dear", recompute=True)
+    assert "another writer" in found.untold
+    # A commit that says that it is ours, and is not right.
+    assert again.refresh().ok
+    assert problems(again, recompute=True) == {}
+
+
+def test_a_wrong_row_is_shown(house: House) -> None:
+    """A file with other values of the same size and bounds is found only by the query."""
+    stored = house.lake.open("by_city")
+    (file,) = stored.files
+    path = Path(stored.storage.root) / file.path
+    rows = pq.read_table(path)
+    counts = rows["n"].to_pylist()
+    swapped = pa.array([counts[0] - 1, counts[1] + 1, *counts[2:]], rows["n"].type)
+    log = sorted((Path(stored.storage.root) / "_delta_log").glob("*.json"))
+    pq.write_table(rows.set_column(rows.schema.get_field_index("n"), "n", swapped), path)
+    for commit in log:
+        text = commit.read_text().replace(f'"size":{file.size}', f'"size":{path.stat().st_size}')
+        commit.write_text(text)
+    (found,) = House(house.project.folder).verify("by_city", recompute=True)
+    told = " ".join(found.problems)
+    assert "outside the bounds" in told or "it holds 2 rows that its query does not give" in told
+
+
+def test_the_command(house: House) -> None:
+    folder = str(house.project.folder)
+    runner = CliRunner()
+    well = runner.invoke(app, ["verify", "--project", folder])
+    assert well.exit_code == 0, well.output
+    assert "6 tables verified: all is as it should be" in well.output
+    stored = house.lake.open("by_city")
+    (Path(stored.storage.root) / stored.files[0].path).unlink()
+    ill = runner.invoke(app, ["verify", "--project", folder])
+    assert ill.exit_code == 1
+    assert f'the file "{stored.files[0].path}" of the table "by_city" is missing' in ill.output
+    assert "computes views with lost files anew: by_city" in ill.output
+    one = runner.invoke(app, ["verify", "orders", "--json", "--project", folder])
+    assert one.exit_code == 0
+    assert json.loads(one.output)[0]["problems"] == []
