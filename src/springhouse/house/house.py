@@ -39,6 +39,7 @@ from springhouse.project.durations import duration_seconds
 from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.load import load
 from springhouse.project.names import did_you_mean_the
+from springhouse.project.secrets import Configuration
 from springhouse.project.settings import check_setting
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText
@@ -86,17 +87,16 @@ class House:
         given = _proved(configuration or {})
         # A project's Python file may use Spark while it is loaded, so Spark comes before the
         # project: all that it needs stands in the pipeline file.
-        settings: dict[str, str] = {}
         location = Path(folder).resolve()
+        settings = Configuration({}, location)
         with suppress(DeclarationError):  # Told by `load`, with all that is wrong.
             pipeline = read_pipeline_file(location)
-            settings |= {key: said.value for key, said in pipeline.configuration.items()}
-            settings |= given
+            said = {key: each.value for key, each in pipeline.configuration.items()}
+            settings = settings.overridden(said).overridden(given)
             self.lake = self._lake(pipeline.name, pipeline.storage, location, settings)
         session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  not made yet
         declared = load(folder, session, known_sources({}), known_sinks({}))
-        settings |= declared.configuration
-        settings |= given
+        settings = settings.overridden(declared.configuration).overridden(given)
         self.project: Project = replace(declared, configuration=settings)
         node = settings.get("springhouse.node.name", "local")
         self.watch = Watch(self.project, self.lake, self._clock, node, permits)
@@ -104,7 +104,7 @@ class House:
         self.kept: Mapping[str, Kept] = {}
         self._live: Live | None = None
 
-    def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
+    def _lake(self, name: str, storage: str, folder: Path, settings: Configuration) -> Lake:
         place = Storage.at(storage, folder)
         # The nodes of a cluster share the storage; each has a Spark with a log of its own.
         node = settings.get("springhouse.node.name")

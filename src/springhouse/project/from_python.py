@@ -33,7 +33,7 @@ from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import StructType
 
 from springhouse.errors import DeclarationError
-from springhouse.project.contents import Contents, Written
+from springhouse.project.contents import Contents, Written, read_text
 from springhouse.project.declaration import (
     AppendFlow,
     CdcFlow,
@@ -63,7 +63,8 @@ def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Co
     one project at a time.
     """
     session = spark if spark is not None else _NoSession()
-    registry = _Registry(folder, names, path.read_text(encoding="utf-8"), session)
+    content = read_text(path, path.relative_to(folder).as_posix())
+    registry = _Registry(folder, names, content, session)
     with ExitStack() as stack:
         stack.enter_context(_working_in(folder))
         stack.enter_context(_session_is(session))

@@ -24,7 +24,6 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError, SourceError
 from springhouse.lake.alignment import parsed_schema
-from springhouse.lake.sources import file_options
 from springhouse.lake.sources.avro_files import AvroFiles
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import Range, SourceContext
@@ -35,6 +34,8 @@ from springhouse.lake.sources.parquet_files import ParquetFiles
 from springhouse.lake.sources.records import no_rows
 from springhouse.lake.sources.text_files import TextFiles
 from springhouse.lake.storage import Storage
+from springhouse.project.built_in import read_files
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +62,7 @@ class Format(Protocol):
         ...
 
 
-_FORMATS: "Mapping[str, Callable[[file_options.FileOptions], Format]]" = {
+_FORMATS: "Mapping[str, Callable[[FileOptions], Format]]" = {
     "json": JsonFiles,
     "csv": CsvFiles,
     "parquet": ParquetFiles,
@@ -74,7 +75,7 @@ class ReadFiles:
     """`read_files('folder', format => 'json', …)`: the records of every file that appears there."""
 
     def __init__(self, path: str, *, context: SourceContext, **options: str) -> None:
-        self._options = file_options.parsed(options)
+        self._options = read_files(path, **options)
         self._format = _FORMATS[self._options.format](self._options)
         self._path = path
         self._context = context
