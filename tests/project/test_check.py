@@ -114,7 +114,7 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
         ),
         (
             ORDERS + "CREATE FLOW c AS AUTO CDC INTO orders FROM STREAM sample()\n"
-            "KEYS (a) SEQUENCE BY b",
+            "KEYS (offset) SEQUENCE BY time",
             (
                 'all/a.sql:1: the table "orders" gets both changes (flow "c") and appended rows '
                 '(streaming table "orders")\n'

@@ -24,6 +24,7 @@ from springhouse.house.owning import Permits
 from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
+from springhouse.lake.describing import describe_table
 from springhouse.lake.inputs import Inputs, names_of
 from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
 from springhouse.lake.landing import Done
@@ -80,8 +81,11 @@ class House:
         listener: Listener = lambda event: None,
         clock: Callable[[], Instant] = wall_clock,
         permits: Permits | None = None,
+        read_only: bool = False,
     ) -> None:
+        """`read_only`: nothing is written, not even what Spark says while it starts."""
         self._stop = threading.Event()
+        self._read_only = read_only
         self._clock = clock
         self._listener = listener
         given = _proved(configuration or {})
@@ -109,7 +113,8 @@ class House:
         # The nodes of a cluster share the storage; each has a Spark with a log of its own.
         node = settings.get("springhouse.node.name")
         file = f"spark-{node}.log" if node else "spark.log"
-        log = Path(place.root) / "logs" / file if "://" not in place.root else None
+        kept = "://" not in place.root and not self._read_only
+        log = Path(place.root) / "logs" / file if kept else None
         spark = Spark(
             settings,
             f"springhouse {name}",
@@ -121,6 +126,8 @@ class House:
 
     def refresh(self) -> Refreshed:
         """Bring everything up to date once, with what the sources have now."""
+        self._prove_may_write()
+        self._describe()
         once = Once(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = once.failures
         courier = self._courier()
@@ -130,6 +137,8 @@ class House:
 
     def run(self, seconds: float | None = None) -> Refreshed:
         """Keep everything fresh, for so long or until `stop` is called."""
+        self._prove_may_write()
+        self._describe()
         live = Live(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = live.failures
         self.kept = live.kept
@@ -141,6 +150,16 @@ class House:
             finally:
                 self._live = None
         return Refreshed(tuple(live.done), {**live.failures, **courier.failures})
+
+    def _prove_may_write(self) -> None:
+        if self._read_only:
+            raise SpringhouseError("this House was opened to read only")
+
+    def _describe(self) -> None:
+        """Tell the tables that are there what their declarations say by now."""
+        for name in (*self.project.tables, *self.project.views):
+            if self.watch.permits.owns(name):
+                describe_table(self.lake, self.project, name)
 
     def _courier(self) -> Courier:
         retry = self._settings()["retry"]

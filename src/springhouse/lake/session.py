@@ -250,14 +250,21 @@ class Spark:
         try:
             # What the JVM prints goes to a file: on the user's terminal it would be noise. It works
             # in the project's folder, so that a relative path in a file of the project means the
-            # same to Spark wherever the House was opened from.
+            # same to Spark wherever the House was opened from. A session of its own, because a
+            # signal to our whole process group asks us to stop, and what runs is to be committed.
             self._log.parent.mkdir(parents=True, exist_ok=True)
             # PySpark has one JVM per process, for good: a second one would only lie idle.
             gateway = SparkContext._gateway  # noqa: SLF001  the only way
             if gateway is None:
                 with self._log.open("a") as log:
                     gateway = launch_gateway(  # type: ignore[no-untyped-call]  # PySpark has no types here
-                        start, {"stderr": log, "stdout": log, "cwd": self._folder}
+                        start,
+                        {
+                            "stderr": log,
+                            "stdout": log,
+                            "cwd": self._folder,
+                            "start_new_session": True,
+                        },
                     )
             session = SparkSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.

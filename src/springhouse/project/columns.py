@@ -186,8 +186,10 @@ class _Look:
         )
 
     def _output(self, scope: Scope) -> Columns:
+        if scope.outer_columns:  # `AS t(a, b)`
+            return tuple(scope.outer_columns)
         if isinstance(scope.expression, exp.SetOperation):
-            left = cast("Any", scope).union_scopes[:1]  # sqlglot gives it no type.
+            left = scope.set_operation_scopes[:1]
             return self._outputs.get(id(left[0])) if left else None
         if not self._plain(scope):
             return None
@@ -221,6 +223,9 @@ class _Look:
         aliases: set[str] = set()
         at: Scope | None = scope
         while at is not None:
+            if at is not scope and isinstance(at.expression, exp.SetOperation):
+                at = at.parent
+                continue
             if not self._plain(at):
                 return
             for alias, columns in self._sources(at).items():

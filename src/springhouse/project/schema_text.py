@@ -8,7 +8,7 @@ two against each other.
 from springhouse.errors import DeclarationError, SourceError
 from springhouse.project.names import did_you_mean
 from springhouse.project.sql_cursor import Cursor
-from springhouse.project.sql_tokens import SqlText, tokenize
+from springhouse.project.sql_tokens import SqlText, split_commas, string_value, tokenize
 
 _PLAIN = (
     *("BOOLEAN", "TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER", "BIGINT", "LONG"),
@@ -50,6 +50,21 @@ def column_names(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def column_comments(text: str) -> dict[str, str]:
+    """The comments of the columns that a schema declares.
+
+    >>> column_comments("id BIGINT COMMENT 'who', name STRING")
+    {'id': 'who'}
+    """
+    column_names(text)
+    sql = SqlText(text, "schema")
+    return {
+        column[0].name: string_value(column[-1:]) or ""
+        for column in split_commas(tokenize(sql)[0])
+        if len(column) > 2 and column[-2].is_word("COMMENT")
+    }
+
+
 def _wrong(text: str, problem: str, hint: str | None = None) -> SourceError:
     shown = " ".join(text.split())
     shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
@@ -68,7 +83,10 @@ def _columns(cursor: Cursor) -> list[str]:
 
 
 def _column(cursor: Cursor) -> str:
+    at = cursor.offset
     name = cursor.name("the name of a column")
+    if not name.isascii() and not cursor.sql.text[at:].startswith("`"):
+        raise cursor.sql.error(f'"{name}" has other letters than a to z', at, f"Write `{name}`.")
     cursor.accept_symbol(":")
     _read_type(cursor)
     cursor.accept("NOT", "NULL")
@@ -101,9 +119,8 @@ def _read_type(cursor: Cursor) -> None:
     if word in _DECIMALS:
         _read_decimal(cursor)
     elif word in _WITH_LENGTH:
-        _expect(cursor, "(")
-        _number(cursor)
-        _expect(cursor, ")")
+        problem = f"Spark gives no column of a source or table the type {word}"
+        raise cursor.sql.error(problem, token.start, "Write STRING.")
     elif word == "ARRAY":
         _expect(cursor, "<")
         _read_type(cursor)

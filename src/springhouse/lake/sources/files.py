@@ -1,8 +1,8 @@
 """How does a folder that others put files into become a stream?
 
 There is one partition, and an offset counts files: `file_log` says which file is which. `latest`
-looks into the folder and writes down what is new, so it is one listing when nothing is; `read`
-takes the files of a range, makes sure that they are what they were, and hands them to their format.
+looks into the folder, and `admit` writes down what is new; `read` takes the files of a range, makes
+sure that they are what they were, and hands them to their format.
 
 A file has to be whole when it appears, and stay as it is. Write it under a name that is passed over
 (`_x`, `.x`, `x.tmp`, `x.part`) and rename it.
@@ -93,7 +93,11 @@ class ReadFiles:
 
     def latest(self) -> Mapping[str, int]:
         """The number of files so far, with those that are new in the folder."""
-        return {_PARTITION: self._log.admit(self._found())}
+        return {_PARTITION: self._log.see(self._found())}
+
+    def admit(self) -> None:
+        """Write down which file has which offset, of all that `latest` told of."""
+        self._log.admit()
 
     def size(self, ranges: Mapping[str, Range]) -> int:
         """The bytes of the files."""
@@ -114,6 +118,7 @@ class ReadFiles:
     def _rows(
         self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
     ) -> "DataFrame":
+        self.admit()
         files = self._files(ranges)
         self._prove_unchanged(files)
         batch = Batch(self._folder, tuple(file.path for file in files))
