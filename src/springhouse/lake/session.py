@@ -116,6 +116,10 @@ IN_ONE_JOB, IN_ONE_JOB_ROWS = 3, 10_000
 """So many relations are joined in one job. With more of them, sorting costs more than the jobs."""
 
 
+_NAMES_A_SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
+"""As `spark.redaction.regex` has it: Spark does not show such settings either."""
+
+
 @dataclass(frozen=True)
 class Here:
     """What a query reads if this process gives it all of its rows, each relation in one place.
@@ -295,9 +299,13 @@ class Spark:
 
     @property
     def _secret(self) -> frozenset[str]:
-        """The settings that refer to secrets."""
+        """The settings that refer to secrets, or whose names say that they are."""
         written = getattr(self._configuration, "written", self._configuration)
-        return frozenset(key for key, value in written.items() if has_reference(value))
+        return frozenset(
+            key
+            for key, value in written.items()
+            if has_reference(value) or _NAMES_A_SECRET.search(key)
+        )
 
     def _own_settings(self) -> dict[str, str]:
         return {
