@@ -14,8 +14,8 @@ MOST_CHARACTERS = 100
 """A name is a part of the names of folders, which file systems limit to 255 bytes."""
 
 _MOST_BYTES = 150
-_PLAIN = re.compile(r"[^\W_][\w-]*")
-_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`.\s]+))\s*(?:\.|$)")
+_PLAIN = re.compile(r"[^\W_](?:[\w -]*[\w-])?")
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`.\s](?:[^`.]*[^`.\s])?))\s*(?:\.|$)")
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ def wrong_name(name: str) -> tuple[str, str] | None:
     A name becomes the name of a folder, a part of URIs, and a part of ids that Kafka and Delta
     keep. Every reader has to find the table under it: so it is plain.
 
-    >>> wrong_name("orders"), wrong_name("straße"), wrong_name("shop.orders-2")
+    >>> wrong_name("orders"), wrong_name("straße"), wrong_name("shop.my orders-2")
     (None, None, None)
-    >>> wrong_name("my table")
-    ('"my table" has the character " "', 'Use letters, digits, _ and -.')
+    >>> wrong_name("50%")
+    ('"50%" has the character "%"', 'Use letters, digits, _, - and, inside, spaces.')
     """
-    hint = "Use letters, digits, _ and -."
+    hint = "Use letters, digits, _, - and, inside, spaces."
     shown = name if len(name) <= MOST_CHARACTERS else f"{name[:20]}…"
     shown = "".join(c if c.isprintable() else "�" for c in shown)
     if len(name) > MOST_CHARACTERS or len(name.encode()) > _MOST_BYTES:
@@ -68,9 +68,11 @@ def wrong_name(name: str) -> tuple[str, str] | None:
             return f'"{shown}" begins with _', "Names that begin with _ are kept for Springhouse."
         if _PLAIN.fullmatch(part):
             continue
-        bad = next((c for c in part if not (c.isalnum() or c in "_-")), part[:1])
+        bad = next((c for c in part if not (c.isalnum() or c in "_- ")), part[:1])
         if not bad:
             return f'"{shown}" has an empty part', hint
+        if part.strip(" ") != part:
+            return f'"{shown}" begins or ends with a space', hint
         character = f'the character "{bad}"' if bad.isprintable() else f"U+{ord(bad):04X}"
         if bad == "-":
             return f'"{shown}" begins with -', hint
