@@ -233,7 +233,7 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
             "CREATE MATERIALIZED VIEW `../v` AS SELECT 1",
             (
                 "all/a.sql:1: `../v` has a dot or a backquote inside its backquotes\n"
-                "  hint: Use letters, digits, _ and -."
+                "  hint: Use letters, digits, _, - and, inside, spaces."
             ),
         ),
         (

@@ -21,8 +21,7 @@ from springhouse.project.schema_text import column_names
 Write = Callable[..., Path]
 
 NAMES = [
-    *("my orders", "orders-2", "straße", "订单", "select", "2024_orders"),
-    *("other.my  orders", "n" * 95),
+    *("my orders", "orders-2", "straße", "select", "other.my  orders", "n" * 95),
 ]
 
 
