@@ -7,15 +7,34 @@ traceback. A bug of ours is an `AssertionError` or whatever Python raises, with 
 
 from collections.abc import Sequence
 
+_CONCEALED: dict[str, str] = {}
+_LEAST_CHARACTERS = 4
+"""Shorter values are no secrets, and would be found in the midst of words."""
+
+
+def conceal(value: str, reference: str) -> None:
+    """Show `reference` wherever an error of this process would show `value`."""
+    if len(value) >= _LEAST_CHARACTERS:
+        _CONCEALED[value] = reference
+
+
+def without_secrets(text: str) -> str:
+    """The text with the reference in the place of each value that is to be concealed."""
+    # A copy, because another thread may conceal one more; long first, because one may hold another.
+    for value, reference in sorted(_CONCEALED.items(), key=lambda item: -len(item[0])):
+        text = text.replace(value, reference)
+    return text
+
 
 class SpringhouseError(Exception):
     """Something that the user, or the world around the warehouse, has to mend."""
 
     def __init__(self, problem: str, *, where: str | None = None, hint: str | None = None) -> None:
+        problem = without_secrets(problem)
         super().__init__(problem)
         self.problem = problem
-        self.where = where
-        self.hint = hint
+        self.where = None if where is None else without_secrets(where)
+        self.hint = None if hint is None else without_secrets(hint)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -71,4 +90,5 @@ def told(error: Exception) -> str:
     """An error in one text, for people."""
     if isinstance(error, SpringhouseError):
         return str(error)
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+    first_line = next(iter(str(error).splitlines()), "")
+    return without_secrets(f"{type(error).__name__}: {first_line}")

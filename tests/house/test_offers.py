@@ -16,7 +16,7 @@ from springhouse.refresh.policy import Policy
 from springhouse.units import Instant
 
 SQL = """
-CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM sample();
+CREATE STREAMING TABLE clicks AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
 CREATE MATERIALIZED VIEW score {properties}
   AS SELECT site, user AS score FROM clicks WHERE user > 10;
 """

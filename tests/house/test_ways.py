@@ -15,8 +15,8 @@ from springhouse.units import Instant
 
 DAY = 86_400.0
 SQL = """
-CREATE STREAMING TABLE pages AS SELECT * FROM STREAM sample();
-CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM sample();
+CREATE STREAMING TABLE pages AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
+CREATE STREAMING TABLE clicks AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
 CREATE MATERIALIZED VIEW click_score TBLPROPERTIES ('springhouse.staleness' = '1 day')
   AS SELECT site, count(user) AS score FROM clicks GROUP BY site;
 CREATE MATERIALIZED VIEW output

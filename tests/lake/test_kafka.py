@@ -2,8 +2,8 @@
 
 import pytest
 
-from springhouse.errors import LakeError
-from springhouse.lake.kafka import client_settings
+from springhouse.errors import SpringhouseError
+from springhouse.project.kafka_options import client_settings
 
 
 def test_what_both_clients_call_the_same_is_passed_on() -> None:
@@ -43,6 +43,6 @@ def test_a_name_and_a_password_are_found_in_the_login_module() -> None:
 
 
 def test_a_key_store_that_only_java_can_read_is_refused() -> None:
-    with pytest.raises(LakeError, match="is a Java key store") as error:
+    with pytest.raises(SpringhouseError, match="is a Java key store") as error:
         client_settings({"kafka.ssl.truststore.location": "trust.jks"})
     assert "kafka.ssl.truststore.type = 'PEM'" in (error.value.hint or "")

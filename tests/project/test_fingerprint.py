@@ -7,7 +7,7 @@ from springhouse.project.fingerprint import fingerprint
 
 Load = Callable[[str | Mapping[str, str]], Project]
 
-ORDERS = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('x');\n"
+ORDERS = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('x', format => 'csv');\n"
 PYTHON = (
     "from pyspark import pipelines as dp\n"
     "{before}"

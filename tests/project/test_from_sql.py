@@ -45,7 +45,7 @@ def test_a_streaming_table_with_everything() -> None:
         ) USING delta
         PARTITIONED BY (day)
         CLUSTER BY (id)
-        TBLPROPERTIES ('springhouse.timestamp' = 'placed_at', delta.x = 1, 'y' 'z')
+        TBLPROPERTIES ('springhouse.timestamp' = 'placed_at', owner.x = 1, 'y' 'z')
         COMMENT 'It''s ' 'orders'
         AS SELECT *
            FROM STREAM read_files('data') -- the end
@@ -64,7 +64,7 @@ def test_a_streaming_table_with_everything() -> None:
         "It's orders",
         "placed_at",
     )
-    assert table.properties == {"delta.x": "1", "y": "z"}
+    assert table.properties == {"owner.x": "1", "y": "z"}
     assert isinstance(flow, AppendFlow)
     assert (flow.name, flow.target, flow.once) == ("orders", "orders", False)
     assert isinstance(flow.query, SqlQuery)

@@ -4,8 +4,8 @@ from springhouse.project.declaration import Project, Reading
 from springhouse.project.graph import Graph, Input
 
 SHOP = """
-    CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('o');
-    CREATE STREAMING TABLE customers AS SELECT * FROM STREAM read_files('c');
+    CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('o', format => 'json');
+    CREATE STREAMING TABLE customers AS SELECT * FROM STREAM read_files('c', format => 'json');
     CREATE STREAMING TABLE big AS SELECT * FROM STREAM(orders) JOIN customers USING (id);
     CREATE TEMPORARY VIEW known AS SELECT * FROM orders JOIN customers USING (id);
     CREATE TEMPORARY VIEW better_known AS SELECT * FROM known;

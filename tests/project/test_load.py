@@ -9,7 +9,7 @@ from springhouse.project.load import load
 
 Files = str | Mapping[str, str]
 
-ORDERS = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('x');\n"
+ORDERS = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('x', format => 'csv');\n"
 YAML = """\
 name: shop
 storage: storage
@@ -75,5 +75,5 @@ def test_a_file_that_is_not_text_is_an_error(write: Callable[[Files], Path]) -> 
     with pytest.raises(ProjectErrors) as caught:
         load(folder)
     assert [str(error) for error in caught.value.errors] == [
-        "all/b.sql:1: this file is not UTF-8 text"
+        "all/b.sql:1: this file is not UTF-8 text: it has the byte 0xff\n  hint: Save it as UTF-8."
     ]

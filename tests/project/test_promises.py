@@ -30,14 +30,14 @@ def test_the_promises_of_a_view() -> None:
         springhouse__inconsistency="1 week",
         springhouse__priority="10",
         springhouse__refresh="incremental",
-        delta__x="kept",
+        owner__x="kept",
     )
     assert errors == []
     assert known.promise == Promise(
         Seconds(60), {"customers": Seconds(86_400), "orders": Seconds(3_600)}, Seconds(604_800), 10
     )
     assert known.refresh is RefreshMode.INCREMENTAL
-    assert known.others == {"delta.x": "kept"}
+    assert known.others == {"owner.x": "kept"}
 
 
 def test_the_times_of_a_base_table() -> None:

@@ -11,7 +11,12 @@ from springhouse.project.sources import source
 
 @source("read_weather")
 class Weather:
-    pass
+    def __init__(self, city):
+        pass
+    def latest(self):
+        pass
+    def read(self, spark, ranges):
+        pass
 """
 
 

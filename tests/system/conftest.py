@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,9 @@ class Worker:
         """End it with its JVM, in the midst of whatever they do, and see that nothing is left."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
+        for left in _marked(self.mark):  # Its JVM is no member of its group.
+            with suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
         self.await_death()
 
     def hear_the_end(self, seconds: float = 120.0) -> int:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from springhouse.errors import SpringhouseError
+from springhouse.errors import SpringhouseError, without_secrets
 
 MISTAKE = 1
 """The exit code for what the user, or the world around the warehouse, has to mend."""
@@ -29,6 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         print_error(error)
         sys.exit(MISTAKE)
     except Exception:  # noqa: BLE001  it is a bug of ours, and this is the last place to show it
-        traceback.print_exc()
+        sys.stderr.write(without_secrets(traceback.format_exc()))
         sys.exit(BUG)
     sys.exit(0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from springhouse.cli.options import parse_settings, project_folder
 from springhouse.house.joining import Joining
 from springhouse.project.from_yaml import read_pipeline_file
+from springhouse.project.secrets import Configuration
 
 
 @dataclass(frozen=True)
@@ -26,4 +27,4 @@ def joining(
     if without_tls:
         given["springhouse.cluster.tls"] = "off"
     said = {key: value.value for key, value in pipeline.configuration.items()}
-    return Given(pipeline.name, folder, said | given, given)
+    return Given(pipeline.name, folder, Configuration(said | given, folder), given)

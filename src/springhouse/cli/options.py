@@ -57,11 +57,15 @@ def open_house(
     given: Path | None,
     settings: Sequence[str] | None = None,
     listener: "Listener" = lambda event: None,
+    *,
+    read_only: bool = True,
 ) -> "House":
     """The House over the project that was meant."""
     from springhouse.house import House
 
-    return House(project_folder(given), configuration=parse_settings(settings), listener=listener)
+    configuration = parse_settings(settings)
+    folder = project_folder(given)
+    return House(folder, configuration=configuration, listener=listener, read_only=read_only)
 
 
 def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:

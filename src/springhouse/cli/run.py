@@ -45,7 +45,7 @@ def run(
     if once and duration is not None:
         raise typer.BadParameter("--once and --for exclude each other")
     listening = _Listening(console())
-    with open_house(project, settings, listening.hear) as house:
+    with open_house(project, settings, listening.hear, read_only=False) as house:
         stop = partial(_stop, house, listening.progress)
         with listening.to(house), stopped_by_signals(stop):
             listening.say(Text(f"{clock_text(_now())} running {house.project.name}"))

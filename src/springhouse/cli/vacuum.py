@@ -27,7 +27,7 @@ def vacuum(
     project: ProjectFolder = None,
 ) -> None:
     """Delete the files of old versions that nobody can need any more."""
-    with open_house(project) as house:
+    with open_house(project, read_only=False) as house:
         deleted = house.vacuum(retain)
     if not deleted:
         show("nothing to delete")

@@ -25,6 +25,7 @@ from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
 from springhouse.lake.against_query import against_query
+from springhouse.lake.describing import describe_table
 from springhouse.lake.inputs import Inputs, names_of
 from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
 from springhouse.lake.landing import Done
@@ -41,6 +42,7 @@ from springhouse.project.durations import duration_seconds
 from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.load import load
 from springhouse.project.names import did_you_mean_the
+from springhouse.project.secrets import Configuration
 from springhouse.project.settings import check_setting
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText
@@ -81,24 +83,26 @@ class House:
         listener: Listener = lambda event: None,
         clock: Callable[[], Instant] = wall_clock,
         permits: Permits | None = None,
+        read_only: bool = False,
     ) -> None:
+        """`read_only`: nothing is written, not even what Spark says while it starts."""
         self._stop = threading.Event()
+        self._read_only = read_only
         self._clock = clock
         self._listener = listener
         given = _proved(configuration or {})
         # A project's Python file may use Spark while it is loaded, so Spark comes before the
         # project: all that it needs stands in the pipeline file.
-        settings: dict[str, str] = {}
         location = Path(folder).resolve()
+        settings = Configuration({}, location)
         with suppress(DeclarationError):  # Told by `load`, with all that is wrong.
             pipeline = read_pipeline_file(location)
-            settings |= {key: said.value for key, said in pipeline.configuration.items()}
-            settings |= given
+            said = {key: each.value for key, each in pipeline.configuration.items()}
+            settings = settings.overridden(said).overridden(given)
             self.lake = self._lake(pipeline.name, pipeline.storage, location, settings)
         session = LazySession(lambda: self.lake.spark.session())  # noqa: PLW0108  not made yet
         declared = load(folder, session, known_sources({}), known_sinks({}))
-        settings |= declared.configuration
-        settings |= given
+        settings = settings.overridden(declared.configuration).overridden(given)
         self.project: Project = replace(declared, configuration=settings)
         node = settings.get("springhouse.node.name", "local")
         self.watch = Watch(self.project, self.lake, self._clock, node, permits)
@@ -106,12 +110,13 @@ class House:
         self.kept: Mapping[str, Kept] = {}
         self._live: Live | None = None
 
-    def _lake(self, name: str, storage: str, folder: Path, settings: Mapping[str, str]) -> Lake:
+    def _lake(self, name: str, storage: str, folder: Path, settings: Configuration) -> Lake:
         place = Storage.at(storage, folder)
         # The nodes of a cluster share the storage; each has a Spark with a log of its own.
         node = settings.get("springhouse.node.name")
         file = f"spark-{node}.log" if node else "spark.log"
-        log = Path(place.root) / "logs" / file if "://" not in place.root else None
+        kept = "://" not in place.root and not self._read_only
+        log = Path(place.root) / "logs" / file if kept else None
         spark = Spark(
             settings,
             f"springhouse {name}",
@@ -123,6 +128,8 @@ class House:
 
     def refresh(self) -> Refreshed:
         """Bring everything up to date once, with what the sources have now."""
+        self._prove_may_write()
+        self._describe()
         once = Once(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = once.failures
         courier = self._courier()
@@ -132,6 +139,8 @@ class House:
 
     def run(self, seconds: float | None = None) -> Refreshed:
         """Keep everything fresh, for so long or until `stop` is called."""
+        self._prove_may_write()
+        self._describe()
         live = Live(self.watch, self._clock, listener=self._listener, **self._settings())
         self.failures = live.failures
         self.kept = live.kept
@@ -143,6 +152,16 @@ class House:
             finally:
                 self._live = None
         return Refreshed(tuple(live.done), {**live.failures, **courier.failures})
+
+    def _prove_may_write(self) -> None:
+        if self._read_only:
+            raise SpringhouseError("this House was opened to read only")
+
+    def _describe(self) -> None:
+        """Tell the tables that are there what their declarations say by now."""
+        for name in (*self.project.tables, *self.project.views):
+            if self.watch.permits.owns(name):
+                describe_table(self.lake, self.project, name)
 
     def _courier(self) -> Courier:
         retry = self._settings()["retry"]

@@ -14,6 +14,7 @@ from springhouse.errors import CommitConflict, NotOwned
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.cdc import apply_changes
 from springhouse.lake.commits import committing
+from springhouse.lake.describing import describe_table
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
@@ -157,7 +158,8 @@ def _tidied(watch: Watch, done: list[Done], most_files: int) -> list[Done]:
 
 
 def _tidy(watch: Watch, name: str, most_files: int) -> None:
-    """Compact the table now and then, if it has become many small files."""
+    """Describe the table, and compact it now and then, if it has become many small files."""
+    describe_table(watch.lake, watch.project, name)
     version = watch.lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
         compact(watch.lake, name, most_files)

@@ -212,6 +212,36 @@ def add_columns(ground: TableVersion, columns: Sequence[StructField], note: Note
     return opened
 
 
+def describe(
+    ground: TableVersion,
+    comment: str | None,
+    properties: Mapping[str, str],
+    columns: Mapping[str, str],
+    note: Note,
+) -> None:
+    """Give the table this comment, these properties and comments of columns, where they differ."""
+    has = ground.delta.metadata()
+    alter, said = ground.delta.alter, _properties(note, {})
+    lacking = {k: v for k, v in properties.items() if has.configuration.get(k) != v}
+    own = {f.name.lower(): f for f in ground.schema.fields}
+    comments = {
+        own[name.lower()].name: text
+        for name, text in columns.items()
+        if name.lower() in own and own[name.lower()].metadata.get("comment") != text
+    }
+    if lacking or comments or (comment is not None and has.description != comment):
+        _PROOF.get()()
+    try:
+        if lacking:
+            alter.set_table_properties(lacking, raise_if_not_exists=False, commit_properties=said)
+        if comment is not None and has.description != comment:
+            alter.set_table_description(comment, commit_properties=said)
+        for name, text in comments.items():
+            alter.set_column_metadata(name, {"comment": text}, commit_properties=said)
+    except DeltaError as error:
+        raise _refused(ground, error) from error
+
+
 def delta_schema(schema: StructType) -> Schema:
     """The schema as Delta stores it: every column may be NULL, and has a type."""
     for column in schema.fields:

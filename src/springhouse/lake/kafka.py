@@ -3,11 +3,10 @@
 Rows come through Spark's connector. Where partitions begin and end is asked every second, and what
 a sink writes must be one transaction: both are for a client in this process, `confluent-kafka`. A
 user writes options once, in the words of the Java client as Spark's documentation has them
-(`kafka.security.protocol`); `client_settings` says the same in the words of the other client.
+(`kafka.security.protocol`); `project/kafka_options.py` says the same in the words of the other.
 """
 
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,51 +14,15 @@ from importlib import import_module
 from typing import Any
 
 from springhouse.errors import LakeError
-
-PREFIX = "kafka."
-SERVERS = "kafka.bootstrap.servers"
+from springhouse.project.kafka_options import SERVERS, client_settings
 
 _SECONDS = 10.0
 LOGGER = logging.getLogger("springhouse.kafka")
 """Where the client tells what it does: by itself it would write to the user's terminal."""
 
-_JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
-_PEM = {
-    "ssl.truststore.location": ("ssl.ca.location",),
-    # The Java client wants the key and the certificate in one file.
-    "ssl.keystore.location": ("ssl.certificate.location", "ssl.key.location"),
-}
-_STORES = ("ssl.truststore.type", "ssl.keystore.type")
-_JAVA_ONLY = (*_STORES, "sasl.jaas.config", "ssl.truststore.password", "ssl.keystore.password")
-
 
 class KafkaFailed(LakeError):
     """A broker refused, or did not answer."""
-
-
-def client_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """The options `kafka.…` of Spark's connector, in the words of librdkafka.
-
-    >>> client_settings({"kafka.bootstrap.servers": "a:9092", "kafka.sasl.jaas.config":
-    ...     'x.PlainLoginModule required username="jo" password="s3";'})
-    {'bootstrap.servers': 'a:9092', 'sasl.username': 'jo', 'sasl.password': 's3'}
-    """
-    given = {
-        key.removeprefix(PREFIX): value for key, value in options.items() if key.startswith(PREFIX)
-    }
-    for store in _STORES:
-        location = store.replace(".type", ".location")
-        if location in given and given.get(store, "").upper() != "PEM":
-            raise LakeError(
-                f"{PREFIX}{location} is a Java key store",
-                hint=f"Give a PEM file, and {PREFIX}{store} = 'PEM': both clients can read that.",
-            )
-    settings = {key: value for key, value in given.items() if key not in (*_PEM, *_JAVA_ONLY)}
-    for key, names in _PEM.items():
-        settings |= dict.fromkeys(names, given[key]) if key in given else {}
-    for word, value in _JAAS.findall(given.get("sasl.jaas.config", "")):
-        settings[f"sasl.{word}"] = re.sub(r"\\(.)", r"\1", value)
-    return settings
 
 
 def client(part: str = "confluent_kafka") -> Any:
@@ -77,7 +40,7 @@ class Topic:
     """A topic of a cluster; `options` are those of Spark's connector."""
 
     name: str
-    options: Mapping[str, str] = field(hash=False)
+    options: Mapping[str, str] = field(hash=False, repr=False)
 
     @property
     def servers(self) -> str:

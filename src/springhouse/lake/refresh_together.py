@@ -141,6 +141,8 @@ def _ready(
     """What a member takes in: what waits for it, or of this what waits for the one that leads."""
     with committing(member.prove):
         ground = lake.find(member.name)
+        member.feed.latest()
+        member.feed.admit()  # Before records are compared, which offsets may still change places.
         behind = member.feed.behind(ground, until)
         ranges = unfinished(lake, member.name, behind)
     if lead is not None:

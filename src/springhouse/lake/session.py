@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
 from springhouse.lake import s3
+from springhouse.project.secrets import has_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +114,10 @@ COMPILED_ROWS = 5_000
 """From so many rows on code pays off: Spark's interpreter looks settings up for each value."""
 IN_ONE_JOB, IN_ONE_JOB_ROWS = 3, 10_000
 """So many relations are joined in one job. With more of them, sorting costs more than the jobs."""
+
+
+_NAMES_A_SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
+"""As `spark.redaction.regex` has it: Spark does not show such settings either."""
 
 
 @dataclass(frozen=True)
@@ -242,17 +247,28 @@ class Spark:
         settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {_collecting(options)}"
         master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
+        # What starts the JVM gets its settings as arguments, which all users of the machine see.
+        # Secrets follow over the connection to it, with all other settings.
+        at_start = {key: value for key, value in settings.items() if key not in self._secret}
+        start = SparkConf().setMaster(master).setAppName(self._name).setAll(list(at_start.items()))
         try:
             # What the JVM prints goes to a file: on the user's terminal it would be noise. It works
             # in the project's folder, so that a relative path in a file of the project means the
-            # same to Spark wherever the House was opened from.
+            # same to Spark wherever the House was opened from. A session of its own, because a
+            # signal to our whole process group asks us to stop, and what runs is to be committed.
             self._log.parent.mkdir(parents=True, exist_ok=True)
             # PySpark has one JVM per process, for good: a second one would only lie idle.
             gateway = SparkContext._gateway  # noqa: SLF001  the only way
             if gateway is None:
                 with self._log.open("a") as log:
                     gateway = launch_gateway(  # type: ignore[no-untyped-call]  # PySpark has no types here
-                        conf, {"stderr": log, "stdout": log, "cwd": self._folder}
+                        start,
+                        {
+                            "stderr": log,
+                            "stdout": log,
+                            "cwd": self._folder,
+                            "start_new_session": True,
+                        },
                     )
             session = SparkSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
@@ -280,6 +296,16 @@ class Spark:
             # A static setting belongs to the server: it was chosen when that started.
             _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
         return session
+
+    @property
+    def _secret(self) -> frozenset[str]:
+        """The settings that refer to secrets, or whose names say that they are."""
+        written = getattr(self._configuration, "written", self._configuration)
+        return frozenset(
+            key
+            for key, value in written.items()
+            if has_reference(value) or _NAMES_A_SECRET.search(key)
+        )
 
     def _own_settings(self) -> dict[str, str]:
         return {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from springhouse.errors import LakeError
 from springhouse.lake import changes
+from springhouse.lake.alignment import same_columns
 from springhouse.lake.incremental import ChangedInput
 from springhouse.lake.lake import Lake
 from springhouse.lake.log import TableLog
@@ -43,7 +44,7 @@ def inputs_before(
             before[name] = lake.open(key, version)
         except LakeError:
             return f'version {version} of "{key}" is gone'
-        if before[name].schema != after[name].schema:
+        if not same_columns(before[name].schema, after[name].schema):
             return f'the columns of "{key}" changed'
     return before
 

@@ -18,6 +18,7 @@ from pyarrow import fs
 
 from springhouse.errors import LakeError
 from springhouse.lake import s3
+from springhouse.project import locations
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,7 @@ class Storage:
     @staticmethod
     def at(location: str, relative_to: Path | None = None) -> "Storage":
         """The storage at a path or URI, as a user writes it."""
-        if location.startswith("file:"):
-            location = "/" + location.removeprefix("file:").lstrip("/")
-        if location.startswith("s3a://"):
-            location = s3.SCHEME + location.removeprefix("s3a://")
-        if "://" in location:
-            return Storage(location.rstrip("/"))
-        return Storage(str(((relative_to or Path.cwd()) / location).resolve()))
+        return Storage(locations.location(location, relative_to or Path.cwd()))
 
     def inside(self, *parts: str) -> "Storage":
         return Storage("/".join([self.root, *parts]))

@@ -6,12 +6,14 @@ and streams are read where streams can be read. Every rule is a function from a 
 `check` is the tuple of them in order, and a project that breaks three hears of all three.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
-from springhouse.errors import DeclarationError
+from springhouse.errors import DeclarationError, SpringhouseError
+from springhouse.project.calls import understand
+from springhouse.project.columns import ColumnCheck
 from springhouse.project.contents import KINDS
 from springhouse.project.declaration import (
     AppendFlow,
@@ -22,16 +24,19 @@ from springhouse.project.declaration import (
     Query,
     Reading,
     Reference,
+    SinkCall,
+    SourceCall,
     SqlQuery,
     Table,
     TemporaryView,
     View,
 )
 from springhouse.project.graph import QUARANTINE, Graph
-from springhouse.project.names import Names, did_you_mean, did_you_mean_the
+from springhouse.project.locations import location
+from springhouse.project.names import Names, did_you_mean, did_you_mean_the, wrong_name
+from springhouse.project.schema_text import column_names
+from springhouse.project.secrets import problem_of, resolve
 from springhouse.project.streaming import STREAMING, stateful_part
-
-_UNFIT = re.compile(r"[/\\:*?\"<>|]")
 
 
 @dataclass(frozen=True)
@@ -107,13 +112,11 @@ def _error(problem: str, place: Place, hint: str | None = None) -> DeclarationEr
 def names_are_free(checked: Checked) -> Iterator[DeclarationError]:
     """Names that Springhouse keeps for itself, or that no folder could have."""
     stored = checked.stored
-    for name, declaration in checked.declared.items():
-        if name.rpartition(".")[2].startswith("_"):
-            hint = "Names that begin with _ are kept for Springhouse."
-            yield _error(f'"{name}" begins with _', declaration.place, hint)
-        elif _UNFIT.search(name):
-            hint = "Use letters, digits and _."
-            yield _error(f'"{name}" can\'t be the name of a folder', declaration.place, hint)
+    flows = {flow.name: flow for flow in checked.project.flows if flow.name != flow.target}
+    for name, declaration in (*checked.declared.items(), *flows.items()):
+        wrong = wrong_name(name)
+        if wrong is not None:
+            yield _error(wrong[0], declaration.place, wrong[1])
         elif name.endswith(QUARANTINE) and name.removesuffix(QUARANTINE) in stored:
             owner = name.removesuffix(QUARANTINE)
             problem = f'"{name}" is the name of the quarantine of "{owner}"'
@@ -298,6 +301,61 @@ def sinks_are_known(checked: Checked) -> Iterator[DeclarationError]:
                 )
 
 
+def calls_fit(checked: Checked) -> Iterator[DeclarationError]:
+    """Options of sources and sinks that are wrong, missing or misspelt, and schemas."""
+    project = checked.project
+    for _, reference in checked.references():
+        call = reference.source
+        if call is not None and reference.reading is Reading.SOURCE:
+            yield from _misfit("source", call, project.sources, project.folder)
+    for declaration in checked.stored.values():
+        for sink in declaration.sinks:
+            yield from _misfit("sink", sink, project.sinks, project.folder)
+        if declaration.schema:
+            try:
+                column_names(declaration.schema)
+            except SpringhouseError as error:
+                problem = f'the columns of "{declaration.name}": {error.problem}'
+                yield _error(problem, declaration.place, error.hint)
+
+
+def _misfit(
+    kind: str, call: SourceCall | SinkCall, own: Mapping[str, type], folder: Path
+) -> Iterator[DeclarationError]:
+    try:
+        understand(kind, call, own, folder)
+    except DeclarationError as error:
+        yield error
+
+
+def sinks_have_places(checked: Checked) -> Iterator[DeclarationError]:
+    """Sinks that would write over each other, or into the warehouse."""
+    folder = checked.project.folder
+    storage = location(checked.project.storage, folder)
+    first: dict[str, SinkCall] = {}
+    for declaration in checked.stored.values():
+        for sink in declaration.sinks:
+            text = next((v for k, v in sink.options.items() if k.lower() == "path"), None)
+            if text is None or problem_of(text, folder) is not None:
+                continue
+            place = location(resolve(text, folder), folder)
+            if f"{place}/".startswith(f"{storage}/"):
+                problem = f'the sink "{sink.name}" writes into the storage of this project'
+                yield _error(problem, sink.place, "Give it a path elsewhere.")
+            other = first.setdefault(place, sink)
+            if other is not sink:
+                yield _error(
+                    f'the sinks "{other.name}" and "{sink.name}" have one path, "{text}"',
+                    sink.place,
+                    f"Give each a path of its own; the first is at {other.place}.",
+                )
+
+
+def columns_exist(checked: Checked) -> Iterator[DeclarationError]:
+    """Columns that are named, and that surely nothing has."""
+    yield from ColumnCheck(checked.project, checked.names).errors(checked.readers())
+
+
 # Promises
 
 
@@ -335,5 +393,8 @@ RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (
     flows_read_streams,
     sources_are_known,
     sinks_are_known,
+    calls_fit,
+    sinks_have_places,
+    columns_exist,
     promises_name_inputs,
 )

@@ -7,6 +7,7 @@ could still be read, a `broken` name, so that nobody is told that the table is m
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from springhouse.errors import DeclarationError
 from springhouse.project.declaration import (
@@ -29,6 +30,22 @@ class Written:
 
     value: str
     place: Place
+
+
+def read_text(path: Path, shown: str) -> str:
+    """The text of a file of a project, without a byte order mark."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        problem = f"this file can't be read: {error.strerror}"
+        raise DeclarationError(problem, where=f"{shown}:1") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = f"this file is not UTF-8 text: it has the byte 0x{content[error.start]:02x}"
+        hint = "Save it as UTF-8."
+        raise DeclarationError(problem, where=f"{shown}:{line}", hint=hint) from None
 
 
 @dataclass(frozen=True)

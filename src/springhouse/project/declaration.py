@@ -196,6 +196,7 @@ class Table:
     place: Place
     schema: str | None = None  # DDL, as declared: `id BIGINT NOT NULL, amount DECIMAL(12,2)`
     comment: str | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
     partition_by: tuple[str, ...] = ()
     promise: Promise = Promise()
     expectations: tuple[Expectation, ...] = ()
@@ -216,6 +217,7 @@ class View:
     query: Query
     schema: str | None = None
     comment: str | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
     partition_by: tuple[str, ...] = ()
     promise: Promise = Promise()
     expectations: tuple[Expectation, ...] = ()

@@ -9,6 +9,7 @@ This is the one module of the room that knows pyspark.
 """
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -32,8 +33,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import StructType
 
-from springhouse.errors import DeclarationError
-from springhouse.project.contents import Contents, Written
+from springhouse.errors import DeclarationError, SourceError
+from springhouse.project.contents import Contents, Written, read_text
 from springhouse.project.declaration import (
     AppendFlow,
     CdcFlow,
@@ -49,6 +50,7 @@ from springhouse.project.declaration import (
 from springhouse.project.names import Names
 from springhouse.project.promises import Holder, Properties, read_properties
 from springhouse.project.python_functions import Declared, find_reads, find_sql
+from springhouse.project.schema_text import column_comments
 from springhouse.project.sources import registering
 
 _NO_SESSION = (
@@ -63,9 +65,11 @@ def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Co
     one project at a time.
     """
     session = spark if spark is not None else _NoSession()
-    registry = _Registry(folder, names, path.read_text(encoding="utf-8"), session)
+    content = read_text(path, path.relative_to(folder).as_posix())
+    registry = _Registry(folder, names, content, session)
     with ExitStack() as stack:
         stack.enter_context(_working_in(folder))
+        stack.enter_context(_without_bytecode())
         stack.enter_context(_session_is(session))
         stack.enter_context(_understanding_cdc(registry))
         stack.enter_context(graph_element_registration_context(registry))
@@ -86,6 +90,16 @@ def _execute(path: Path, content: str, session: Any) -> None:
     module.__file__ = str(path)
     module.__dict__["spark"] = session
     exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (it is why we are here)
+
+
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """What the file imports from the user's folder leaves no __pycache__ there."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 class _NoSession:
@@ -203,6 +217,7 @@ class _Registry(GraphElementRegistry):
             place,
             schema=_ddl(output.schema),
             comment=output.comment,
+            column_comments=_comments(output.schema),
             partition_by=tuple(output.partition_cols or ()),
             promise=known.promise,
             timestamp=known.timestamp,
@@ -221,6 +236,7 @@ class _Registry(GraphElementRegistry):
             query,
             schema=_ddl(output.schema),
             comment=output.comment,
+            column_comments=_comments(output.schema),
             partition_by=tuple(output.partition_cols or ()),
             promise=known.promise,
             refresh=known.refresh,
@@ -287,6 +303,15 @@ def _ddl(schema: StructType | str | None) -> str | None:
         f"`{column.name}` {column.dataType.simpleString()}{'' if column.nullable else ' NOT NULL'}"
         for column in schema.fields
     )
+
+
+def _comments(schema: StructType | str | None) -> dict[str, str]:
+    if isinstance(schema, StructType):
+        return {f.name: f.metadata["comment"] for f in schema.fields if "comment" in f.metadata}
+    try:
+        return column_comments(schema) if schema else {}
+    except SourceError:
+        return {}  # Told by `check`.
 
 
 def _column_text(column: Column, place: Place) -> str:

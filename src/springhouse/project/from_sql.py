@@ -8,7 +8,7 @@ own (`sql_statements`, `sql_clauses`), and queries are searched for what they re
 from springhouse.project.contents import Contents
 from springhouse.project.names import Names
 from springhouse.project.sql_statements import read_statement
-from springhouse.project.sql_tokens import SqlText, split, tokenize
+from springhouse.project.sql_tokens import SqlText, split, split_run_on, tokenize
 
 
 def read_sql(text: str, file: str, names: Names) -> Contents:
@@ -23,5 +23,11 @@ def read_sql(text: str, file: str, names: Names) -> Contents:
         contents.unread = True
         statements = statements if tokens and tokens[-1].is_symbol(";") else statements[:-1]
     for statement in statements:
-        contents.add(read_statement(sql, statement, names))
+        parts, cuts = split_run_on(sql, statement)
+        for offset in cuts:
+            contents.errors.append(
+                sql.error("a ; is missing before this CREATE", offset, "Statements end with ;.")
+            )
+        for part in parts:
+            contents.add(read_statement(sql, part, names))
     return contents

@@ -6,6 +6,7 @@ with positions rather than as plain values, so that every error can name its lin
 """
 
 import glob
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from springhouse.errors import DeclarationError
-from springhouse.project.contents import Written
+from springhouse.project.contents import Written, read_text
 from springhouse.project.declaration import Place
 from springhouse.project.names import did_you_mean
 from springhouse.project.settings import check_setting
@@ -54,7 +55,8 @@ def read_pipeline_file(folder: Path) -> PipelineFile:
             where=str(folder),
             hint="Delete one of them.",
         )
-    return _Reader(folder, found[0].name).read(found[0].read_text(encoding="utf-8"))
+    file = found[0].name
+    return _Reader(folder, file).read(read_text(found[0], file))
 
 
 class _Reader:
@@ -71,6 +73,13 @@ class _Reader:
             raise DeclarationError(
                 f"this is not YAML: {error.problem}", where=f"{self._file}:{line}"
             ) from None
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1
+            problem = f"this line has the control character U+{error.character:04X}"
+            raise DeclarationError(problem, where=f"{self._file}:{line}") from None
+        except RecursionError:
+            problem = "this YAML is nested too deeply"
+            raise DeclarationError(problem, where=f"{self._file}:1") from None
         if not isinstance(root, MappingNode):
             raise DeclarationError(
                 "a pipeline file has a name and a storage",
@@ -80,8 +89,8 @@ class _Reader:
         values = self._entries(root)
         self._check_keys(values, root)
         said = self._said
-        said.name = self._text(values, "name") or ""
-        said.storage = self._text(values, "storage") or ""
+        said.name = self._text(values, "name", required=True) or ""
+        said.storage = self._text(values, "storage", required=True) or ""
         said.catalog = self._text(values, "catalog")
         said.database = self._text(values, "database") or self._text(values, "schema")
         if "configuration" in values:
@@ -120,10 +129,16 @@ class _Reader:
             if name not in values:
                 self._wrong(root, f'the key "{name}" is missing', f"Write {name}: {example}")
 
-    def _text(self, values: dict[str, tuple[Node, Node]], name: str) -> str | None:
+    def _text(
+        self, values: dict[str, tuple[Node, Node]], name: str, *, required: bool = False
+    ) -> str | None:
         if name not in values:
             return None
-        return self._string(name, values[name][1])
+        text = self._string(name, values[name][1])
+        if required and text is not None and not (text.strip() and text.isprintable()):
+            problem = f'"{name}" is empty' if not text.strip() else f'"{name}" takes one line'
+            self._wrong(values[name][1], problem)
+        return text
 
     def _string(self, name: str, node: Node) -> str | None:
         if not isinstance(node, ScalarNode):
@@ -136,6 +151,10 @@ class _Reader:
             if kind in shown:
                 problem = f'"{name}" takes a text, and {node.value} is {shown[kind]}'
             self._wrong(node, problem, f'Quote it: {name}: "{node.value}"')
+            return None
+        controls = (c for c in node.value if unicodedata.category(c) == "Cc" and c not in "\t\n")
+        if control := next(controls, None):
+            self._wrong(node, f'"{name}" has the control character U+{ord(control):04X}')
             return None
         return str(node.value)
 
@@ -197,7 +216,17 @@ class _Reader:
             hint = f"For a whole folder write {pattern.rstrip('/')}/**" if is_folder else None
             self._wrong(node, f'there is no file "{pattern}"', hint)
             return
-        for path in self._folder.glob(f"{pattern}/*" if recursive else pattern):
+        found = sorted(self._folder.glob(f"{pattern}/*" if recursive else pattern))
+        if not any(path.is_file() for path in found):
+            self._wrong(
+                node,
+                f'"{pattern}" matches no file',
+                "Put an SQL or Python file there, or delete the glob.",
+            )
+        for path in found:
+            if path.is_symlink() and not path.exists():
+                shown = path.relative_to(self._folder).as_posix()
+                self._wrong(node, f'"{shown}" is a link to a file that is not there')
             if not path.is_file() or "__pycache__" in path.parts:
                 continue
             if path.suffix in (".sql", ".py"):

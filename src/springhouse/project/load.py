@@ -4,13 +4,13 @@ Read the pipeline file, read every file that it names, put the pieces together, 
 Nothing stops at the first error: a user mends a project once, not once per error.
 """
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
 from springhouse.errors import DeclarationError, ProjectErrors, SpringhouseError
 from springhouse.project.check import Checked, called, check
-from springhouse.project.contents import Contents, Declaration
+from springhouse.project.contents import Contents, Declaration, Written, read_text
 from springhouse.project.declaration import (
     AppendFlow,
     CdcFlow,
@@ -24,7 +24,8 @@ from springhouse.project.declaration import (
 from springhouse.project.from_sql import read_sql
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
 from springhouse.project.names import Names
-from springhouse.project.settings import check_setting
+from springhouse.project.secrets import Configuration, has_reference, problem_of, resolve
+from springhouse.project.settings import ON_COMMAND_LINES, check_setting, check_value
 from springhouse.project.sources import BUILT_IN_SINKS, BUILT_IN_SOURCES
 
 _Declared = TypeVar("_Declared", bound=Declaration)
@@ -75,9 +76,8 @@ def _read_file(path: Path, folder: Path, names: Names, spark: Any) -> Contents:
             from springhouse.project.from_python import read_python
 
             return read_python(path, folder, names, spark)
-        return read_sql(path.read_text(encoding="utf-8"), shown, names)
-    except UnicodeDecodeError:
-        error = DeclarationError("this file is not UTF-8 text", where=f"{shown}:1")
+        return read_sql(read_text(path, shown), shown, names)
+    except DeclarationError as error:
         return Contents(errors=[error], unread=True)
 
 
@@ -96,7 +96,7 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
         storage=pipeline.storage,
         catalog=pipeline.catalog,
         database=pipeline.database,
-        configuration=_configuration(pipeline, contents),
+        configuration=_configuration(folder, pipeline, contents),
         tables=_by_name(named, Table),
         views=_by_name(named, View),
         temporary_views=_by_name(named, TemporaryView),
@@ -131,13 +131,31 @@ def _declared_twice(name: str, second: Declaration, first: Declaration) -> Decla
     )
 
 
-def _configuration(pipeline: PipelineFile, contents: Contents) -> dict[str, str]:
+def _configuration(folder: Path, pipeline: PipelineFile, contents: Contents) -> Configuration:
     for key, written in contents.settings.items():
         error = check_setting(key, written.value, written.place)
         if error is not None:
             contents.errors.append(error)
     merged = {**pipeline.configuration, **contents.settings}
-    return {key: written.value for key, written in merged.items()}
+    for key, written in merged.items():
+        if has_reference(written.value):
+            contents.errors += _errors_of_secret(key, written, folder)
+    return Configuration({key: written.value for key, written in merged.items()}, folder)
+
+
+def _errors_of_secret(key: str, written: Written, folder: Path) -> Iterator[DeclarationError]:
+    """What is wrong with a setting that refers to a secret."""
+    missing = problem_of(written.value, folder)
+    if missing is not None:
+        yield DeclarationError(missing.problem, where=str(written.place), hint=missing.hint)
+        return
+    if key in ON_COMMAND_LINES:
+        problem = f'"{key}" can\'t hold a secret: all users of a machine see it, in the list of '
+        problem += "its processes"
+        yield DeclarationError(problem, where=str(written.place))
+    wrong = check_value(key, written.value, resolve(written.value, folder), written.place)
+    if wrong is not None:
+        yield wrong
 
 
 def _plugins(contents: Contents, kind: str, built_in: Set[str]) -> dict[str, type]:

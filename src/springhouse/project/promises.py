@@ -4,6 +4,7 @@ Everything of ours in TBLPROPERTIES starts with `springhouse.`; `PROPERTIES` is 
 them, with where each may stand. All other properties are the user's own and are kept as they are.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -43,6 +44,23 @@ PROPERTIES: Mapping[str, tuple[Holder, ...]] = {
 }
 
 
+_FLAG, _NUMBER = r"true|false", r"[1-9]\d*"
+_INTERVAL = r"interval( \d+ (week|day|hour|minute|second|millisecond|microsecond)s?)+"
+
+DELTA_PROPERTIES: Mapping[str, str] = {
+    "delta.checkpointInterval": _NUMBER,
+    "delta.checkpoint.writeStatsAsJson": _FLAG,
+    "delta.checkpoint.writeStatsAsStruct": _FLAG,
+    "delta.dataSkippingNumIndexedCols": r"-1|\d+",
+    "delta.deletedFileRetentionDuration": _INTERVAL,
+    "delta.enableExpiredLogCleanup": _FLAG,
+    "delta.logRetentionDuration": _INTERVAL,
+    "delta.targetFileSize": r"\d+( ?[kmg]b?)?",
+}
+"""Properties of Delta that say nothing about how files are read; others would need the features of
+the protocol that they stand for (column mapping, deletion vectors, a change data feed)."""
+
+
 @dataclass(frozen=True)
 class Properties:
     """The properties of one table or view, understood."""
@@ -68,6 +86,7 @@ def read_properties(
         # Who says that one input may be a day old and another a minute says that a snapshot may
         # reflect them as of moments a day apart.
         inconsistency = max(by_input.values(), default=Seconds(0.0))
+    reader.check_delta(written)
     known = Properties(
         promise=Promise(
             staleness_seconds=reader.duration("springhouse.staleness"),
@@ -112,6 +131,19 @@ class _Reader:
 
     def _wrong(self, written: Written, problem: str, hint: str | None) -> None:
         self.errors.append(DeclarationError(problem, where=str(written.place), hint=hint))
+
+    def check_delta(self, written: Mapping[str, Written]) -> None:
+        """Properties of Delta's own change how a table is stored: only some can be kept."""
+        for key, each in written.items():
+            if not key.startswith("delta."):
+                continue
+            pattern = DELTA_PROPERTIES.get(key)
+            if pattern is None:
+                hint = did_you_mean(key, DELTA_PROPERTIES)
+                hint = hint or f"Those that can be set are {', '.join(sorted(DELTA_PROPERTIES))}."
+                self._wrong(each, f'the property "{key}" of Delta can\'t be set here', hint)
+            elif not re.fullmatch(pattern, each.value.strip(), re.IGNORECASE):
+                self._wrong(each, f'"{key}" is "{each.value}", which Delta does not take', None)
 
     def duration(self, key: str) -> Seconds | None:
         written = self._written.get(key)

@@ -13,6 +13,7 @@ from springhouse.errors import DeclarationError
 from springhouse.project.declaration import Place
 from springhouse.project.durations import duration_seconds
 from springhouse.project.names import did_you_mean
+from springhouse.project.secrets import has_reference
 
 PREFIX = "springhouse."
 
@@ -175,6 +176,18 @@ SETTINGS = (
     ),
 )
 
+ON_COMMAND_LINES = frozenset(
+    {
+        *("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
+        *("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"),
+        *("spark.driver.extraClassPath", "spark.driver.extraLibraryPath", "spark.driver.memory"),
+        *("spark.master", "spark.app.name", "springhouse.spark.master"),
+        *("spark.jars", "spark.jars.packages", "spark.jars.repositories", "spark.jars.ivy"),
+        *("spark.submit.pyFiles", "spark.files", "spark.archives"),
+    }
+)
+"""Settings that a Java machine gets as arguments when it starts: everybody on it can read them."""
+
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
@@ -186,9 +199,17 @@ def check_setting(key: str, value: str, place: Place) -> DeclarationError | None
     if setting is None:
         hint = did_you_mean(key, _BY_KEY) or f"The keys are {', '.join(sorted(_BY_KEY))}."
         return DeclarationError(f'unknown configuration key "{key}"', where=str(place), hint=hint)
-    if not setting.accepts(value):
+    if has_reference(value):
+        return None  # Its value is not known yet: `check_value` looks at it.
+    return check_value(key, value, value, place)
+
+
+def check_value(key: str, written: str, value: str, place: Place) -> DeclarationError | None:
+    """What is wrong with the value of a key of ours, if anything; an error shows it as written."""
+    setting = _BY_KEY.get(key)
+    if setting is not None and not setting.accepts(value):
         return DeclarationError(
-            f'"{key}" is "{value}", which is not {setting.values}',
+            f'"{key}" is "{written}", which is not {setting.values}',
             where=str(place),
             hint=f"It means: {setting.meaning}.",
         )

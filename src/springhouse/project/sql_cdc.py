@@ -11,10 +11,8 @@ from springhouse.project.sql_references import check_expression
 from springhouse.project.sql_tokens import split_commas
 
 _BEGINNINGS = (
-    ("KEYS",),
     ("APPLY", "AS"),
     ("SEQUENCE", "BY"),
-    ("COLUMNS",),
     ("STORED", "AS"),
     ("IGNORE", "NULL"),
     ("TRACK", "HISTORY"),
@@ -80,6 +78,15 @@ def _read_clause(cursor: Cursor, clauses: CdcClauses) -> None:
         )
 
 
+def _begins_clause(cursor: Cursor) -> bool:
+    """Whether a clause comes next, and not a column that is named like one."""
+    if cursor.sees("KEYS") or cursor.sees("COLUMNS"):
+        following = cursor.tokens[cursor.at + 1 : cursor.at + 3]
+        starts = [token.text.upper() for token in following]
+        return starts[:1] == ["("] or starts == ["*", "EXCEPT"]
+    return any(cursor.sees(*beginning) for beginning in _BEGINNINGS)
+
+
 def _names(cursor: Cursor, what: str) -> tuple[str, ...]:
     opening = cursor.offset
     columns = split_commas(cursor.parenthesised(f"(column, …) after {what}"))
@@ -93,7 +100,7 @@ def _names(cursor: Cursor, what: str) -> tuple[str, ...]:
 def _expression(cursor: Cursor, what: str) -> str:
     start, depth = cursor.at, 0
     while cursor.next is not None:
-        if depth == 0 and any(cursor.sees(*beginning) for beginning in _BEGINNINGS):
+        if depth == 0 and _begins_clause(cursor):
             break
         depth += cursor.sees_symbol("(") - cursor.sees_symbol(")")
         cursor.at += 1

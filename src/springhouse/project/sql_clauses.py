@@ -34,6 +34,7 @@ class Clauses:
 
     schema: str | None = None
     column_names: tuple[str, ...] = ()
+    column_comments: dict[str, str] = field(default_factory=dict)
     expectations: tuple[Expectation, ...] = ()
     partition_by: tuple[str, ...] = ()
     comment: str | None = None
@@ -111,6 +112,9 @@ def _read_columns(cursor: Cursor, clauses: Clauses) -> None:
         clauses.schema = ", ".join(sql.slice(column) for column in columns)
     else:
         clauses.column_names = tuple(column[0].name for column in columns)
+    for column in columns:
+        if len(column) > 2 and column[-2].is_word("COMMENT"):
+            clauses.column_comments[column[0].name] = string_value(column[-1:]) or ""
     clauses.expectations = tuple(expectations.values())
 
 

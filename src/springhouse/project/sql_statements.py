@@ -8,6 +8,7 @@ scheduler does.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from springhouse.errors import DeclarationError
 from springhouse.project.contents import Contents, Written
@@ -56,6 +57,7 @@ class _StatementReader:
         self.cursor = cursor
         self.names = names
         self.place = cursor.place
+        self.offset = cursor.offset
         self.name: str | None = None
         self.contents = Contents()
 
@@ -119,6 +121,7 @@ class _StatementReader:
                 self.place,
                 schema=clauses.schema,
                 comment=clauses.comment,
+                column_comments=clauses.column_comments,
                 partition_by=clauses.partition_by,
                 promise=known.promise,
                 expectations=clauses.expectations,
@@ -146,6 +149,7 @@ class _StatementReader:
                 query,
                 schema=clauses.schema,
                 comment=clauses.comment,
+                column_comments=clauses.column_comments,
                 partition_by=clauses.partition_by,
                 promise=known.promise,
                 expectations=clauses.expectations,
@@ -276,14 +280,34 @@ class _StatementReader:
             return
         if cursor.accept("TIME", "ZONE"):
             key, value = "spark.sql.session.timeZone", cursor.string("a time zone in quotes")
+            cursor.expect_end()
         else:
-            equals = next((t for t in cursor.tokens if t.is_symbol("=")), None)
-            if equals is None or cursor.sees("VAR") or cursor.sees("VARIABLE"):
-                raise cursor.unexpected("key = value", hint="Write SET spark.sql.x = y.")
-            text = cursor.sql.text
-            key = text[cursor.offset : equals.start].strip().replace("`", "")
-            value = text[equals.end : cursor.tokens[-1].end].strip().replace("`", "")
+            key, value = self._read_setting()
         self.contents.settings[key] = Written(value, self.place)
+
+    def _read_setting(self) -> tuple[str, str]:
+        """The key and value of `SET spark.sql.x = y`; as in Spark, quotes belong to the value."""
+        cursor = self.cursor
+        tokens = cursor.tokens[cursor.at :]
+        equals = next((at for at, token in enumerate(tokens) if token.is_symbol("=")), None)
+        if not equals or cursor.sees("VAR") or cursor.sees("VARIABLE"):
+            raise cursor.unexpected("key = value", hint="Write SET spark.sql.x = y.")
+        key, value = tokens[:equals], tokens[equals + 1 :]
+        if not value:
+            raise cursor.sql.error(
+                f"SET {cursor.sql.slice(key)} has no value",
+                self.offset,
+                "Write SET spark.sql.x = y.",
+            )
+        for before, token in pairwise(value):
+            # Spark takes all text up to the ; as the value, so a forgotten ; would swallow the
+            # statement that follows.
+            next_line = "\n" in cursor.sql.text[before.end : token.start]
+            if next_line or token.is_word("CREATE", "SET", "USE"):
+                problem = f"a ; is missing after SET {cursor.sql.slice(key)}"
+                raise cursor.sql.error(problem, before.start, "A value of SET stands on one line.")
+        texts = (cursor.sql.slice(each).replace("`", "") for each in (key, value))
+        return next(texts), next(texts)
 
     def _read_use(self) -> None:
         for what in ("NAMESPACE", "DATABASE", "SCHEMA"):

@@ -8,10 +8,12 @@ queries are understood by sqlglot (`sql_references`).
 
 import bisect
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 
 from springhouse.errors import DeclarationError
 from springhouse.project.declaration import Place
@@ -24,7 +26,7 @@ _TOKEN = re.compile(
   | (?P<quoted>  `(?:``|[^`])*` )
   | (?P<word>    \w+ )
   | (?P<open>    ['"`] )
-  | (?P<symbol>  => | . )
+  | (?P<symbol>  <=> | => | <= | >= | <> | != | == | -> | . )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -39,7 +41,7 @@ class Kind(Enum):
     WORD = "word"  # select, orders, 12, 1h
     QUOTED = "quoted"  # `a name`
     STRING = "string"  # 'text', "text", r'raw text'
-    SYMBOL = "symbol"  # ( ) , ; . = =>
+    SYMBOL = "symbol"  # ( ) , ; . = => < <=
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,16 @@ class SqlText:
 
 
 def tokenize(sql: SqlText) -> tuple[list[Token], DeclarationError | None]:
-    """The tokens of a text, up to the first quote or comment that never ends, if there is one."""
+    """The tokens of a text, up to the first quote or comment that never ends, if there is one.
+
+    A character that is no text (NUL; outside quotes, any control character) ends it in the same
+    way: editors do not show such a character, and programs disagree about its meaning.
+    """
     tokens: list[Token] = []
     at = 0
+    if (nul := sql.text.find("\0")) >= 0:
+        before, unclosed = tokenize(SqlText(sql.text[:nul], sql.file, sql.first_line))
+        return before, unclosed or sql.error(*_unprintable(sql.text[nul], nul))
     while found := _TOKEN.match(sql.text, at):
         at = found.end()
         match found.lastgroup:
@@ -111,9 +120,16 @@ def tokenize(sql: SqlText) -> tuple[list[Token], DeclarationError | None]:
                 at = end
             case "open":
                 return tokens, sql.error(f"this {found[0]} is never closed", found.start())
+            case "symbol" if unicodedata.category(found[0][0]) in ("Cc", "Cf"):
+                return tokens, sql.error(*_unprintable(found[0], found.start()))
             case kind:
                 tokens.append(Token(Kind(kind), found[0], found.start(), at))
     return tokens, None
+
+
+def _unprintable(character: str, offset: int) -> tuple[str, int, str]:
+    hint = "Delete the character: editors do not show it."
+    return f"this line has the control character U+{ord(character):04X}", offset, hint
 
 
 def _comment_end(text: str, at: int) -> int | None:
@@ -137,6 +153,31 @@ def split(tokens: Sequence[Token]) -> list[list[Token]]:
     return [statement for statement in statements if statement]
 
 
+def split_run_on(sql: SqlText, statement: Sequence[Token]) -> tuple[list[list[Token]], list[int]]:
+    """A statement cut where the next one begins without a semicolon, and the offsets of the cuts.
+
+    Only a CREATE that begins a line and goes on as a declaration does is such a beginning: anywhere
+    else the word may be a name.
+    """
+    cuts = [at for at in range(1, len(statement)) if _begins_declaration(sql, statement, at)]
+    edges = [0, *cuts, len(statement)]
+    parts = [list(statement[start:end]) for start, end in pairwise(edges)]
+    return parts, [statement[at].start for at in cuts]
+
+
+_DECLARED = ("STREAMING", "MATERIALIZED", "TEMPORARY", "TEMP", "VIEW", "FLOW", "OR")
+
+
+def _begins_declaration(sql: SqlText, tokens: Sequence[Token], at: int) -> bool:
+    between = sql.text[tokens[at - 1].end : tokens[at].start]
+    return (
+        "\n" in between
+        and tokens[at].is_word("CREATE")
+        and at + 1 < len(tokens)
+        and tokens[at + 1].is_word(*_DECLARED)
+    )
+
+
 def closing(tokens: Sequence[Token], opening: int) -> int | None:
     """The index of the parenthesis that closes the one at index `opening`."""
     depth = 0
@@ -153,16 +194,38 @@ def closing(tokens: Sequence[Token], opening: int) -> int | None:
 def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
     """The elements of a list: what stands between commas that no bracket encloses."""
     elements: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        # Angle brackets too: `MAP<STRING, INT>` is one element. In an expression `a < b` they are
-        # unbalanced, but there a comma that matters is always inside parentheses of its own.
-        depth += token.is_symbol("(", "[", "<") - token.is_symbol(")", "]", ">")
-        if token.is_symbol(",") and depth <= 0:
+    brackets: list[str] = []
+    for at, token in enumerate(tokens):
+        if token.is_symbol("(", "[") or _opens_type(tokens, at):
+            brackets.append(token.text)
+        elif token.is_symbol(*_OPENING):
+            _close(brackets, _OPENING[token.text])
+        if token.is_symbol(",") and not brackets:
             elements.append([])
         else:
             elements[-1].append(token)
     return elements if tokens else []
+
+
+_OPENING = {")": "(", "]": "[", ">": "<"}
+
+
+def _opens_type(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the < at index `at` is the bracket of `MAP<STRING, INT>`, and not an operator."""
+    before = tokens[at - 1] if at else None
+    return (
+        tokens[at].is_symbol("<")
+        and before is not None
+        and before.is_word("ARRAY", "MAP", "STRUCT")
+    )
+
+
+def _close(brackets: list[str], opening: str) -> None:
+    """Close the last bracket of a kind; angle brackets inside it were operators after all."""
+    if opening == "<" and brackets[-1:] != ["<"]:
+        return
+    while brackets and brackets.pop() != opening:
+        pass
 
 
 def check_parentheses(sql: SqlText, tokens: Sequence[Token]) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -53,6 +54,7 @@ def test_what_is_offered(
         put(f"data/{name}")
     source = ReadFiles("data", context=context, format="json", **options)
     assert source.latest() == {"0": len(offered)}
+    source.admit()
     assert sorted(paths(FileLog(context), 0, len(offered))) == offered
 
 
@@ -65,6 +67,7 @@ def test_a_path_may_end_in_a_pattern_or_be_a_file(
     put("data/orders.json")
     put("data/orders.txt" if path != "data/o[qr]ders.*" else "data/other.txt")
     assert source.latest() == {"0": 1}
+    source.admit()
     assert paths(FileLog(context), 0, 1) == ["orders.json"]
 
 
@@ -81,10 +84,12 @@ def test_files_get_their_offsets_by_age_and_keep_them(context: SourceContext, pu
         os.utime(put(f"data/{name}.json"), (age, age))
     source = ReadFiles("data", context=context, format="json")
     assert source.latest() == {"0": 3}
+    source.admit()
     os.utime(put("data/older.json"), (5, 5))
     assert source.latest() == {"0": 4}
     again = ReadFiles("data", context=context, format="json")
     assert again.latest() == {"0": 4}
+    again.admit()
     order = ["old.json", "middle.json", "young.json", "older.json"]
     assert paths(FileLog(context), 0, 4) == order
 
@@ -93,8 +98,10 @@ def test_nothing_is_written_when_nothing_is_new(context: SourceContext, put: Put
     put("data/a.json")
     source = ReadFiles("data", context=context, format="json")
     source.latest()
+    source.admit()
     before = open_table(context.storage)
     source.latest()
+    source.admit()
     after = open_table(context.storage)
     assert before is not None
     assert after is not None
@@ -111,12 +118,33 @@ def test_the_size_of_a_range_is_that_of_its_files(context: SourceContext, put: P
     assert source.largest_range == 7
 
 
+def admitted(log: FileLog, files: list[FoundFile]) -> int:
+    count = log.see(files)
+    log.admit()
+    return count
+
+
+def test_who_only_asks_writes_nothing(context: SourceContext, put: Put) -> None:
+    put("data/a.json", "1")
+    source = ReadFiles("data", context=context, format="json")
+    assert source.latest() == {"0": 1}
+    put("data/b.json", "12")
+    assert source.latest() == {"0": 2}
+    assert source.size({"0": Range(0, 2)}) == 3
+    assert not context.storage.exists()
+    # Meanwhile another process admitted the second file first: the first one follows it.
+    files, _ = cast("tuple[frozenset[FoundFile], object]", source.identity({"0": Range(1, 2)}))
+    admitted(FileLog(context), list(files))
+    source.admit()
+    assert paths(FileLog(context), 0, 2) == ["b.json", "a.json"]
+
+
 def test_two_processes_admit_a_file_once_and_agree_on_its_offset(context: SourceContext) -> None:
     first, second = FileLog(context), FileLog(context)
-    assert first.admit(found("1", "2")) == 2
+    assert admitted(first, found("1", "2")) == 2
     # The second one has never looked: it finds out that 1 and 2 are there, and adds 3.
-    assert second.admit(found("1", "2", "3")) == 3
-    assert first.admit(found("4", "3")) == 4
+    assert admitted(second, found("1", "2", "3")) == 3
+    assert admitted(first, found("4", "3")) == 4
     for log in (first, second, FileLog(context)):
         assert paths(log, 0, 4) == ["1", "2", "3", "4"]
 
@@ -127,7 +155,7 @@ def test_a_race_to_admit_the_same_files_ends_in_one_order(context: SourceContext
 
     def look(number: int) -> None:
         for count in range(1, len(names) + 1):
-            logs[number].admit(found(*names[:count]))
+            admitted(logs[number], found(*names[:count]))
 
     with ThreadPoolExecutor(len(logs)) as pool:
         list(pool.map(look, range(len(logs))))
@@ -142,9 +170,9 @@ def test_a_log_of_many_small_files_is_compacted_and_reads_the_same(
 ) -> None:
     monkeypatch.setattr(file_log, "COMPACT_AT", 4)
     log, other = FileLog(context), FileLog(context)
-    other.admit(found("0"))
+    admitted(other, found("0"))
     for count in range(1, 12):
-        log.admit(found(*(str(n) for n in range(count))))
+        admitted(log, found(*(str(n) for n in range(count))))
     table = open_table(context.storage)
     assert table is not None
     assert len(table.files) < 6

@@ -15,14 +15,14 @@ from springhouse.lake.avro import avro_schema, fastavro
 from springhouse.lake.sinks.contract import Changes, SinkContext
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.storage import Storage
+from springhouse.project.built_in import write_avro
 
 
 class AvroSink:
     """`path`: a folder; `codec`: deflate, or null for none."""
 
     def __init__(self, path: str, codec: str = "deflate", *, context: SinkContext) -> None:
-        if codec not in ("deflate", "null"):
-            raise ValueError(f"codec is deflate or null, not {codec!r}")
+        write_avro(path, codec)
         fastavro()  # An error here has the place of the declaration.
         self._folder = Storage.at(path, relative_to=context.folder)
         self._codec = codec

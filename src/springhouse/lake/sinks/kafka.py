@@ -20,19 +20,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from springhouse.errors import LakeError, SinkError
+from springhouse.errors import SinkError
 from springhouse.lake.kafka import (
     LOGGER,
-    PREFIX,
-    SERVERS,
     KafkaFailed,
     Topic,
     client,
-    client_settings,
 )
 from springhouse.lake.sinks.contract import CHANGE_TYPE, DELETE, VERSION, Changes, SinkContext
 from springhouse.lake.sinks.json_rows import json_rows
 from springhouse.lake.sources.contract import Range
+from springhouse.project.kafka_options import write_kafka
 
 _SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
@@ -54,22 +52,11 @@ class KafkaSink:
         context: SinkContext,
         **options: str,
     ) -> None:
-        given = dict(options) | ({SERVERS: bootstrapServers} if bootstrapServers else {})
-        for name in given:
-            if not name.startswith(PREFIX):
-                raise SinkError(
-                    f'the sink kafka has no option "{name}"',
-                    hint="It has topic, bootstrapServers, key, and kafka.… for the client.",
-                )
-        if SERVERS not in given:
-            raise SinkError("the sink kafka needs bootstrapServers", hint="Give it host:9092.")
-        self._topic = Topic(topic, given)
-        self._keys = [each.strip() for each in key.split(",")] if key else []
+        asked = write_kafka(topic, bootstrapServers, key, **options)
+        self._topic = Topic(topic, asked.client)
+        self._keys = asked.keys
         self._id = f"springhouse/{context.project}/{context.table}/{context.name}"
-        try:
-            self._settings = client_settings(given)
-        except LakeError as error:
-            raise SinkError(error.problem, hint=error.hint) from error
+        self._settings = asked.settings
         self._producer: Any = None
         self._group: Any = None
 

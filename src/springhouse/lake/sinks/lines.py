@@ -6,24 +6,19 @@ again was either written whole, and is skipped, or is cut off when the file is o
 """
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from springhouse.errors import SinkError
 from springhouse.lake.sinks.contract import Changes, SinkContext
 from springhouse.lake.sinks.json_rows import json_rows
 from springhouse.lake.sinks.positioned_file import PositionedFile
 from springhouse.lake.sources.contract import Range
+from springhouse.project.built_in import write_lines
 
 
 class PositionedFileSink:
     """`path`: a file on this machine, or on a share that has locks."""
 
     def __init__(self, path: str, *, context: SinkContext) -> None:
-        if len(urlsplit(path).scheme) > 1:
-            raise SinkError(
-                f'"{path}" is not a file that can be cut',
-                hint="Give a path of a file system; for an object store, use the sink avro.",
-            )
+        write_lines(path)
         self._path = Path(context.folder) / path
         self._file: PositionedFile | None = None
 

@@ -18,8 +18,6 @@ SINKS = Plugins(
         "kafka": "springhouse.lake.sinks.kafka:KafkaSink",
         "positioned_file": "springhouse.lake.sinks.lines:PositionedFileSink",
     },
-    methods=("write",),
-    usage="A sink has write(changes, given).",
     error=SinkError,
 )
 

@@ -22,9 +22,9 @@ from springhouse.lake.avro import fastavro, spark_schema
 from springhouse.lake.sinks.json_rows import json_value
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
-from springhouse.lake.sources.file_options import FileOptions
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import arrow_schema
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

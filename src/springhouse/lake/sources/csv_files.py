@@ -24,7 +24,6 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from springhouse.lake.sources import taken_apart
 from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
-from springhouse.lake.sources.file_options import FileOptions
 from springhouse.lake.sources.records import (
     CORRUPT,
     FIELDS,
@@ -35,6 +34,7 @@ from springhouse.lake.sources.records import (
     with_corrupt,
 )
 from springhouse.lake.tables import quoted
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession

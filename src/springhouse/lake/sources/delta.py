@@ -20,6 +20,7 @@ from springhouse.lake.log import TableLog
 from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
+from springhouse.project.built_in import read_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,6 +116,7 @@ class ReadDelta(DeltaSource):
     """`read_delta('path')`: the rows that somebody appends to the Delta table at a path or URI."""
 
     def __init__(self, path: str, *, context: SourceContext) -> None:
+        read_delta(path)
         storage = Storage.at(path, relative_to=context.folder)
         super().__init__(TableLog(storage, path))
 

@@ -1,10 +1,13 @@
 """Which files are which offsets?
 
 A folder has no order and no memory, so the files that are found in it are written down before they
-are ever offered: one Delta table per use of `read_files`, one row per file.
+are ever read: one Delta table per use of `read_files`, one row per file.
 
     offset n   =   the file whose row says position n
     positions are 0, 1, 2, … without a gap; a row, once committed, never changes
+
+Who only asks what there is (`status`, `plan`) writes nothing: files that are found and not written
+down yet follow those that are, in the order in which they were seen.
 
 Two processes that find the same file agree by way of the commit: each appends from the ground on
 which it counted, with the same transaction, so the second one is rejected, reads what the first one
@@ -58,36 +61,44 @@ class FileLog:
         self._loaded: set[str] = set()  # the log's own data files that were read
         self._files: list[FoundFile] = []
         self._paths: set[str] = set()
+        self._unwritten: dict[str, FoundFile] = {}  # seen, and not written down yet, by path
         self._lock = threading.Lock()
 
-    def admit(self, found: Sequence[FoundFile]) -> int:
-        """Write down the files that are not yet, oldest first, and give the number of all."""
+    def see(self, found: Sequence[FoundFile]) -> int:
+        """Put the files that are new after all others, oldest first; the number of all."""
         with self._lock:
-            while True:
-                self._catch_up()
-                new = [file for file in found if file.path not in self._paths]
-                if not new:
-                    return len(self._files)
+            self._catch_up()
+            known = self._paths | self._unwritten.keys()
+            new = [file for file in found if file.path not in known]
+            new.sort(key=lambda file: (file.modified_nanoseconds, file.path))
+            self._unwritten |= {file.path: file for file in new}
+            return len(self._files) + len(self._unwritten)
+
+    def admit(self) -> None:
+        """Write down the files that were seen."""
+        with self._lock:
+            while self._unwritten:
                 # Created and then read again, in case somebody else created it and admitted files.
                 if self._ground is None:
                     ensure(self._storage, _COLUMNS, Note("schema", self._now()))
-                    continue
-                new.sort(key=lambda file: (file.modified_nanoseconds, file.path))
-                with suppress(CommitConflict):
-                    self._append(self._ground, new)
+                else:
+                    with suppress(CommitConflict):
+                        self._append(self._ground, list(self._unwritten.values()))
+                self._catch_up()
 
     def files(self, given: Range) -> Sequence[FoundFile]:
         """The files at these offsets."""
         with self._lock:
             if given.end > len(self._files):
                 self._catch_up()
-            if given.end > len(self._files):
+            known = [*self._files, *self._unwritten.values()]
+            if given.end > len(known):
                 raise SourceError(
-                    f"{given.end} files were read and only {len(self._files)} are written down",
+                    f"{given.end} files were read and only {len(known)} are written down",
                     where=self._storage.root,
                     hint="The log of the files was removed or replaced: rebuild the table.",
                 )
-            return tuple(self._files[given.start : given.end])
+            return tuple(known[given.start : given.end])
 
     def _append(self, ground: TableVersion, new: Sequence[FoundFile]) -> None:
         first = len(self._files)
@@ -129,6 +140,7 @@ class FileLog:
             assert position == len(self._files), f"the log has no file {len(self._files)}"
             self._files.append(FoundFile(**row))
             self._paths.add(row["path"])
+            self._unwritten.pop(row["path"], None)
 
     def _moved(self, ground: TableVersion) -> bool:
         return self._storage.inside("_delta_log", f"{ground.version + 1:020}.json").exists()

@@ -1,8 +1,8 @@
 """How does a folder that others put files into become a stream?
 
 There is one partition, and an offset counts files: `file_log` says which file is which. `latest`
-looks into the folder and writes down what is new, so it is one listing when nothing is; `read`
-takes the files of a range, makes sure that they are what they were, and hands them to their format.
+looks into the folder, and `admit` writes down what is new; `read` takes the files of a range, makes
+sure that they are what they were, and hands them to their format.
 
 A file has to be whole when it appears, and stay as it is. Write it under a name that is passed over
 (`_x`, `.x`, `x.tmp`, `x.part`) and rename it.
@@ -24,7 +24,6 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError, SourceError
 from springhouse.lake.alignment import parsed_schema
-from springhouse.lake.sources import file_options
 from springhouse.lake.sources.avro_files import AvroFiles
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import Range, SourceContext
@@ -35,6 +34,8 @@ from springhouse.lake.sources.parquet_files import ParquetFiles
 from springhouse.lake.sources.records import no_rows
 from springhouse.lake.sources.text_files import TextFiles
 from springhouse.lake.storage import Storage
+from springhouse.project.built_in import read_files
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +62,7 @@ class Format(Protocol):
         ...
 
 
-_FORMATS: "Mapping[str, Callable[[file_options.FileOptions], Format]]" = {
+_FORMATS: "Mapping[str, Callable[[FileOptions], Format]]" = {
     "json": JsonFiles,
     "csv": CsvFiles,
     "parquet": ParquetFiles,
@@ -74,7 +75,7 @@ class ReadFiles:
     """`read_files('folder', format => 'json', …)`: the records of every file that appears there."""
 
     def __init__(self, path: str, *, context: SourceContext, **options: str) -> None:
-        self._options = file_options.parsed(options)
+        self._options = read_files(path, **options)
         self._format = _FORMATS[self._options.format](self._options)
         self._path = path
         self._context = context
@@ -92,7 +93,11 @@ class ReadFiles:
 
     def latest(self) -> Mapping[str, int]:
         """The number of files so far, with those that are new in the folder."""
-        return {_PARTITION: self._log.admit(self._found())}
+        return {_PARTITION: self._log.see(self._found())}
+
+    def admit(self) -> None:
+        """Write down which file has which offset, of all that `latest` told of."""
+        self._log.admit()
 
     def size(self, ranges: Mapping[str, Range]) -> int:
         """The bytes of the files."""
@@ -113,6 +118,7 @@ class ReadFiles:
     def _rows(
         self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
     ) -> "DataFrame":
+        self.admit()
         files = self._files(ranges)
         self._prove_unchanged(files)
         batch = Batch(self._folder, tuple(file.path for file in files))

@@ -15,7 +15,6 @@ from pyspark.sql.types import StructField, StructType
 from springhouse.lake.sources import taken_apart
 from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
-from springhouse.lake.sources.file_options import FileOptions
 from springhouse.lake.sources.records import (
     CORRUPT,
     FIELDS,
@@ -24,6 +23,7 @@ from springhouse.lake.sources.records import (
     rows,
     with_corrupt,
 )
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,29 +25,17 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SourceError
 from springhouse.lake.alignment import parsed_schema
-from springhouse.lake.kafka import PREFIX, SERVERS, Topic, client_settings
+from springhouse.lake.kafka import Topic
 from springhouse.lake.sources.contract import ORIGIN, Range, SourceContext
-from springhouse.lake.sources.file_options import JSON_PARSER_OPTIONS
 from springhouse.lake.sources.json_files import json_grammar
-from springhouse.lake.sources.options import flag, whole_number, wrong
 from springhouse.lake.sources.records import VALUE, rows
-from springhouse.project.names import did_you_mean
+from springhouse.project import kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BYTES_PER_RECORD = 256
 """What a record is taken to hold: the brokers do not tell."""
-
-_SPARK_OPTIONS = (
-    "minPartitions",
-    "maxRecordsPerPartition",
-    "includeHeaders",
-    "kafkaConsumer.pollTimeoutMs",
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-    "groupIdPrefix",
-)
 
 
 class ReadKafka:
@@ -66,14 +54,24 @@ class ReadKafka:
         context: SourceContext,
         **options: str,
     ) -> None:
-        self._options, self._parser = _sorted_out(options, bootstrapServers)
+        asked = kafka_options.read_kafka(
+            topic,
+            bootstrapServers,
+            format,
+            schema,
+            startingOffsets,
+            failOnDataLoss,
+            maxOffsetsPerPartition,
+            **options,
+        )
+        self._options = asked.connector
         self._topic = Topic(topic, self._options)
-        self._schema_text = _schema_of(format, schema)
-        self._grammar = json_grammar(self._parser)
-        self._begin = _beginning(startingOffsets)
-        self._strict = flag("failOnDataLoss", failOnDataLoss)
+        self._schema_text = asked.schema
+        self._grammar = json_grammar(asked.parser)
+        self._begin = asked.begin
+        self._strict = asked.strict
         self._where = f"{context.flow}: {topic}"
-        self.largest_range = whole_number("maxOffsetsPerPartition", maxOffsetsPerPartition, 1)
+        self.largest_range = asked.largest_range
         self.memory: dict[str, Any] = dict(context.memory)
 
     def latest(self) -> Mapping[str, int]:
@@ -201,58 +199,3 @@ class ReadKafka:
             return parsed_schema(spark, self._schema_text, self._where)
         except LakeError as error:
             raise SourceError(error.problem, where=self._where, hint=error.hint) from error
-
-
-def _sorted_out(
-    options: Mapping[str, str], servers: str | None
-) -> tuple[dict[str, str], dict[str, str]]:
-    """The options for the connector and the clients, and those for the parser of JSON."""
-    spark = {name.lower(): name for name in _SPARK_OPTIONS}
-    parser = {name.lower(): name for name in JSON_PARSER_OPTIONS.split()}
-    # A record of a transaction that was given up was never written, as far as anybody knows.
-    connector = {"kafka.isolation.level": "read_committed"}
-    parsing = {}
-    for name, text in options.items():
-        if name.startswith(PREFIX):
-            connector[name] = text
-        elif name in spark:
-            connector[spark[name]] = text
-        elif name in parser:
-            parsing[parser[name]] = text
-        else:
-            known = [*_SPARK_OPTIONS, *parser.values(), SERVERS]
-            raise SourceError(
-                f'read_kafka has no option "{name}"',
-                hint=did_you_mean(name, known) or "Options of the client are `kafka.…`.",
-            )
-    if servers is not None:
-        connector[SERVERS] = servers
-    if SERVERS not in connector:
-        raise SourceError(
-            "read_kafka needs the address of a broker", hint="bootstrapServers => 'host:9092'"
-        )
-    try:
-        client_settings(connector)
-    except LakeError as error:
-        raise SourceError(error.problem, hint=error.hint) from error
-    return connector, parsing
-
-
-def _schema_of(chosen: str, schema: str | None) -> str | None:
-    if chosen.lower() not in ("raw", "json"):
-        raise wrong("format", chosen, "raw or json")
-    if (schema is None) != (chosen.lower() == "raw"):
-        raise SourceError(
-            "read_kafka needs format => 'json' and a schema, or neither",
-            hint="format => 'json', schema => 'id BIGINT, …'; without, a row is key, value, ….",
-        )
-    return schema
-
-
-def _beginning(text: str) -> str | Mapping[str, int]:
-    if text.lower() in ("earliest", "latest"):
-        return text.lower()
-    try:
-        return {str(int(partition)): int(offset) for partition, offset in json.loads(text).items()}
-    except (ValueError, AttributeError, TypeError):
-        raise wrong("startingOffsets", text, 'earliest, latest or {"0": 23, …}') from None

@@ -20,9 +20,9 @@ from springhouse.errors import SchemaError
 from springhouse.lake.alignment import aligned
 from springhouse.lake.sources.batch import Batch, origin
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
-from springhouse.lake.sources.file_options import FileOptions
 from springhouse.lake.sources.records import no_rows
 from springhouse.lake.tables import quoted
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

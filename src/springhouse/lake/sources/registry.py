@@ -16,8 +16,6 @@ SOURCES = Plugins(
         "read_kafka": "springhouse.lake.sources.kafka:ReadKafka",
         "sample": "springhouse.lake.sources.sample:Sample",
     },
-    methods=("latest", "read"),
-    usage="A source has latest() and read(spark, ranges).",
     error=SourceError,
 )
 

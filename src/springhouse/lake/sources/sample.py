@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from springhouse.lake.sources.contract import Range, SourceContext
-from springhouse.lake.sources.options import moment, positive_number, whole_number
+from springhouse.project.built_in import sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,13 +39,12 @@ class Sample:
         *,
         context: SourceContext,
     ) -> None:
-        self._rate = positive_number("rate", rate)
-        self._partitions = whole_number("partitions", partitions, least=1)
-        self._limit = None if limit is None else whole_number("limit", limit, least=0)
+        asked = sample(rate, partitions, start, limit)
+        self._rate, self._partitions, self._limit = asked.rate, asked.partitions, asked.limit
         self._context = context
         self.memory: dict[str, Any] = dict(context.memory)
-        if start is not None:
-            began = moment("start", start)
+        if asked.start is not None:
+            began = asked.start
             self._anchor = int(began.timestamp()) * _MICROSECONDS + began.microsecond
         else:
             # The anchor is in the first commit, and so the same ever after.

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from springhouse.lake.sources.batch import Batch
-from springhouse.lake.sources.file_options import FileOptions
+from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

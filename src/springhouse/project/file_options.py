@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from springhouse.errors import SourceError
-from springhouse.lake.sources.options import flag, whole_number, wrong
 from springhouse.project.names import did_you_mean
+from springhouse.project.options import flag, whole_number, wrong
+from springhouse.project.schema_text import column_names
 
 _DATES = (
     "dateFormat timestampFormat timestampNTZFormat enableDateTimeParsingFallback locale timeZone"
@@ -45,6 +46,7 @@ class FileOptions:
 
     format: str
     schema: str | None = None
+    columns: tuple[str, ...] | None = None  # those of the schema
     header: bool = False
     multiline: bool = False
     pattern: str | None = None
@@ -66,9 +68,11 @@ def parsed(options: Mapping[str, str]) -> FileOptions:
             )
     if "delimiter" in given:
         given["sep"] = given.pop("delimiter")
+    schema = given.pop("schema", None)
     return FileOptions(
         format=chosen,
-        schema=given.pop("schema", None),
+        schema=schema,
+        columns=None if schema is None else column_names(schema),
         header=flag("header", given.pop("header", "false")),
         multiline=flag("multiline", given.pop("multiline", "false")),
         pattern=given.pop("pattern", None),
