@@ -51,11 +51,11 @@ FALSIFIED = {
     ("share", "1e400"),
     # A product with 1,000,000 that does not fit: moments 290,000 years before Christ.
     *(("at", number) for number in ("9223372036855", "10000000000000", "-10000000000000")),
+    ("at", "9223372036854775807"),
     # A text of digits that is no date: days since 1970.
     *(("day", f'"{text}"') for text in ("20240101", "-5", "1")),
 }
-# Taken apart in this process: moments that Python's calendar does not have are bad there, and a
-# number in a STRING column keeps its digits, where Spark writes 1.0E2 for 1e2.
+# Taken apart in this process: moments that Python's calendar does not have are bad there.
 NO_CALENDAR = {("at", "9223372036854"), ("at", '"0000-01-01"')}
 
 
@@ -125,6 +125,8 @@ def test_rows_are_spark_s_unless_those_would_be_false(
         falsified = {(c, t) for c, t in FALSIFIED if c in ("real", "share")}
     if way == "taken apart" and form == "json":
         falsified = falsified | NO_CALENDAR
+    if form == "json":
+        # A number in a STRING column: Spark's function writes 100.0 for 1e2, its reader does not.
         other = {each for each in other if each[0] != "note"}
     assert stricter == falsified
     assert other == set()

@@ -40,7 +40,7 @@ null
 {"note": "x", "share": "Infinity"}
 {"note": "x", "day": "20240101"}
 {"other": "x", "more": 1}
-[{"note": "x", "id": 1}, {"note": "y", "id": 2}, {"id": 3}]
+[{"note": "x", "id": 1}, {"note": "y", "id": 2}, {"id":3}]
 {"note": "x", "small": 127, "amount": 12.345, "share": 1e3}
 {"note": "x", "amount": "1,234.5", "share": 5}
 {"note": "x", "amount": 12345678901}

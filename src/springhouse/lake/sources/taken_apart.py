@@ -294,7 +294,7 @@ def _json_field(value: Any, source: str, kind: DataType) -> Field:
     elif isinstance(kind, DoubleType | FloatType):
         fits = _is_finite(source, kind) if isinstance(value, _Number) else text in _NO_NUMBERS
     elif isinstance(kind, DecimalType):
-        fits = isinstance(value, _Number) or is_text
+        fits = (isinstance(value, _Number) or is_text) and text == text.strip()
         return Field(text, text.replace(",", "") if fits else None)
     elif isinstance(kind, TimestampType) and isinstance(value, _Number) and _is_whole(source):
         return Field(text, _seconds(int(source)))
@@ -371,7 +371,7 @@ def _csv_field(text: str, kind: DataType) -> Field:
     if isinstance(kind, BooleanType):
         return Field(text, text if text.lower() in ("true", "false") else None)
     if isinstance(kind, DecimalType):
-        return Field(text, text.replace(",", ""))
+        return Field(text, text.replace(",", "") if text == text.strip() else None)
     if isinstance(kind, DoubleType | FloatType) and any(char.isdigit() for char in text):
         return Field(text, text if _is_finite(text, kind) else None)
     return Field(text, text)
