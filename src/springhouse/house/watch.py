@@ -18,6 +18,7 @@ from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.quarantine import pending
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
 from springhouse.planner.moment import Choice
@@ -99,6 +100,8 @@ class Watch:
         self._opened: dict[str, TableVersion] = {}
         # When a view was refreshed last, also if there was nothing to commit.
         self._looked: dict[str, Instant] = {}
+        # The oldest and newest version of a table when its quarantine had all of it.
+        self._settled: dict[str, tuple[int, int]] = {}
         self._lock = threading.RLock()
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
@@ -162,6 +165,7 @@ class Watch:
         try:
             waits = self._note_ends(table, seen, now)
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
+            waits = waits or self._is_unsettled(table.name)
             seen.problem = None
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
             seen.problem = told(error)
@@ -221,6 +225,17 @@ class Watch:
         if seen.ran is not None or self.lake.log(table.name).newest() is not None:
             return False
         return all(self.lake.log(k).newest() for k in self.graph.tables_read(table.name))
+
+    def _is_unsettled(self, table: str) -> bool:
+        """Whether a process died before the quarantine had what the table's commits set aside."""
+        commits = self.lake.log(table).commits()
+        newest = (commits[0].version, commits[-1].version) if commits else None
+        if newest is None or self._settled.get(table) == newest:
+            return False
+        if pending(self.lake, table):
+            return True
+        self._settled[table] = newest
+        return False
 
     def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
         """Whether a streaming function should run: its tables moved, or its pause is over."""
@@ -348,7 +363,7 @@ class Watch:
         if choice is None:
             return None
         target = provenance_of(self.lake, choice.versions, apart=view.promise.is_relaxed)
-        reason = self._reason(view, target, now)
+        reason = self._reason(view, target, now) or self._unwatched(view, choice.versions)
         if reason is None:
             return None
         offer = self.offers.cheapest(view.name, choice.versions)
@@ -396,6 +411,18 @@ class Watch:
         looked = max(newest.at, self._looked.get(view.name, newest.at))
         if self.chooser.inputs(view.name).opaque and now - looked >= OPAQUE_PERIOD:
             return "its inputs can't be watched"
+        return None
+
+    def _unwatched(self, view: View, versions: Mapping[str, int]) -> str | None:
+        """Which of its inputs has other rows that no base table accounts for, if any has."""
+        newest = self.lake.log(view.name).newest()
+        read = newest.note.read if newest and newest.note else {}
+        for key, version in versions.items():
+            if key not in self.project.views or not self.chooser.inputs(key).opaque:
+                continue
+            made = [s.made for s in self.lake.log(key).snapshots() if s.version <= version]
+            if made and made[-1] > read.get(key, made[-1]):
+                return f"new data in {key}"
         return None
 
     def _why_anew(self, view: View) -> str | None:

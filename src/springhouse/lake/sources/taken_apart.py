@@ -310,7 +310,7 @@ def _is_whole(text: str) -> bool:
 def _is_finite(text: str, kind: DataType) -> bool:
     """Whether a number in digits is one to FLOAT or DOUBLE, and not infinite."""
     try:
-        struct.pack("f" if isinstance(kind, FloatType) else "d", number := float(text))
+        struct.pack("<f" if isinstance(kind, FloatType) else "<d", number := float(text))
     except (ValueError, OverflowError):
         return False
     return not math.isinf(number)
