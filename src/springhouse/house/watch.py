@@ -54,6 +54,8 @@ class _Seen:
     read: tuple[int, ...] = ()
     waiting_since: Instant | None = None
     problem: str | None = None
+    # What looks wrong with its sources, and keeps nobody from asking them.
+    warning: str | None = None
     # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
     # What waits, from where to where, by transaction; and whether more waits than one commit takes.
@@ -167,6 +169,8 @@ class Watch:
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
             waits = waits or self._is_unsettled(table.name)
             seen.problem = None
+            told_by_sources = [w for feed in self.feeds(table.name) for w in feed.warnings()]
+            seen.warning = "; ".join(told_by_sources) or None
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
             seen.problem = told(error)
             waits = True  # The refresh will meet the same problem, report it, and be retried.
@@ -503,6 +507,14 @@ class Watch:
         """What keeps a table's sources from being asked, if anything does."""
         seen = self._seen.get(table)
         return seen.problem if seen else None
+
+    def warnings(self) -> dict[str, str]:
+        """What looks wrong with the sources of tables, by table, and is no error."""
+        return {
+            name: seen.warning
+            for name, seen in self._seen.items()
+            if seen.warning and not seen.problem and self.permits.owns(name)
+        }
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)

@@ -164,6 +164,11 @@ class Feed:
         if learned is not None:
             getattr(own.source, "memory", {}).update(learned)
 
+    def warnings(self) -> list[str]:
+        """What the sources say that looks wrong, and is no error."""
+        told = [getattr(stream.source, "warning", None) for stream in self.streams]
+        return [text for text in told if text]
+
     @contextmanager
     def keeping_memory(self) -> Iterator[None]:
         """What the sources learn inside is forgotten again if it fails: no commit has it."""
