@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from springhouse.cli.progress import Progress, event_line, kept_line, picture, totals_text
-from springhouse.house import Done, Failed, Finished, SparkNeeded, Started
+from springhouse.house import Done, Failed, Finished, SparkNeeded, Started, Warned
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
 
@@ -28,6 +28,7 @@ def finished(table="orders", **done):
         (finished(rows_added=117, rows_set_aside=3), "orders +117 rows, 3 quarantined 0.41 s"),
         (finished(), "orders unchanged 0.41 s"),
         (Finished("orders", 1, None, "b was first"), "orders gave way: b was first"),
+        (Warned("orders", "no folder"), "orders warning: no folder"),
         (Failed("orders", 1, FAILURE), "orders failed: a.sql:3: no such file"),
     ],
     ids=str,

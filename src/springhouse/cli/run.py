@@ -132,6 +132,9 @@ def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed")
         share = kept.share(promise)
         if promise is not None and share is not None and kept.lags:
             show(kept_line(name, promise, share, kept.worst))
+    for name, warning in house.watch.warnings().items():
+        said = Text.assemble(("warning: ", "bold yellow"), f"{name}: {warning}")
+        console(stderr=True).print(said)
     for name, failure in refreshed.failures.items():
         problem = failure.problem.replace("\n", "\n  ")
         told = Text.assemble(("failing: ", "bold red"), f"{name}: {problem}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from springhouse.house import TableStatus
 
 _WIDE = 105
-_STYLES = {"up to date": "green", "waiting": "yellow", "failing": "red"}
+_STYLES = {"up to date": "green", "waiting": "yellow", "failing": "red", "no source": "red"}
 
 
 def status(project: ProjectFolder = None, as_json: Json = False) -> None:

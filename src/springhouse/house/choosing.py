@@ -14,7 +14,7 @@ from springhouse.planner.moment import (
     meeting_points,
     newest_common_moment,
 )
-from springhouse.planner.provenance import Channel, Provenance, joined
+from springhouse.planner.provenance import NOW, Channel, Provenance, joined
 from springhouse.project.declaration import Project, PythonQuery, Reading
 from springhouse.project.graph import Graph
 from springhouse.units import Instant
@@ -84,6 +84,9 @@ class Chooser:
         finds a moment in common. When the base tables stand still, the newest is that moment.
         """
         keys = self.inputs(view).keys
+        if not keys:
+            # Nothing to agree about: VALUES, files that nobody watches.
+            return Choice(NOW, {})
         channels = self.channels()
         candidates = self._candidates_of(keys)
         bound = self._project.views[view].promise.inconsistency_seconds

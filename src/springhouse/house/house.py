@@ -29,6 +29,7 @@ from springhouse.lake.describing import describe_table
 from springhouse.lake.inputs import Inputs, names_of
 from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
 from springhouse.lake.landing import Done
+from springhouse.lake.quarantine import settle
 from springhouse.lake.queries import blamed_on, run_sql
 from springhouse.lake.session import LazySession, Spark
 from springhouse.lake.sinks.delivery import delivered, needed_by_sinks
@@ -239,6 +240,8 @@ class House:
         text = retention or self.project.configuration.get("springhouse.retention", "7 days")
         keep = duration_seconds(text)
         gone = {}
+        for name in self.lake.tables():
+            settle(self.lake, name)
         for name in self.lake.tables():
             needed = self._needed_from(name)
             deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))

@@ -77,7 +77,15 @@ class Failed:
     failure: Failure
 
 
-Event = SparkNeeded | Started | Finished | Failed | Delivered
+@dataclass(frozen=True)
+class Warned:
+    """Something looks wrong with the sources of a table, and is no error."""
+
+    table: str
+    warning: str
+
+
+Event = SparkNeeded | Started | Finished | Failed | Delivered | Warned
 Listener = Callable[[Event], None]
 
 
@@ -125,6 +133,15 @@ class Runner:
         self._retry = retry
         self._most_files = most_files
         self._listener = listener
+        self._warned: Mapping[str, str] = {}
+
+    def _warn(self) -> None:
+        """Tell what looks wrong with the sources, once for as long as it stays so."""
+        found = self.watch.warnings()
+        for table, warning in found.items():
+            if self._warned.get(table) != warning:
+                self._listener(Warned(table, warning))
+        self._warned = found
 
     def _start(
         self,
@@ -199,6 +216,7 @@ class Once(Runner):
         self.watch.inspect()
         until = self.watch.horizon().ends
         self.watch.poll(self._clock(), all_of_them=True)
+        self._warn()
         pending = list(self.watch.graph.order)
         tried: set[str] = set()
         while (pending or self.tracks.running) and not stop.is_set():
@@ -295,6 +313,7 @@ class Live(Runner):
             with one_look():
                 self._take_over()
                 self.watch.poll(now)
+                self._warn()
                 self.schedule.hear(self._waiting(now), now)
                 for order in self.schedule.starts(self.tracks.free(), now):
                     self._obey(order)

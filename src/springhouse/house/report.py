@@ -145,11 +145,14 @@ def _table_status(
     quarantine = watch.lake.log(name + QUARANTINE).newest()
     failure = failures.get(name)
     problem = failure.problem if failure else watch.problem(name)
+    warning = watch.warnings().get(name)
     missing = watch.chooser.missing(name) if name in watch.project.views else []
     behind = lag(watch.waiting_since(name, now), now)
     state = "up to date"
     if problem:
         state = "failing"
+    elif warning:
+        state = "no source"
     elif name in wanted:
         state = "waiting"
     elif missing:
@@ -171,7 +174,7 @@ def _table_status(
         refreshed_at=last.at if last else None,
         refresh_seconds=last.note.seconds if last and last.note else None,
         quarantined=_rows_of(watch, name + QUARANTINE) if quarantine else 0,
-        problem=problem,
+        problem=problem or warning,
     )
 
 

@@ -20,6 +20,7 @@ from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.healing import lost_by
 from springhouse.lake.lake import Lake, input_key, provenance_of
 from springhouse.lake.presence import FileLost
+from springhouse.lake.quarantine import pending
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
 from springhouse.planner.moment import Choice
@@ -55,6 +56,8 @@ class _Seen:
     read: tuple[int, ...] = ()
     waiting_since: Instant | None = None
     problem: str | None = None
+    # What looks wrong with its sources, and keeps nobody from asking them.
+    warning: str | None = None
     # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
     # What waits, from where to where, by transaction; and whether more waits than one commit takes.
@@ -103,6 +106,8 @@ class Watch:
         self._looked: dict[str, Instant] = {}
         # The first file of a view that was not there when it was last looked for.
         self._lost: dict[str, FileLost] = {}
+        # The oldest and newest version of a table when its quarantine had all of it.
+        self._settled: dict[str, tuple[int, int]] = {}
         self._lock = threading.RLock()
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
@@ -166,7 +171,10 @@ class Watch:
         try:
             waits = self._note_ends(table, seen, now)
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
+            waits = waits or self._is_unsettled(table.name)
             seen.problem = None
+            told_by_sources = [w for feed in self.feeds(table.name) for w in feed.warnings()]
+            seen.warning = "; ".join(told_by_sources) or None
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
             seen.problem = told(error)
             waits = True  # The refresh will meet the same problem, report it, and be retried.
@@ -225,6 +233,17 @@ class Watch:
         if seen.ran is not None or self.lake.log(table.name).newest() is not None:
             return False
         return all(self.lake.log(k).newest() for k in self.graph.tables_read(table.name))
+
+    def _is_unsettled(self, table: str) -> bool:
+        """Whether a process died before the quarantine had what the table's commits set aside."""
+        commits = self.lake.log(table).commits()
+        newest = (commits[0].version, commits[-1].version) if commits else None
+        if newest is None or self._settled.get(table) == newest:
+            return False
+        if pending(self.lake, table):
+            return True
+        self._settled[table] = newest
+        return False
 
     def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
         """Whether a streaming function should run: its tables moved, or its pause is over."""
@@ -366,7 +385,7 @@ class Watch:
         if choice is None:
             return None
         target = provenance_of(self.lake, choice.versions, apart=view.promise.is_relaxed)
-        reason = self._reason(view, target, now)
+        reason = self._reason(view, target, now) or self._unwatched(view, choice.versions)
         if reason is None:
             return None
         offer = self.offers.cheapest(view.name, choice.versions)
@@ -414,6 +433,18 @@ class Watch:
         looked = max(newest.at, self._looked.get(view.name, newest.at))
         if self.chooser.inputs(view.name).opaque and now - looked >= OPAQUE_PERIOD:
             return "its inputs can't be watched"
+        return None
+
+    def _unwatched(self, view: View, versions: Mapping[str, int]) -> str | None:
+        """Which of its inputs has other rows that no base table accounts for, if any has."""
+        newest = self.lake.log(view.name).newest()
+        read = newest.note.read if newest and newest.note else {}
+        for key, version in versions.items():
+            if key not in self.project.views or not self.chooser.inputs(key).opaque:
+                continue
+            made = [s.made for s in self.lake.log(key).snapshots() if s.version <= version]
+            if made and made[-1] > read.get(key, made[-1]):
+                return f"new data in {key}"
         return None
 
     def _why_anew(self, view: View) -> str | None:
@@ -496,6 +527,14 @@ class Watch:
         """What keeps a table's sources from being asked, if anything does."""
         seen = self._seen.get(table)
         return seen.problem if seen else None
+
+    def warnings(self) -> dict[str, str]:
+        """What looks wrong with the sources of tables, by table, and is no error."""
+        return {
+            name: seen.warning
+            for name, seen in self._seen.items()
+            if seen.warning and not seen.problem and self.permits.owns(name)
+        }
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)

@@ -1,8 +1,8 @@
 """Do new rows fit the columns of a table?
 
-A table's columns keep their types. New rows may lack columns (NULL), bring new ones (added to the
-table), or have narrower types (widened); anything that could lose a value is an error, because a
-warehouse that guesses is worse than one that stops.
+New rows may lack columns (NULL), bring new ones (added to the table), have narrower types (the
+values are widened) or wider ones (the table's column is widened); anything that could lose a value
+is an error, because a warehouse that guesses is worse than one that stops.
 """
 
 from functools import lru_cache
@@ -70,6 +70,27 @@ def same_columns(one: StructType, other: StructType) -> bool:
     ]
 
 
+def widened(stored: StructType, wanted: StructType) -> StructType:
+    """The columns of a table with the types of `wanted` where these hold more, and all it had."""
+    given = {field.name.lower(): field.dataType for field in wanted.fields}
+    return StructType(
+        [
+            t.StructField(f.name, kind if _outgrows(kind, f.dataType) else f.dataType, f.nullable)
+            for f in stored.fields
+            for kind in [given.get(f.name.lower(), f.dataType)]
+        ]
+    )
+
+
+def _outgrows(given: object, stored: object) -> bool:
+    """Whether every stored value is one of the given type, and says the same there."""
+    # The moment of a date depends on the time zone of who asks.
+    is_moment = isinstance(stored, t.DateType) and isinstance(given, t.TimestampType)
+    if given == stored or is_moment or isinstance(stored, t.StringType | t.NullType):
+        return False
+    return _widens(stored, given) and not _widens(given, stored)
+
+
 def new_columns(rows: "DataFrame", schema: StructType) -> StructType:
     """The columns of the rows that the table does not have yet."""
     have = {name.lower() for name in schema.fieldNames()}
@@ -99,7 +120,9 @@ def _widens(given: object, wanted: object) -> bool:
         return True
     if isinstance(given, t.StructType | t.ArrayType | t.MapType):
         return _nested_equal(given, wanted)
-    return isinstance(given, t.DateType) and isinstance(wanted, t.TimestampType)
+    return isinstance(given, t.DateType) and isinstance(
+        wanted, t.TimestampType | t.TimestampNTZType
+    )
 
 
 def _nested_equal(given: object, wanted: object) -> bool:

@@ -32,15 +32,17 @@ from springhouse.lake.feeds import Feed
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing import Done, Landed, land, set_aside
+from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import Note
+from springhouse.lake.quarantine import settle
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.refresh_table import (
+    Fit,
     Intake,
     batch_of,
     described,
     fitted,
-    unfinished,
+    with_aside,
 )
 from springhouse.lake.tables import (
     DataFile,
@@ -76,10 +78,11 @@ def apply_changes(
     assert isinstance(flow, CdcFlow)
     began = lake.now()
     ground = lake.find(table.name)
-    ranges = unfinished(lake, table.name, feed.behind(ground, until))
+    settle(lake, table.name)
+    ranges = feed.behind(ground, until)
     if not ranges:
         return None
-    with blamed_on(flow.place):
+    with blamed_on(flow.place), feed.keeping_memory():
         taken = Intake(lake, feed, ranges)
         inputs = Inputs(lake, project, {}, taken.good())
         source = inputs.resolve(flow.source)
@@ -96,15 +99,15 @@ def apply_changes(
             settings=flow_settings(project, table),
         )
         aside = [*taken.bad, *arrived.aside]
-        ground, _ = fitted(
-            lake, project, table, flow, ground, _row_columns(events, flow, empty=True)
-        )
+        columns = _row_columns(events, flow, empty=True)
+        fit, _ = fitted(lake, project, table, flow, ground, columns)
+        _prove_same_types(fit, table, flow)
+        ground = fit.ready(lake, table.name)
         events = _again(lake, table.name, arrived, events.schema)
         merged = _merge(lake, flow, ground, events, small=arrived.rows is not None)
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
+        batch = with_aside(lake, table, flow, batch, aside)
         prove_unread(ground, batch.noted.offsets)
-        if aside:
-            set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, lake.now())
         note = Note(
             kind="merge",
             at=lake.now(),
@@ -119,6 +122,8 @@ def apply_changes(
         )
         note = described(lake, table, flow, batch, arrived, note)
         commit(ground, Change(note, merged.add, merged.remove, batch.ends))
+        if aside:
+            settle(lake, table.name)
         return Done(
             table.name,
             "merge",
@@ -129,6 +134,20 @@ def apply_changes(
             lake.now() - began,
             reason,
         )
+
+
+def _prove_same_types(fit: Fit, table: Table, flow: CdcFlow) -> None:
+    """An error if stored columns would have to be widened: their files hold more than rows."""
+    stored = fit.ground.schema if fit.ground is not None else fit.schema
+    for old, new in zip(stored.fields, fit.schema.fields, strict=False):
+        if old.dataType != new.dataType:
+            was, given = (f.dataType.simpleString().upper() for f in (old, new))
+            raise SchemaError(
+                f'the column "{old.name}" of "{table.name}" is {was}, and {given} in the events',
+                where=str(flow.place),
+                hint=f"Cast it to {was} in a temporary view that the flow reads, or delete the "
+                "table's folder: the table is then made anew from its source.",
+            )
 
 
 def _events(source: "DataFrame", flow: CdcFlow) -> "DataFrame":

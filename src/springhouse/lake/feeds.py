@@ -12,6 +12,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -167,6 +168,23 @@ class Feed:
         learned = getattr(read.source, "memory", None)
         if learned is not None:
             getattr(own.source, "memory", {}).update(learned)
+
+    def warnings(self) -> list[str]:
+        """What the sources say that looks wrong, and is no error."""
+        told = [getattr(stream.source, "warning", None) for stream in self.streams]
+        return [text for text in told if text]
+
+    @contextmanager
+    def keeping_memory(self) -> Iterator[None]:
+        """What the sources learn inside is forgotten again if it fails: no commit has it."""
+        sources = [s.source for s in self.streams if hasattr(s.source, "memory")]
+        before = [dict(source.memory) for source in sources]
+        try:
+            yield
+        except BaseException:
+            for source, memory in zip(sources, before, strict=True):
+                source.memory = memory
+            raise
 
     def memory(self) -> dict[str, Any]:
         """What the sources want to find again next time."""

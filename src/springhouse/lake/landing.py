@@ -5,14 +5,11 @@ lazy DataFrame and leaves with files that a commit can add. Small inputs are com
 this process; for large ones Spark writes the files. What is done twice by mistake is invisible:
 files that no commit names are nobody's.
 
-Two tables, one story: rows set aside are committed to the quarantine *first*, with the same
-transactions. If the process dies in between, the repeated work finds its transactions there,
-repeats exactly the same ranges, and does not set the rows aside again.
+What becomes of rows that are set aside is told in `quarantine`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,18 +17,16 @@ from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
 
 from springhouse.flows.settings import Settings
-from springhouse.lake.commits import Change, commit, ensure, prove_unread
 from springhouse.lake.flows.arriving import arrive, arrive_in_tasks, instant_of
-from springhouse.lake.lake import QUARANTINE, Lake
-from springhouse.lake.note import Note
+from springhouse.lake.lake import Lake
 from springhouse.lake.quality import (
-    QUARANTINE_SCHEMA,
     count_violations,
     failure,
     kept_rows,
     rows_set_aside,
     with_verdicts,
 )
+from springhouse.lake.quarantine import Aside
 from springhouse.lake.tables import quoted
 from springhouse.lake.writing import SMALL_BYTES, rows_of, write_arrow, write_with_spark
 from springhouse.project.declaration import Expectation, OnViolation
@@ -39,9 +34,6 @@ from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Aside = tuple[str, str | None, str]
-"""Reason, record (None: there is none to show) and origin of what goes to quarantine."""
 
 
 @dataclass(frozen=True)
@@ -164,40 +156,6 @@ def _land_large(
     if expectations:
         rows.unpersist()
     return Landed(add, rows_of(add), None, aside, violations, newest)
-
-
-def set_aside(
-    lake: Lake,
-    table: str,
-    flow: str,
-    rows: Sequence[Aside],
-    ranges: Mapping[str, tuple[int, int]],
-    at: Instant,
-) -> None:
-    """Add rows to the table's quarantine, unless that was done before the process died."""
-    transactions = {app: end for app, (_, end) in ranges.items()}
-    place = lake.place(table + QUARANTINE)
-    note = Note(kind="schema", at=at, channel=True)
-    ground = ensure(place, QUARANTINE_SCHEMA, note)
-    if transactions and all(ground.offset(app) >= end for app, end in transactions.items()):
-        return
-    # Another process may have set aside the first records of these ranges, and not the last.
-    prove_unread(ground, ranges)
-    when = datetime.fromtimestamp(at, UTC)
-    columns = {
-        "reason": [reason for reason, _, _ in rows],
-        "record": [record for _, record, _ in rows],
-        "origin": [origin for _, _, origin in rows],
-        "flow": [flow] * len(rows),
-        "quarantined_at": pa.array([when] * len(rows), pa.timestamp("us", tz="UTC")),
-    }
-    add = [write_arrow(place, pa.table(columns))] if rows else []
-    done = Note(
-        kind="append", at=at, channel=True, rows_added=len(rows), changes=None if add else ()
-    )
-    # A conflict here means that another process does the same work right now: only one of us will
-    # commit the table, and this one gives way.
-    commit(ground, Change(done, add, transactions=transactions))
 
 
 def _arrow(rows: "DataFrame") -> pa.Table:

@@ -23,7 +23,8 @@ KEY = "springhouse"
 class FlowNote:
     """What one flow did in a commit: offsets per partition as (from, to), and what to remember.
 
-    `reflects` are the versions of other tables whose rows it has passed on by then.
+    `reflects` are the versions of other tables whose rows it has passed on by then; `aside` is the
+    file in the table's quarantine that holds what was set aside.
     """
 
     offsets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -31,6 +32,7 @@ class FlowNote:
     rows_in: int = 0
     quarantined: int = 0
     reflects: Mapping[str, list[int]] = field(default_factory=dict)
+    aside: str = ""
 
 
 @dataclass(frozen=True)

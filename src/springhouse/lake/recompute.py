@@ -24,9 +24,10 @@ from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
-from springhouse.lake.landing import Done, Landed, land, set_aside
+from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
+from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
@@ -293,7 +294,7 @@ def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
         gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
         commit(quarantine, Change(gone, (), quarantine.files))
     if landed.aside:
-        set_aside(lake, view.name, view.name, landed.aside, {}, lake.now())
+        set_aside(lake, view.name, view.name, landed.aside, lake.now())
 
 
 def stored_provenance(lake: Lake, name: str) -> Provenance:

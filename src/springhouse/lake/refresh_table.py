@@ -2,8 +2,11 @@
 
 One commit holds the rows of a range of offsets *and* the ends of the range, as transactions on the
 ground from which the starts were read. So either both are there or neither, and whoever tries the
-same range again is rejected. Records that do not fit, and rows that break an expectation, go to the
-table's quarantine just before (see `landing` for why that order is safe).
+same range again is rejected. Records that do not fit, and rows that break an expectation, are in a
+file that the commit names; the table's quarantine adds it just after (see `quarantine`).
+
+A table is made, and its columns grow, when the rows are written and only their commit is left to
+do: a refresh that fails leaves no trace in the schema.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,18 +19,32 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.errors import SpringhouseError
-from springhouse.lake.alignment import aligned, new_columns, parsed_schema, same_columns
-from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_unread
+from springhouse.lake.alignment import (
+    aligned,
+    new_columns,
+    parsed_schema,
+    same_columns,
+    widened,
+)
+from springhouse.lake.commits import (
+    Change,
+    able_to_hold,
+    add_columns,
+    commit,
+    ensure,
+    prove_unread,
+)
 from springhouse.lake.feeds import Feed, is_channel
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
-from springhouse.lake.landing import Aside, Done, Landed, land, land_arrow, set_aside
+from springhouse.lake.lake import Lake, provenance_of
+from springhouse.lake.landing import Done, Landed, land, land_arrow
 from springhouse.lake.note import FlowNote, Note
+from springhouse.lake.quarantine import Aside, settle, write_aside
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.tables import TableVersion, frame_of
-from springhouse.lake.writing import SMALL_BYTES
+from springhouse.lake.writing import SMALL_BYTES, write_with_spark
 from springhouse.planner.provenance import Provenance, joined
 from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
 from springhouse.units import Instant
@@ -36,22 +53,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _MARKS = (BAD, RECORD, ORIGIN)
-
-
-def unfinished(lake: Lake, table: str, ranges: Mapping[str, Range]) -> dict[str, Range]:
-    """The ranges to read now: those that a dead process left half done, exactly as it had them.
-
-    Their ends stand in the quarantine, which is committed first. Without such, the ranges as given.
-    """
-    quarantine = lake.find(table + QUARANTINE)
-    if quarantine is None:
-        return dict(ranges)
-    half_done = {
-        name: Range(given.start, quarantine.offset(name))
-        for name, given in ranges.items()
-        if given.start < quarantine.offset(name)
-    }
-    return half_done or dict(ranges)
 
 
 def append(
@@ -67,13 +68,15 @@ def append(
     assert isinstance(flow, AppendFlow)
     began = lake.now()
     ground = lake.find(table.name)
-    ranges = unfinished(lake, table.name, feed.behind(ground, until))
+    settle(lake, table.name)
+    ranges = feed.behind(ground, until)
     if not ranges:
         return None if ground else _made_empty(lake, project, table, feed, reason)
-    with blamed_on(flow.place):
+    with blamed_on(flow.place), feed.keeping_memory():
         taken = Intake(lake, feed, ranges)
         passed_on = _passed_on(table, flow, ground, taken)
         if ground is not None and passed_on is not None:
+            fit = Fit(ground, ground.schema)
             landed = land_arrow(
                 lake,
                 table.name,
@@ -86,7 +89,7 @@ def append(
             rows = inputs.frame(flow.query)
             if ground is not None and not flow.by_name:
                 rows = rows.toDF(*ground.schema.fieldNames())
-            ground, rows = fitted(lake, project, table, flow, ground, rows)
+            fit, rows = fitted(lake, project, table, flow, ground, rows)
             landed = land(
                 lake,
                 table.name,
@@ -98,7 +101,7 @@ def append(
             )
         aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
-        return finish(lake, table, flow, ground, landed, aside, batch, reason, began)
+        return finish(lake, table, flow, fit, landed, aside, batch, reason, began)
 
 
 def _passed_on(
@@ -126,7 +129,8 @@ def _made_empty(lake: Lake, project: Project, table: Table, feed: Feed, reason: 
         rows = Inputs(lake, project, {}, taken.good()).frame(feed.flow.query)
         if table.schema is None and not rows.columns:
             return None
-        fitted(lake, project, table, feed.flow, None, rows)
+        fit, _ = fitted(lake, project, table, feed.flow, None, rows)
+        fit.ready(lake, table.name)
     except SpringhouseError:
         return None  # The first records will tell, or say what is wrong.
     return Done(table.name, "schema", reason=reason)
@@ -148,7 +152,8 @@ def append_batch(
     `reflected` is None for a batch after which more comes from the same versions.
     """
     began = lake.now()
-    ground, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
+    settle(lake, table.name)
+    fit, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
     landed = land(
         lake,
         table.name,
@@ -168,7 +173,7 @@ def append_batch(
     else:
         provenance = provenance_of(lake, reflected)
     batch = Batch({transaction: number + 1}, noted, channel, provenance, partial)
-    return finish(lake, table, flow, ground, landed, landed.aside, batch, reason, began)
+    return finish(lake, table, flow, fit, landed, landed.aside, batch, reason, began)
 
 
 def batch_transaction(flow: AppendFlow) -> str:
@@ -262,6 +267,36 @@ class Intake:
         self.bad += [(row[BAD], row[RECORD], row[ORIGIN]) for row in marks.to_pylist()]
 
 
+@dataclass(frozen=True)
+class Fit:
+    """A table and the columns that it has to have when rows are committed to it."""
+
+    ground: TableVersion | None
+    schema: StructType
+    channel: bool = False
+
+    def ready(self, lake: Lake, table: str) -> TableVersion:
+        """The table with these columns: made, grown or widened, if it has to be."""
+        if self.ground is None:
+            note = _schema_note(lake, self.channel, "created")
+            # Another process may have made it by now, with other columns.
+            found = ensure(lake.place(table), self.schema, note)
+            return Fit(found, self.schema, self.channel).ready(lake, table)
+        ground, have = self.ground, {name.lower() for name in self.ground.schema.fieldNames()}
+        extra = [field for field in self.schema.fields if field.name.lower() not in have]
+        wider = widened(ground.schema, self.schema)
+        if extra or not same_columns(wider, ground.schema):
+            note = _schema_note(lake, self.channel, "new types")
+            ground = able_to_hold(ground, self.schema, note)
+        if not same_columns(wider, ground.schema):
+            ground = _rewritten(lake, ground, wider, self.channel)
+        if extra:
+            names = ", ".join(field.name for field in extra)
+            note = _schema_note(lake, self.channel, f"new columns: {names}")
+            ground = add_columns(ground, extra, note)
+        return ground
+
+
 def fitted(
     lake: Lake,
     project: Project,
@@ -269,29 +304,46 @@ def fitted(
     flow: Flow,
     ground: TableVersion | None,
     rows: "DataFrame",
-) -> "tuple[TableVersion, DataFrame]":
-    """The table and the rows with the same columns: the table is made, or grows, if it has to."""
+) -> "tuple[Fit, DataFrame]":
+    """The columns that the table will have, and the rows with the same columns."""
     session = lake.spark.session()
     channel = is_channel(project, table.name)
-    if ground is None:
-        wanted = rows.schema
-        if table.schema is not None:
-            wanted = parsed_schema(session, table.schema, str(table.place))
-        ground = ensure(lake.place(table.name), wanted, _schema_note(lake, channel, "created"))
-    extra = new_columns(rows, ground.schema)
-    if extra.fields and table.schema is None:
-        ground = _grown(lake, ground, channel, extra)
-    elif table.schema is not None:
+    promised = None
+    if table.schema is not None:
         promised = parsed_schema(session, table.schema, str(table.place))
-        missing = [f for f in promised.fields if f.name not in ground.schema.fieldNames()]
-        if missing:
-            ground = _grown(lake, ground, channel, StructType(missing))
-    return ground, aligned(rows, ground.schema, str(flow.place))
+    if ground is None:
+        schema = promised or rows.schema
+    else:
+        schema = widened(ground.schema, promised or rows.schema)
+        have = {name.lower() for name in schema.fieldNames()}
+        extra = new_columns(rows, schema).fields if promised is None else promised.fields
+        schema = StructType([*schema.fields, *(f for f in extra if f.name.lower() not in have)])
+    return Fit(ground, schema, channel), aligned(rows, schema, str(flow.place))
 
 
-def _grown(lake: Lake, ground: TableVersion, channel: bool, extra: StructType) -> TableVersion:
-    names = ", ".join(extra.fieldNames())
-    return add_columns(ground, extra.fields, _schema_note(lake, channel, f"new columns: {names}"))
+def _rewritten(lake: Lake, ground: TableVersion, schema: StructType, channel: bool) -> TableVersion:
+    """The table with wider types, its files written anew: any Delta reader can read them."""
+    began = lake.now()
+    wider = [
+        f"{new.name} {old.dataType.simpleString()} to {new.dataType.simpleString()}".upper()
+        for old, new in zip(ground.schema.fields, schema.fields, strict=True)
+        if old.dataType != new.dataType
+    ]
+    rows = aligned(ground.read(lake.spark.session()), schema, ground.storage.root)
+    add = write_with_spark(ground.storage, rows) if ground.files else []
+    note = Note(
+        kind="compaction",
+        at=lake.now(),
+        channel=channel,
+        variant="widening",
+        reason=f"wider types: {', '.join(wider)}",
+        rows=ground.rows,
+        seconds=lake.now() - began,
+    )
+    commit(ground, Change(note, add, replace=schema))
+    found = lake.find(ground.storage.root.rpartition("/")[2])
+    assert found is not None
+    return found
 
 
 def _schema_note(lake: Lake, channel: bool, reason: str) -> Note:
@@ -302,17 +354,17 @@ def finish(
     lake: Lake,
     table: Table,
     flow: Flow,
-    ground: TableVersion,
+    fit: Fit,
     landed: Landed,
     aside: Sequence[Aside],
     batch: Batch,
     reason: str,
     began: Instant,
 ) -> Done:
-    """Set aside what goes aside, then commit the rows with the ends of their ranges."""
+    """Commit the rows with the ends of their ranges, and then add to the quarantine."""
+    batch = with_aside(lake, table, flow, batch, aside)
+    ground = fit.ready(lake, table.name)
     prove_unread(ground, batch.noted.offsets)
-    if aside:
-        set_aside(lake, table.name, flow.name, aside, batch.noted.offsets, lake.now())
     note = described(
         lake,
         table,
@@ -331,6 +383,8 @@ def finish(
         ),
     )
     commit(ground, Change(note, landed.add, transactions=batch.ends))
+    if aside:
+        settle(lake, table.name)
     return Done(
         table.name,
         "append",
@@ -340,6 +394,12 @@ def finish(
         seconds=lake.now() - began,
         reason=reason,
     )
+
+
+def with_aside(lake: Lake, table: Table, flow: Flow, batch: Batch, aside: Sequence[Aside]) -> Batch:
+    """The batch with the file of what it sets aside, for the quarantine to add after its commit."""
+    path = write_aside(lake, table.name, flow.name, aside, lake.now())
+    return replace(batch, noted=replace(batch.noted, aside=path))
 
 
 def described(

@@ -35,8 +35,9 @@ from springhouse.lake.flows.sharing import Chain, chain, same_records
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing import Done, Landed
 from springhouse.lake.quality import HIDDEN_COLUMNS
+from springhouse.lake.quarantine import settle
 from springhouse.lake.queries import blamed_on
-from springhouse.lake.refresh_table import Intake, batch_of, finish, fitted, unfinished
+from springhouse.lake.refresh_table import Fit, Intake, batch_of, finish, fitted
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion, quoted
 from springhouse.lake.writing import SMALL_BYTES, rows_of, write_arrow
@@ -83,7 +84,7 @@ class _Given:
     """What a table was given by the pass, to be committed on its ground."""
 
     ready: _Ready
-    ground: TableVersion
+    fit: Fit
     landed: Landed | SpringhouseError
 
 
@@ -102,7 +103,8 @@ def append_together(
     if len(shared) < 2:
         return
     try:
-        taken, given = _pass(lake, project, shared)
+        with shared[0].member.feed.keeping_memory():
+            taken, given = _pass(lake, project, shared)
     except Exception:  # noqa: BLE001  each table alone will meet it, and say whose it is
         return
     share = Seconds((lake.now() - began) / max(len(given), 1))
@@ -140,15 +142,14 @@ def _ready(
 ) -> _Ready | None:
     """What a member takes in: what waits for it, or of this what waits for the one that leads."""
     with committing(member.prove):
+        settle(lake, member.name)
         ground = lake.find(member.name)
         member.feed.latest()
         member.feed.admit()  # Before records are compared, which offsets may still change places.
-        behind = member.feed.behind(ground, until)
-        ranges = unfinished(lake, member.name, behind)
+        ranges = member.feed.behind(ground, until)
     if lead is not None:
         found = same_records(lead.member.feed, lead.ranges, member.feed, ranges)
-        # What a dead process left half done has to be repeated as it was, to the record.
-        if found is None or (ranges != behind and found != ranges):
+        if found is None:
             return None
         ranges = found
     return _Ready(member, ground, ranges, chain(project, member.table)) if ranges else None
@@ -163,7 +164,7 @@ def _pass(lake: Lake, project: Project, shared: Sequence[_Ready]) -> tuple[Intak
     taken = Intake(lake, lead.member.feed, lead.ranges)
     (source,) = taken.good().values()
     rows, lanes = _selected(source, shared)
-    grounds: dict[str, TableVersion] = {}
+    grounds: dict[str, Fit] = {}
     for each in shared:
         if each.member.name in lanes:
             found = _fitting(lake, project, each, rows, lanes[each.member.name])
@@ -205,27 +206,26 @@ def _computed(rows: "DataFrame", one: OnePass) -> "DataFrame":
 
 def _fitting(
     lake: Lake, project: Project, ready: _Ready, rows: "DataFrame", lane: Lane
-) -> "tuple[TableVersion, DataFrame, Lane] | None":
-    """The table, made or grown if it has to be, and its lane with the columns that it has."""
+) -> "tuple[Fit, DataFrame, Lane] | None":
+    """The columns that the table will have, and its lane with the same."""
     member = ready.member
     own = rows.select(*(sf.col(quoted(column)).alias(name) for name, column in lane.columns))
     try:
-        with committing(member.prove):
-            ground, _ = fitted(lake, project, member.table, member.flow, ready.ground, own)
+        fit, _ = fitted(lake, project, member.table, member.flow, ready.ground, own)
     except SpringhouseError:
         return None
-    if same_columns(own.schema, ground.schema):
-        return ground, rows, lane
+    if same_columns(own.schema, fit.schema):
+        return fit, rows, lane
     have = {name.lower(): column for name, column in lane.columns}
     columns, more = [], {}
-    for number, wanted in enumerate(ground.schema.fields):
+    for number, wanted in enumerate(fit.schema.fields):
         column = have.get(wanted.name.lower())
         if column is None or rows.schema[column].dataType != wanted.dataType:
             given = sf.lit(None) if column is None else sf.col(quoted(column))
             column = f"__springhouse_fitted_{member.name}_{number}"
             more[column] = given.cast(wanted.dataType)
         columns.append((wanted.name, column))
-    return ground, rows.withColumns(more) if more else rows, Lane(tuple(columns), lane.flag)
+    return fit, rows.withColumns(more) if more else rows, Lane(tuple(columns), lane.flag)
 
 
 def _judged(
@@ -315,7 +315,7 @@ def _commit(
         lake,
         member.table,
         member.flow,
-        given.ground,
+        given.fit,
         given.landed,
         aside,
         replace(batch, together=others),

@@ -30,7 +30,7 @@ def test_a_folder_that_is_not_there_yet_is_empty(context: SourceContext, put: Pu
     source = ReadFiles("data", context=context, format="json")
     assert source.latest() == {"0": 0}
     assert source.warning is not None
-    assert 'data" is not there yet' in source.warning
+    assert 'data" that "data" names is not there' in source.warning
     put("data/a.json")
     assert source.latest() == {"0": 1}
     assert source.warning is None

@@ -123,9 +123,11 @@ def test_lines_are_split_as_spark_splits_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfid\r\n1\r2\n   \n\n\t\n3")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"4|5"))
     batch = Batch(Storage(str(tmp_path)), ("a.csv", "b.csv.gz"))
-    assert [text for text, _ in lines(batch, None)] == ["id", "1", "2", "\t", "3", "4|5"]
-    assert [text for text, _ in lines(batch, "|")][-2:] == ["4", "5"]
-    assert {file for _, file in lines(batch, None)} == {batch.full(path) for path in batch.paths}
+    assert [record.text for record in lines(batch, None)] == ["id", "1", "2", "\t", "3", "4|5"]
+    assert [record.text for record in lines(batch, "|")][-2:] == ["4", "5"]
+    assert {record.file for record in lines(batch, None)} == {
+        batch.full(path) for path in batch.paths
+    }
 
 
 def test_what_only_spark_does_is_an_error_that_names_it() -> None:

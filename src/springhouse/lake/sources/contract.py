@@ -26,6 +26,9 @@ with `BAD` set (the reason; NULL in good rows), `RECORD` (the record as it was) 
 may also have `glance`, which is `read` without good reasons: `read` is then asked only for ranges
 with bad rows.
 
+A source may have `warning`, a text or None: what looks wrong and is no error, such as a folder that
+is not there. It is told with every `run` and `status`.
+
 Two tables may read one source with the same arguments. They are given its records in one pass where
 it is sure that these are the same: ranges with the same offsets, of a source that takes no
 `context` and keeps no `memory`. One that does may have `identity(ranges)`: what it gives is equal

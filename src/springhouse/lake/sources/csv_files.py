@@ -1,47 +1,70 @@
 r"""How is CSV read?
 
 With `header`, columns are matched by name, file by file, so files may differ in the order of their
-columns; without, by position. A line that repeats the header of its file is a header too, as in
-files that were concatenated. Quotes inside quotes are doubled, as RFC 4180 and nearly every program
-that writes CSV have it (Spark's own default is a backslash: `escape => '\'`).
+columns; without, by position. Names match whatever their case and the blanks around them. A file
+whose header has no column of the schema is one bad record: it has another delimiter, no header, or
+is not meant for this table. A line that repeats the header of its file is a header too, as in files
+that were concatenated. Quotes inside quotes are doubled, as RFC 4180 and nearly every program that
+writes CSV have it (Spark's own default is a backslash: `escape => '\'`).
 
-Only Spark's reader can tell records from lines when a quoted field holds a line break, and decode
-other encodings (`multiline`, `encoding`). It reads all fields as text, and they are put together
-again to a record for the same grammar: the quarantine then shows the record's fields, not its exact
-quotes.
+Records are lines, which Spark reads in parallel, unless a quoted field goes on in the next line.
+Only Spark's reader can tell records from lines then, and decode other encodings. So files with such
+a field are looked for, and read by it; so are all files with `multiline` or `encoding`. It reads
+all fields as text, and they are put together again to a record for the same grammar: the quarantine
+then shows the record's fields, not its exact quotes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyarrow import fs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from springhouse.lake.sources import taken_apart
-from springhouse.lake.sources.batch import FILE, Batch
+from springhouse.lake.sources import encodings, taken_apart
+from springhouse.lake.sources.batch import FILE, Batch, origin
 from springhouse.lake.sources.contract import ORIGIN
 from springhouse.lake.sources.records import (
     CORRUPT,
     FIELDS,
+    NOT_UTF8,
     VALUE,
     Grammar,
+    bad_files,
     no_rows,
     rows,
+    strange_file,
     with_corrupt,
 )
 from springhouse.lake.tables import quoted
+from springhouse.lake.writing import SMALL_BYTES
 from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession
 
 _CHUNK_BYTES = 64 * 1024
+_LONGEST_HEADER = 120
+_UNLISTED = "__springhouse_unlisted_"
 _HEEDED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
 """The options that mean the same where records are taken apart in this process."""
+
+
+class _Look(NamedTuple):
+    """What opening a file tells: its first line, and what is wrong with the file, if anything."""
+
+    header: str = ""
+    problem: str | None = None
+
+
+class _Kind(NamedTuple):
+    """Files that are read alike; `is_cut` if a quoted field of theirs goes on in the next line."""
+
+    look: _Look
+    is_cut: bool = False
 
 
 class CsvFiles:
@@ -50,48 +73,67 @@ class CsvFiles:
     def __init__(self, options: FileOptions) -> None:
         self._header = options.header
         self._multiline = options.multiline
-        self._by_reader = options.multiline or "encoding" in options.reader
+        self._encoding = options.reader.get("encoding")
         self._reader = {"escape": '"', **options.reader}
         self._parser = {
             **self._reader,
             "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": CORRUPT,
         }
-        self._columns: dict[str, Sequence[str]] = {}  # what Spark makes of a header
 
     def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
         """The columns that the records have, one schema for each header among the files."""
-        return [
-            _roomy(self._read(spark, inferSchema=True).csv(group.for_spark()).schema)
-            for group in self._groups(batch).values()
-        ]
+        found = []
+        for kind, group in self._kinds(spark, batch).items():
+            if kind.look.problem is None:
+                reader = self._read(spark, kind.is_cut, inferSchema=True)
+                found.append(_roomy(reader.csv(group.for_spark()).schema))
+        return found
 
     def rows(
         self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
         parts = []
-        for header, group in self._groups(batch).items():
-            if taken_apart.is_needed(spark):
-                parts.append(self._taken_apart(spark, header, group, schema, why=why))
+        for kind, group in self._kinds(spark, batch).items():
+            names = self._names(spark, kind, group)
+            problem = kind.look.problem or self._misnamed(kind.look.header, names, schema)
+            if problem is not None:
+                files = [(problem, group.full(path)) for path in group.paths]
+                parts.append(bad_files(spark, schema, files))
                 continue
-            layout = self._layout(self._names(spark, header, group), schema)
-            if self._by_reader:
-                records = self._put_together(spark, group, layout)
+            layout = self._layout(names, schema)
+            if taken_apart.is_needed(spark):
+                parts.append(self._taken_apart(spark, kind, group, layout, schema, why=why))
+                continue
+            if self._by_reader(kind):
+                records = self._put_together(spark, group, layout, kind.is_cut)
             else:
-                records = self._lines(spark, group, header)
+                records = self._lines(spark, group, kind.look.header)
             grammar = Grammar(self._parse, f"not a row of {len(layout)} columns")
             parts.append(rows(records, grammar, layout, schema, why=why))
         return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
 
-    def _groups(self, batch: Batch) -> dict[str, Batch]:
-        """The files by their header; those without any line are left out."""
-        if not self._header:
-            return {"": batch} if batch.paths else {}
-        groups = batch.grouped(self._first_line)
-        return {header: group for header, group in groups.items() if header}
+    def _by_reader(self, kind: _Kind) -> bool:
+        return kind.is_cut or self._multiline or self._encoding is not None
 
-    def _first_line(self, filesystem: fs.FileSystem, path: str) -> str:
+    def _kinds(self, spark: "SparkSession", batch: Batch) -> "dict[_Kind, Batch]":
+        """The files by how they are read; those without any line are left out."""
+        found: dict[_Kind, list[str]] = {}
+        flaws = self._flaws(spark, batch)
+        for look, group in batch.grouped(self._look).items():
+            if self._header and not look.header and look.problem is None:
+                continue
+            for path in group.paths:
+                is_cut, is_utf8 = flaws.get(path, (False, True))
+                kind = _Kind(look, is_cut)
+                # Spark's own reader would put another character in the place of such bytes.
+                if look.problem is None and self._by_reader(kind) and not is_utf8:
+                    kind = _Kind(look._replace(problem=NOT_UTF8))
+                found.setdefault(kind, []).append(path)
+        return {kind: Batch(batch.folder, tuple(paths)) for kind, paths in found.items()}
+
+    def _look(self, filesystem: fs.FileSystem, path: str) -> _Look:
         """The first line that is not empty and not a comment; the empty text if there is none."""
         separator = self._reader.get("linesep")
         breaks = re.compile(re.escape(separator.encode()) if separator else rb"\r\n|\r|\n")
@@ -99,11 +141,16 @@ class CsvFiles:
         with filesystem.open_input_stream(path, compression="detect") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 start += chunk
+                problem = encodings.told_by(start[:_CHUNK_BYTES]) if not self._encoding else None
+                if problem is not None:
+                    return _Look(problem=problem)
+                if not self._header:
+                    return _Look()
                 lines = breaks.split(start)
                 # The last one may have been cut.
                 if found := self._first(lines[:-1]):
-                    return found
-        return self._first(lines)
+                    return _Look(found)
+        return _Look(self._first(lines))
 
     def _first(self, lines: Sequence[bytes]) -> str:
         texts = (line.decode("utf-8-sig", errors="replace") for line in lines)
@@ -113,33 +160,102 @@ class CsvFiles:
             "",
         )
 
-    def _names(self, spark: "SparkSession", header: str, group: Batch) -> Sequence[str]:
-        """What Spark calls the columns of files with this header."""
-        if self._header and header not in self._columns:
-            self._columns[header] = self._read(spark).csv(group.for_spark()[0]).columns
-        return self._columns.get(header, ())
+    def _flaws(self, spark: "SparkSession", batch: Batch) -> dict[str, tuple[bool, bool]]:
+        """By file: whether a quoted field goes on in the next line, and whether it is UTF-8."""
+        if self._encoding is not None:
+            return {}
+        filesystem, root = batch.folder.filesystem, batch.folder.path
+        infos = filesystem.get_file_info([f"{root}/{path}" for path in batch.paths])
+        small = sum(info.size or 0 for info in infos) <= SMALL_BYTES
+        if small or taken_apart.is_needed(spark):
+            answers = batch.grouped(self._flaws_of)
+            return {path: flaws for flaws, group in answers.items() for path in group.paths}
+        quote = self._reader.get("quote", '"')
+        is_cut = sf.contains(VALUE, sf.lit(quote)) if quote else sf.lit(False)
+        is_cut &= ~sf.rlike(VALUE, sf.lit(f"(?s)^(?:{whole_line(self._reader)})$"))
+        texts = spark.read.text(batch.for_spark(), lineSep=self._reader.get("linesep"))
+        told = texts.groupBy(origin().alias(ORIGIN)).agg(
+            sf.bool_or(is_cut), sf.bool_and(sf.is_valid_utf8(VALUE))
+        )
+        found = {row[0]: (bool(row[1]), bool(row[2])) for row in told.collect()}
+        return {path: found.get(batch.full(path), (False, True)) for path in batch.paths}
+
+    def _flaws_of(self, filesystem: fs.FileSystem, path: str) -> tuple[bool, bool]:
+        with filesystem.open_input_stream(path, compression="detect") as file:
+            whole = file.read()
+        try:
+            text = whole.decode("utf-8")
+        except UnicodeDecodeError:
+            text, is_utf8 = whole.decode("utf-8", errors="replace"), False
+        else:
+            is_utf8 = True
+        quote = self._reader.get("quote", '"')
+        if not quote or quote not in text:
+            return False, is_utf8
+        separator = self._reader.get("linesep")
+        lines = re.split(re.escape(separator) if separator else r"\r\n|\r|\n", text)
+        is_whole = re.compile(whole_line(self._reader), re.DOTALL)
+        return any(quote in line and not is_whole.fullmatch(line) for line in lines), is_utf8
+
+    def _names(self, spark: "SparkSession", kind: _Kind, group: Batch) -> Sequence[str]:
+        """The columns that the header of the files names."""
+        if not self._header or kind.look.problem is not None:
+            return ()
+        if not self._by_reader(kind) or taken_apart.is_needed(spark):
+            return taken_apart.csv_texts(kind.look.header, self._reader) or ()
+        # Only the reader knows where the header ends. As a header, it would rename what is there.
+        reader = self._read(spark, kind.is_cut).option("header", False)
+        first = reader.csv(group.for_spark()[0]).first()
+        return [name or "" for name in first] if first is not None else ()
+
+    def _misnamed(self, header: str, names: Sequence[str], schema: StructType) -> str | None:
+        """What is wrong with the header of a file; None if columns can be found by it."""
+        if not self._header or not schema.fields:
+            return None
+        wanted = {_key(name) for name in schema.fieldNames()}
+        found = [_key(name) for name in names if _key(name) in wanted]
+        if not found:
+            return strange_file(header[:_LONGEST_HEADER], schema.fieldNames())
+        twice = next((name for name in found if found.count(name) > 1), None)
+        return f'the header of the file has the column "{twice}" twice' if twice else None
 
     def _layout(self, names: Sequence[str], schema: StructType) -> StructType:
         """The columns of the files in their order: of the schema's type, or text if it has none."""
         if not self._header:
             return schema
-        wanted = {field.name.casefold(): field for field in schema.fields}
+        wanted = {_key(field.name): field for field in schema.fields}
         return StructType(
-            [wanted.get(name.casefold(), StructField(name, StringType())) for name in names]
+            [
+                wanted.get(_key(name), StructField(f"{_UNLISTED}{number}", StringType()))
+                for number, name in enumerate(names)
+            ]
         )
 
     def _taken_apart(
-        self, spark: "SparkSession", header: str, group: Batch, schema: StructType, *, why: bool
+        self,
+        spark: "SparkSession",
+        kind: _Kind,
+        group: Batch,
+        layout: StructType,
+        schema: StructType,
+        *,
+        why: bool,
     ) -> DataFrame:
         asked = [*self._reader, *(["multiline"] if self._multiline else [])]
         taken_apart.prove_simple(schema, asked, _HEEDED)
         comment = self._reader.get("comment")
+        separator = self._reader.get("linesep")
+        lines: Iterable[taken_apart.Record] = taken_apart.lines(
+            group, separator, all_of_them=kind.is_cut
+        )
+        if kind.is_cut:
+            whole = whole_line(self._reader)
+            lines = taken_apart.csv_records(lines, whole, separator or "\n")
         records = [
-            (text, file)
-            for text, file in taken_apart.lines(group, self._reader.get("linesep"))
-            if text != header and not (comment and text.startswith(comment))
+            record
+            for record in lines
+            if record.text != kind.look.header and not (comment and record.text.startswith(comment))
         ]
-        layout = self._layout(taken_apart.csv_texts(header, self._reader) or (), schema)
         parse = taken_apart.csv_parser(layout, self._reader)
         no_record = f"not a row of {len(layout)} columns"
         return taken_apart.rows(spark, records, parse, schema, no_record, why=why)
@@ -151,9 +267,12 @@ class CsvFiles:
             records = records.where(~sf.startswith(VALUE, sf.lit(self._reader["comment"])))
         return records.where(sf.col(VALUE) != header) if header else records
 
-    def _put_together(self, spark: "SparkSession", group: Batch, layout: StructType) -> DataFrame:
+    def _put_together(
+        self, spark: "SparkSession", group: Batch, layout: StructType, is_cut: bool
+    ) -> DataFrame:
         texts = StructType([StructField(field.name, StringType()) for field in layout.fields])
-        reader = self._read(spark, mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT)
+        told = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+        reader = self._read(spark, is_cut, **told)
         read = reader.schema(with_corrupt(texts)).csv(group.for_spark())
         fields = sf.struct(*(sf.col(quoted(name)) for name in texts.fieldNames()))
         blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
@@ -166,9 +285,32 @@ class CsvFiles:
         parsed = sf.from_csv(value, ddl, self._parser)
         return sf.struct(parsed.alias(FIELDS), parsed.getField(CORRUPT).alias(CORRUPT))
 
-    def _read(self, spark: "SparkSession", **more: str | bool) -> "DataFrameReader":
-        own = {"header": self._header, "multiLine": self._multiline}
+    def _read(self, spark: "SparkSession", is_cut: bool, **more: str | bool) -> "DataFrameReader":
+        own = {"header": self._header, "multiLine": self._multiline or is_cut}
         return spark.read.options(**self._reader, **own, **more)
+
+
+def whole_line(options: Mapping[str, str]) -> str:
+    r"""The pattern of a line that ends all quotes that it begins, in Python and in Java.
+
+    >>> is_whole = re.compile(whole_line({})).fullmatch
+    >>> [bool(is_whole(line)) for line in ('1,"a"', '1,"a', 'a"', '"a ""b"" c",5" d')]
+    [True, False, True, True]
+    """
+    quote, escape = options.get("quote", '"'), options.get("escape", '"')
+    separator = re.escape(options.get("sep", ","))
+    mark, slash = re.escape(quote), re.escape(escape)
+    # Possessive: each has one way to match, and Java has no deep recursion then.
+    inner = f"[^{mark}]*+(?:{mark}{mark}[^{mark}]*+)*+"
+    if quote != escape:
+        inner = f"[^{mark}{slash}]*+(?:{slash}.[^{mark}{slash}]*+)*+"
+    field = f"(?:{mark}{inner}{mark}|(?!{mark})(?:(?!{separator}).)*+)"
+    return f"{field}(?:{separator}{field})*+"
+
+
+def _key(name: str) -> str:
+    """What is the same for names that are the same to Spark."""
+    return name.strip().casefold()
 
 
 def _roomy(inferred: StructType) -> StructType:

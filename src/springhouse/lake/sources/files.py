@@ -87,9 +87,9 @@ class ReadFiles:
     @property
     def warning(self) -> str | None:
         """What looks wrong and may yet come right."""
-        if not self._folder.exists():
-            return f'the folder "{self._folder.root}" is not there yet'
-        return None
+        if self._folder.exists():
+            return None
+        return f'the folder "{self._folder.root}" that "{self._path}" names is not there'
 
     def latest(self) -> Mapping[str, int]:
         """The number of files so far, with those that are new in the folder."""

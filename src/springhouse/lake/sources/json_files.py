@@ -1,6 +1,7 @@
 """How is JSON read?
 
 One record per line, or with `multiline` one document per file: an object, or an array of objects.
+An array on a line is as many records as it has elements, as to Spark's own reader.
 A record is parsed as the value of a field, `{"record": … }`: alone, Spark would take the first
 value of `{"id": 1}{"id": 2}`, two records on one line, and silently forget the second.
 """
@@ -10,16 +11,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from springhouse.lake.sources import taken_apart
 from springhouse.lake.sources.batch import FILE, Batch
 from springhouse.lake.sources.contract import ORIGIN
+from springhouse.lake.sources.encodings import readable
 from springhouse.lake.sources.records import (
     CORRUPT,
     FIELDS,
     VALUE,
     Grammar,
+    bad_files,
+    no_rows,
     rows,
     with_corrupt,
 )
@@ -27,6 +31,9 @@ from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 class JsonFiles:
@@ -40,6 +47,7 @@ class JsonFiles:
 
     def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
         """The columns that the records have."""
+        batch, _ = readable(batch)
         if not batch.paths:
             return []
         reader = spark.read.options(**self._reader, mode="DROPMALFORMED")
@@ -49,13 +57,30 @@ class JsonFiles:
         self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
-        if taken_apart.is_needed(spark):
-            return self._taken_apart(spark, batch, schema, why=why)
+        batch, problems = readable(batch)
+        apart = taken_apart.is_needed(spark)
+        found = no_rows(spark, schema)
+        if batch.paths:
+            read = self._taken_apart if apart else self._parsed
+            found = read(spark, batch, schema, why=why)
+        return found.union(bad_files(spark, schema, problems)) if problems else found
+
+    def _parsed(
+        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+    ) -> DataFrame:
         separator = self._reader.get("linesep")
         texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
         records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
+        found = self._elements()
         if self._multiline:
-            records = records.select(sf.explode(self._elements()).alias(VALUE), ORIGIN)
+            # Of lines Spark drops a byte order mark by itself.
+            marked = sf.startswith(VALUE, sf.lit(_BYTE_ORDER_MARK))
+            text = sf.when(marked, sf.substring(VALUE, 2, 2**31 - 1)).otherwise(sf.col(VALUE))
+            records = records.select(text.alias(VALUE), ORIGIN)
+        else:
+            is_array = sf.startswith(sf.ltrim(VALUE), sf.lit("["))
+            found = sf.when(is_array, found).otherwise(sf.array(VALUE))
+        records = records.select(sf.explode(found).alias(VALUE), ORIGIN)
         return rows(records, self._grammar, schema, schema, why=why)
 
     def _taken_apart(
@@ -63,7 +88,8 @@ class JsonFiles:
     ) -> DataFrame:
         asked = [*self._reader, *(["multiline"] if self._multiline else [])]
         taken_apart.prove_simple(schema, asked, heeded=("linesep",))
-        records = list(taken_apart.lines(batch, self._reader.get("linesep")))
+        lines = taken_apart.lines(batch, self._reader.get("linesep"))
+        records = [record for line in lines for record in taken_apart.json_records(line)]
         parse = taken_apart.json_parser(schema)
         return taken_apart.rows(spark, records, parse, schema, self._grammar.no_record, why=why)
 
@@ -86,11 +112,24 @@ def json_grammar(options: Mapping[str, str]) -> Grammar:
         wrapper = with_corrupt(StructType([StructField(FIELDS, schema)]))
         return sf.from_json(_wrapped(value), wrapper, parser)
 
-    return Grammar(parse, "not a JSON object")
+    def names(value: Column) -> Column:
+        fields = StructField(FIELDS, MapType(StringType(), StringType()))
+        parsed = sf.from_json(_wrapped(value), with_corrupt(StructType([fields])), parser)
+        return sf.map_keys(parsed.getField(FIELDS))
+
+    return Grammar(parse, "not a JSON object", names, seconds=True)
 
 
 def _parser(options: Mapping[str, str]) -> dict[str, str]:
-    return {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    return {
+        # Else a text of digits that is no date is the number of days since 1970.
+        "enableDateTimeParsingFallback": "false",
+        # Jackson gives up at 20 million characters.
+        "maxStringLen": str(2**31 - 1),
+        **options,
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": CORRUPT,
+    }
 
 
 def _wrapped(value: Column) -> Column:

@@ -1,8 +1,9 @@
 """How are Parquet files read that others write?
 
 The footer of every file is looked at before any of them is read, so a column whose type does not
-fit is an error that names the file, and a file that is not Parquet is one bad record. Spark says
-once for every distinct footer what it makes of it; files with the same footer are read together.
+fit is an error that names the file, and a file that is not Parquet, or has none of the columns that
+are wanted, is one bad record. Spark says once for every distinct footer what it makes of it; files
+with the same footer are read together.
 """
 
 from functools import reduce
@@ -20,7 +21,7 @@ from springhouse.errors import SchemaError
 from springhouse.lake.alignment import aligned
 from springhouse.lake.sources.batch import Batch, origin
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
-from springhouse.lake.sources.records import no_rows
+from springhouse.lake.sources.records import bad_files, no_rows, strange_file
 from springhouse.lake.tables import quoted
 from springhouse.project.file_options import FileOptions
 
@@ -57,10 +58,10 @@ class ParquetFiles:
         parts = []
         for footer, group in batch.grouped(_footer).items():
             if footer.problem:
-                reason = f"not a Parquet file: {footer.problem}"
-                bad = [(reason, group.full(path)) for path in group.paths]
-                marks = spark.createDataFrame(bad, f"{BAD} STRING, {ORIGIN} STRING")
-                parts.append(no_rows(spark, schema).unionByName(marks, allowMissingColumns=True))
+                no_file = f"not a Parquet file: {footer.problem}"
+                parts.append(_bad(spark, schema, group, no_file))
+            elif strange := _strange(footer, schema):
+                parts.append(_bad(spark, schema, group, strange))
             else:
                 parts.append(self._group_rows(spark, footer, group, schema))
         return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
@@ -100,6 +101,19 @@ class ParquetFiles:
                     where=group.full(group.paths[0]),
                 ) from error
         return self._schemas[footer]
+
+
+def _bad(spark: "SparkSession", schema: StructType, group: Batch, problem: str) -> DataFrame:
+    return bad_files(spark, schema, [(problem, group.full(path)) for path in group.paths])
+
+
+def _strange(footer: Footer, schema: StructType) -> str | None:
+    """What is wrong with a file that has none of the columns; None if it has one."""
+    found = list(dict.fromkeys(path.partition(".")[0] for path, *_ in footer.columns))
+    wanted = {name.casefold() for name in schema.fieldNames()}
+    if not found or not wanted or wanted & {name.casefold() for name in found}:
+        return None
+    return strange_file(", ".join(found), schema.fieldNames())
 
 
 def _footer(filesystem: fs.FileSystem, path: str) -> Footer:

@@ -14,9 +14,12 @@ done here: whoever asks for them is told so.
 """
 
 import csv
+import io
 import json
+import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,7 +43,7 @@ from pyspark.sql.types import (
 from springhouse.errors import SourceError
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
-from springhouse.lake.sources.records import NO_REASON, VALUE, misfit
+from springhouse.lake.sources.records import NO_REASON, NOT_UTF8, VALUE, misfit, strangers
 from springhouse.lake.tables import frame_of
 from springhouse.lake.writing import SMALL_BYTES
 
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _TEXT, _FITS = "__springhouse_text_", "__springhouse_fits_"
-_IS_RECORD = "__springhouse_is_record"
+_WRONG = "__springhouse_wrong"
 _LINE_BREAKS = re.compile(rb"\r\n|\r|\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SIMPLE = (
@@ -70,8 +73,16 @@ class Field(NamedTuple):
     fits: str | None = None
 
 
-Parse = Callable[[str], Mapping[str, Field] | None]
-"""Takes the text of a record apart: its fields by name; None if it is no record."""
+class Record(NamedTuple):
+    """The text of a record and its file; `problem` says what is wrong, if that is known already."""
+
+    text: str
+    file: str
+    problem: str | None = None
+
+
+Parse = Callable[[str], Mapping[str, Field] | str | None]
+"""Takes a record apart: its fields by name; or what is wrong with it, None for no record at all."""
 
 
 @lru_cache(maxsize=8)
@@ -86,28 +97,30 @@ def is_needed(spark: "SparkSession") -> bool:
 
 def rows(
     spark: "SparkSession",
-    records: Sequence[tuple[str, str]],
+    records: Sequence[Record],
     parse: Parse,
     wanted: StructType,
     no_record: str,
     *,
     why: bool,
 ) -> DataFrame:
-    """The records (a text, and its file) as rows with the columns `wanted`; the bad ones marked."""
-    found = [parse(text) for text, _ in records]
+    """The records as rows with the columns `wanted`; the bad ones marked."""
+    parsed = [parse(each.text) if each.problem is None else each.problem for each in records]
+    fields = [{} if each is None or isinstance(each, str) else each for each in parsed]
+    wrong = [no_record if p is None else p if isinstance(p, str) else None for p in parsed]
     columns: dict[str, pa.Array] = {
-        VALUE: pa.array([text for text, _ in records], pa.string()),
-        ORIGIN: pa.array([file for _, file in records], pa.string()),
-        _IS_RECORD: pa.array([fields is not None for fields in found], pa.bool_()),
+        VALUE: pa.array([each.text for each in records], pa.string()),
+        ORIGIN: pa.array([each.file for each in records], pa.string()),
+        _WRONG: pa.array(wrong, pa.string()),
     }
     for number, field in enumerate(wanted.fields):
-        told = [(each or {}).get(field.name, Field()) for each in found]
+        told = [each.get(field.name, Field()) for each in fields]
         columns[f"{_TEXT}{number}"] = pa.array([each.text for each in told], pa.string())
         columns[f"{_FITS}{number}"] = pa.array([each.fits for each in told], pa.string())
-    return _cast(frame_of(spark, pa.table(columns)), wanted, no_record, why=why)
+    return _cast(frame_of(spark, pa.table(columns)), wanted, why=why)
 
 
-def _cast(frame: DataFrame, wanted: StructType, no_record: str, *, why: bool) -> DataFrame:
+def _cast(frame: DataFrame, wanted: StructType, *, why: bool) -> DataFrame:
     values = [
         sf.col(f"{_FITS}{number}").try_cast(field.dataType)
         for number, field in enumerate(wanted.fields)
@@ -117,7 +130,7 @@ def _cast(frame: DataFrame, wanted: StructType, no_record: str, *, why: bool) ->
         for number, (field, value) in enumerate(zip(wanted.fields, values, strict=True))
     ]
     named = sf.nullif(sf.concat_ws("; ", *misfits), sf.lit(""))
-    reason = sf.when(sf.col(_IS_RECORD), named).otherwise(sf.lit(no_record))
+    reason = sf.when(sf.col(_WRONG).isNull(), named).otherwise(sf.col(_WRONG))
     is_bad = reason.isNotNull()
     told = reason if why else sf.lit(NO_REASON)
     marks = {BAD: told, RECORD: sf.col(VALUE), ORIGIN: sf.col(ORIGIN)}
@@ -127,8 +140,8 @@ def _cast(frame: DataFrame, wanted: StructType, no_record: str, *, why: bool) ->
     )
 
 
-def lines(batch: Batch, separator: str | None) -> Iterator[tuple[str, str]]:
-    """The lines of some files that are not empty, each with its file."""
+def lines(batch: Batch, separator: str | None, *, all_of_them: bool = False) -> Iterator[Record]:
+    """The lines of some files, each with its file; empty ones only with `all_of_them`."""
     filesystem, root = batch.folder.filesystem, batch.folder.path
     breaks = re.compile(re.escape(separator.encode())) if separator else _LINE_BREAKS
     infos = filesystem.get_file_info([f"{root}/{path}" for path in batch.paths])
@@ -142,9 +155,12 @@ def lines(batch: Batch, separator: str | None) -> Iterator[tuple[str, str]]:
         with filesystem.open_input_stream(f"{root}/{path}", compression="detect") as file:
             whole = file.read().removeprefix(_BYTE_ORDER_MARK)
         for line in breaks.split(whole):
-            text = line.decode("utf-8", errors="replace")
-            if text.strip(" "):
-                yield text, batch.full(path)
+            try:
+                text, problem = line.decode("utf-8"), None
+            except UnicodeDecodeError:
+                text, problem = line.decode("utf-8", errors="replace"), NOT_UTF8
+            if all_of_them or text.strip(" "):
+                yield Record(text, batch.full(path), problem)
 
 
 def prove_simple(wanted: StructType, options: Collection[str], heeded: Collection[str]) -> None:
@@ -178,35 +194,74 @@ class _Number(str):
 _DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_constant=_Number)
 
 
+def json_records(line: Record) -> Iterator[Record]:
+    """The records of a line: the elements of an array, or else the line itself."""
+    text = line.text
+    if not text.lstrip(" \t").startswith("["):
+        yield line
+        return
+    try:
+        yield from [Record(each, line.file, line.problem) for each in _elements(text)]
+    except (ValueError, RecursionError):
+        yield line
+
+
 def json_parser(wanted: StructType) -> Parse:
     """How an object of JSON is taken apart."""
     types = {field.name: field.dataType for field in wanted.fields}
 
-    def parse(text: str) -> Mapping[str, Field] | None:
+    def parse(text: str) -> Mapping[str, Field] | str | None:
         try:
-            return {
-                name: _json_field(value, source, types[name])
-                for name, value, source in _members(text)
-                if name in types
-            }
+            members = list(_members(text))
         except (ValueError, RecursionError):
             return None
+        names = dict.fromkeys(name for name, _, _ in members)
+        if names and not names.keys() & types.keys():
+            return strangers([*names], types)
+        return {
+            name: _json_field(value, source, types[name])
+            for name, value, source in members
+            if name in types
+        }
 
     return parse
+
+
+def _after_blanks(text: str, place: int) -> int:
+    found = _BLANKS.match(text, place)
+    assert found is not None
+    return found.end()
+
+
+def _after(text: str, mark: str, place: int) -> int:
+    if text[place : place + 1] != mark:
+        raise ValueError(f"no {mark}")
+    return _after_blanks(text, place + 1)
+
+
+def _elements(text: str) -> Iterator[str]:
+    """The elements of an array, as they are written."""
+    place = _after(text, "[", _after_blanks(text, 0))
+    more = text[place : place + 1] != "]"
+    while more:
+        _, end = _DECODER.raw_decode(text, place)
+        yield text[place:end]
+        place = _after_blanks(text, end)
+        more = text[place : place + 1] == ","
+        if more:
+            place = _after(text, ",", place)
+    if _after(text, "]", place) != len(text):
+        raise ValueError("more than one value")
 
 
 def _members(text: str) -> Iterator[tuple[str, Any, str]]:
     """The members of an object: name, value, and the value as it is written."""
 
     def after_blanks(place: int) -> int:
-        found = _BLANKS.match(text, place)
-        assert found is not None
-        return found.end()
+        return _after_blanks(text, place)
 
     def after(mark: str, place: int) -> int:
-        if text[place : place + 1] != mark:
-            raise ValueError(f"no {mark}")
-        return after_blanks(place + 1)
+        return _after(text, mark, place)
 
     place = after("{", after_blanks(0))
     more = text[place : place + 1] != "}"
@@ -237,9 +292,9 @@ def _json_field(value: Any, source: str, kind: DataType) -> Field:
     elif isinstance(kind, IntegralType):
         fits = isinstance(value, _Number) and _is_whole(source)
     elif isinstance(kind, DoubleType | FloatType):
-        fits = isinstance(value, _Number) or (is_text and text in _NO_NUMBERS)
+        fits = _is_finite(source, kind) if isinstance(value, _Number) else text in _NO_NUMBERS
     elif isinstance(kind, DecimalType):
-        fits = isinstance(value, _Number) or is_text
+        fits = (isinstance(value, _Number) or is_text) and text == text.strip()
         return Field(text, text.replace(",", "") if fits else None)
     elif isinstance(kind, TimestampType) and isinstance(value, _Number) and _is_whole(source):
         return Field(text, _seconds(int(source)))
@@ -252,6 +307,15 @@ def _is_whole(text: str) -> bool:
     return _WHOLE.fullmatch(text) is not None
 
 
+def _is_finite(text: str, kind: DataType) -> bool:
+    """Whether a number in digits is one to FLOAT or DOUBLE, and not infinite."""
+    try:
+        struct.pack("<f" if isinstance(kind, FloatType) else "<d", number := float(text))
+    except (ValueError, OverflowError):
+        return False
+    return not math.isinf(number)
+
+
 def _seconds(count: int) -> str | None:
     """A moment, given as seconds since 1970."""
     try:
@@ -262,12 +326,15 @@ def _seconds(count: int) -> str | None:
 
 # --- CSV ------------------------------------------------------------------------------------------
 
+# Python gives up at 128 KB.
+csv.field_size_limit(2**31 - 1)
+
 
 def csv_parser(layout: StructType, options: Mapping[str, str]) -> Parse:
     """How a line of CSV is taken apart whose fields are these, in this order."""
     nothing = options.get("nullvalue", "")
 
-    def parse(text: str) -> Mapping[str, Field] | None:
+    def parse(text: str) -> Mapping[str, Field] | str | None:
         texts = csv_texts(text, options)
         if texts is None or len(texts) != len(layout.fields):
             return None
@@ -285,16 +352,17 @@ def csv_texts(line: str, options: Mapping[str, str]) -> list[str] | None:
     quote, escape = options.get("quote", '"'), options.get("escape", '"')
     doubled = quote == escape
     reader = csv.reader(
-        [line],
+        io.StringIO(line, newline=""),
         delimiter=options.get("sep", ","),
         quotechar=quote,
         doublequote=doubled,
         escapechar=None if doubled else escape,
     )
     try:
-        return next(reader, None)
+        found = list(reader)
     except csv.Error:
         return None
+    return found[0] if len(found) == 1 else None
 
 
 def _csv_field(text: str, kind: DataType) -> Field:
@@ -303,5 +371,27 @@ def _csv_field(text: str, kind: DataType) -> Field:
     if isinstance(kind, BooleanType):
         return Field(text, text if text.lower() in ("true", "false") else None)
     if isinstance(kind, DecimalType):
-        return Field(text, text.replace(",", ""))
+        return Field(text, text.replace(",", "") if text == text.strip() else None)
+    if isinstance(kind, DoubleType | FloatType) and any(char.isdigit() for char in text):
+        return Field(text, text if _is_finite(text, kind) else None)
     return Field(text, text)
+
+
+def csv_records(lines: Iterable[Record], whole: str, line_break: str) -> Iterator[Record]:
+    """The records of lines of which some end inside a quoted field."""
+    is_whole = re.compile(whole, re.DOTALL)
+    held: Record | None = None
+    for line in lines:
+        if held is not None and held.file != line.file:
+            yield held
+            held = None
+        joined = line
+        if held is not None:
+            joined = line._replace(
+                text=f"{held.text}{line_break}{line.text}", problem=held.problem or line.problem
+            )
+        held = None if is_whole.fullmatch(joined.text) else joined
+        if held is None and joined.text.strip(" "):
+            yield joined
+    if held is not None:
+        yield held

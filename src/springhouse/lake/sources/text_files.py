@@ -1,6 +1,7 @@
 """How is plain text read?
 
-Every line is a row with one column, `value`; empty lines are not records. No line can be bad.
+Every line is a row with one column, `value`; empty lines are not records. A line that is not UTF-8
+is bad; a file in another encoding is one bad record.
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from springhouse.lake.sources.batch import Batch
+from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources.batch import Batch, origin
+from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.sources.encodings import readable
+from springhouse.lake.sources.records import NOT_UTF8, VALUE, bad_files, no_rows
 from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
@@ -32,5 +37,19 @@ class TextFiles:
         self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The lines as rows."""
+        batch, problems = readable(batch)
+        found = self._lines(spark, batch) if batch.paths else no_rows(spark, _LINES)
+        return found.union(bad_files(spark, _LINES, problems)) if problems else found
+
+    def _lines(self, spark: "SparkSession", batch: Batch) -> DataFrame:
         lines = spark.read.options(**self._reader).text(batch.for_spark())
-        return lines.where(sf.trim("value") != "")
+        lines = lines.where(sf.trim(VALUE) != "")
+        line = sf.col(VALUE)
+        marks = dict.fromkeys((BAD, RECORD, ORIGIN), sf.lit(None).cast("string"))
+        # Who lacks the functions keeps texts as Arrow does, which holds nothing but UTF-8.
+        if not taken_apart.is_needed(spark):
+            is_bad = ~sf.is_valid_utf8(VALUE)
+            told = {BAD: sf.lit(NOT_UTF8), RECORD: sf.make_valid_utf8(VALUE), ORIGIN: origin()}
+            marks = {name: sf.when(is_bad, mark) for name, mark in told.items()}
+            line = sf.when(~is_bad, line)
+        return lines.select(line.alias(VALUE), *(mark.alias(name) for name, mark in marks.items()))
