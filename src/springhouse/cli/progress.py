@@ -15,7 +15,7 @@ from rich.text import Text
 
 from springhouse.cli.screen import clock_text, count_text
 from springhouse.cli.status import live_table
-from springhouse.house.live import Delivered, Event, Failed, Finished, SparkNeeded, Started
+from springhouse.house.live import Delivered, Event, Failed, Finished, SparkNeeded, Started, Warned
 from springhouse.units import Instant, Seconds, span_text
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Progress:
             case Failed():
                 self.running.pop(event.table, None)
                 self.failures += 1
-            case SparkNeeded() | Delivered():
+            case SparkNeeded() | Delivered() | Warned():
                 pass
         line = event_line(event, now)
         if line is not None:
@@ -88,6 +88,9 @@ def event_line(event: Event, now: Instant) -> Text | None:
             rows = f" {event.rows:,} {'row' if event.rows == 1 else 'rows'}"
             whereto = (f"{event.table} > {event.sink}", "bold")
             return Text.assemble(at, whereto, rows, (f" {span_text(event.seconds)}", "dim"))
+        case Warned():
+            about = (f"{event.table}: " if event.table else "", "bold")
+            return Text.assemble(at, about, (event.warning, "yellow"))
         case Failed():
             problem = next(iter(event.failure.problem.splitlines()), "")
             return Text.assemble(at, (event.table, "bold"), (" failed: ", "red"), problem)

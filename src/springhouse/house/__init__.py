@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from springhouse.house.house import House, Refreshed, open  # noqa: A004  as in `springhouse`
-    from springhouse.house.live import Event, Failed, Finished, Kept, SparkNeeded, Started
+    from springhouse.house.live import Event, Failed, Finished, Kept, SparkNeeded, Started, Warned
     from springhouse.house.report import PlannedRefresh, TableStatus
     from springhouse.lake.landing import Done
     from springhouse.lake.sinks.delivery import Delivered
@@ -27,12 +27,21 @@ __all__ = [
     "SparkNeeded",
     "Started",
     "TableStatus",
+    "Warned",
     "open",
 ]
 
 _HOMES = {
     "springhouse.house.house": ("House", "Refreshed", "open"),
-    "springhouse.house.live": ("Event", "Failed", "Finished", "Kept", "SparkNeeded", "Started"),
+    "springhouse.house.live": (
+        "Event",
+        "Failed",
+        "Finished",
+        "Kept",
+        "SparkNeeded",
+        "Started",
+        "Warned",
+    ),
     "springhouse.house.report": ("PlannedRefresh", "TableStatus"),
     "springhouse.lake.landing": ("Done",),
     "springhouse.lake.sinks.delivery": ("Delivered",),

@@ -18,6 +18,7 @@ from springhouse.house.performing import Wanted, perform_together, total
 from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Outcome, Running, Tracks
 from springhouse.house.watch import Watch
+from springhouse.lake.clock import SteadyClock
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.log import one_look
@@ -26,7 +27,7 @@ from springhouse.refresh.job import Job
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
 from springhouse.refresh.staleness import kept_share, lag
-from springhouse.units import Instant, Seconds
+from springhouse.units import Instant, Seconds, span_text
 
 __all__ = [
     "Delivered",
@@ -39,6 +40,7 @@ __all__ = [
     "Once",
     "SparkNeeded",
     "Started",
+    "Warned",
 ]
 
 _TICK = Seconds(0.25)
@@ -77,7 +79,15 @@ class Failed:
     failure: Failure
 
 
-Event = SparkNeeded | Started | Finished | Failed | Delivered
+@dataclass(frozen=True)
+class Warned:
+    """Something is odd with a table, or with the machine (no table), and everything works on."""
+
+    table: str
+    warning: str
+
+
+Event = SparkNeeded | Started | Finished | Failed | Delivered | Warned
 Listener = Callable[[Event], None]
 
 
@@ -125,6 +135,7 @@ class Runner:
         self._retry = retry
         self._most_files = most_files
         self._listener = listener
+        self._warned: dict[str, str] = {}
 
     def _start(
         self,
@@ -184,6 +195,19 @@ class Runner:
         self.failures[ended.table] = failure
         self._listener(Failed(ended.table, ended.track, failure))
 
+    def _warn(self) -> None:
+        """Tell of what is odd, each once."""
+        found = [(name, self.watch.warning(name)) for name in self.watch.graph.order]
+        jumped = self._clock.jumped() if isinstance(self._clock, SteadyClock) else None
+        if jumped is not None:
+            way = "went on" if jumped > 0 else "went back"
+            found.append(("", f"the clock of this machine {way} by {span_text(abs(jumped))}"))
+        for name, warning in found:
+            if warning is not None and (not name or self._warned.get(name) != warning):
+                self._listener(Warned(name, warning))
+            if name and warning is not None:
+                self._warned[name] = warning
+
     def finish(self) -> None:
         """Wait for the refreshes that still run: they end with their commits."""
         while self.tracks.running:
@@ -196,6 +220,7 @@ class Once(Runner):
 
     def run(self, stop: threading.Event) -> None:
         """Go through the graph; a table starts when everything that it reads is through."""
+        self._warn()
         self.watch.inspect()
         until = self.watch.horizon().ends
         self.watch.poll(self._clock(), all_of_them=True)
@@ -345,6 +370,7 @@ class Live(Runner):
             self.schedule.finished(ended.table, now, Seconds(done.seconds), rows)
 
     def _observe(self, now: Instant) -> None:
+        self._warn()
         permits = self.watch.permits
         permits.tracks_busy = len(self.tracks.running) / self.tracks.count
         waiting = self.schedule.order(now)

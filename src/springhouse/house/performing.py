@@ -51,6 +51,7 @@ def perform(
     if name in watch.project.tables:
         done = _refresh_table(watch, watch.project.tables[name], reason, until)
     else:
+        watch.prove_whole(name)
         decided = watch.decided(name, watch.lake.now()) if meet_siblings else None
         if decided is not None and not decided.first:
             done = _refresh_view(watch, name, reason, decided.versions, decided.driver)

@@ -5,9 +5,11 @@ API show the same values. Nothing here starts Spark.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from springhouse.errors import LakeError
 from springhouse.house.live import Kept
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
@@ -46,6 +48,8 @@ class TableStatus:
     refresh_seconds: float | None
     quarantined: int
     problem: str | None
+    # What is odd and keeps nothing from working.
+    warning: str | None = None
     # What the scheduler knows: how long a refresh takes, on which tracks, and when it starts.
     expected_seconds: float | None = None
     tracks: tuple[int, ...] = ()
@@ -172,12 +176,15 @@ def _table_status(
         refresh_seconds=last.note.seconds if last and last.note else None,
         quarantined=_rows_of(watch, name + QUARANTINE) if quarantine else 0,
         problem=problem,
+        warning=watch.warning(name),
     )
 
 
 def _rows_of(watch: Watch, key: str) -> int:
-    opened = watch.lake.find(key)
-    return opened.rows if opened else 0
+    with suppress(LakeError):  # Told as the problem of its table.
+        opened = watch.lake.find(key)
+        return opened.rows if opened else 0
+    return 0
 
 
 def _last_refresh(commits: Sequence[Commit]) -> Commit | None:

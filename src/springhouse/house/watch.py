@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
-from springhouse.errors import told
+from springhouse.errors import LakeError, told
 from springhouse.house.choosing import Chooser
 from springhouse.house.offers import Offers
 from springhouse.house.owning import Permits, unit_of
@@ -18,7 +19,7 @@ from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.healing import lost_by
-from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake, input_key, provenance_of
 from springhouse.lake.presence import FileLost
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
@@ -289,6 +290,7 @@ class Watch:
 
     def stored(self, table: str) -> TableVersion | None:
         """The newest version of a table, opened only when it has moved."""
+        self.lake.log(table).prove_whole()
         newest = self.lake.log(table).commits()
         if not newest:
             return None
@@ -353,6 +355,9 @@ class Watch:
         return Job(table.name, since, "new records")
 
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
+        if self._damage(view.name) is not None:
+            # The refresh will meet it, report it, and be retried.
+            return Job(view.name, now, "a damaged log")
         if self.chooser.missing(view.name):
             return None
         if meet_siblings and self._is_planned(view):
@@ -493,9 +498,37 @@ class Watch:
         return Seconds(max(promise.staleness_through(direct) - usual, 0.0))
 
     def problem(self, table: str) -> str | None:
-        """What keeps a table's sources from being asked, if anything does."""
+        """What keeps a table's sources from being asked, or a log from being read, if anything."""
         seen = self._seen.get(table)
-        return seen.problem if seen else None
+        if seen is not None and seen.problem:
+            return seen.problem
+        damage = self._damage(table)
+        return told(damage) if damage is not None else None
+
+    def warning(self, table: str) -> str | None:
+        """What is odd about a table, though it can be refreshed."""
+        log = self.lake.log(table)
+        dated = log.dated_ahead()
+        if dated is None:
+            return None
+        day = datetime.fromtimestamp(dated, UTC).isoformat(" ", "seconds")
+        return (
+            f"version {log.commits()[-1].version} is dated {day}, which is still to come: a clock "
+            "was wrong. It counts as made when it was first seen."
+        )
+
+    def prove_whole(self, view: str) -> None:
+        """Raise what is wrong with the log of a view, or of a table that it reads."""
+        damage = self._damage(view)
+        if damage is not None:
+            raise LakeError(damage.problem, where=damage.where, hint=damage.hint)
+
+    def _damage(self, name: str) -> LakeError | None:
+        keys = [name, name + QUARANTINE]
+        if name in self.project.views:
+            keys += self.chooser.inputs(name).keys
+        logs = (self.lake.log(key) for key in keys)
+        return next((found for log in logs if (found := log.damage()) is not None), None)
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)

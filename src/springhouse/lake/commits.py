@@ -15,11 +15,10 @@ processes that both believe they own a table thus commit its work once: the seco
 reading and the commit: that would forget what was read.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 from deltalake import CommitProperties, Schema, TableFeatures, Transaction
@@ -84,7 +83,7 @@ def commit(ground: TableVersion, change: Change) -> None:
     """Write the change on top of the ground, or raise `CommitConflict` and change nothing."""
     _PROOF.get()()
     _prove_files(ground.storage, change)
-    now = int(time.time() * 1000)
+    now = int(change.note.at * 1000)
     data_change = change.note.kind != "compaction"
     removes = [
         RemoveAction(url_path(file.path), data_change, now, file.size, dict(file.partition) or None)
@@ -98,7 +97,7 @@ def commit(ground: TableVersion, change: Change) -> None:
             [*adds, *removes],
             mode="append" if change.replace is None else "overwrite",
             schema=schema,
-            commit_properties=_properties(change.note, change.transactions, retries),
+            commit_properties=_properties(_counted(change), change.transactions, retries),
         )
     except (CommitFailedError, DeltaProtocolError) as error:
         raise _refused(ground, error) from error
@@ -178,7 +177,7 @@ def create(storage: Storage, schema: StructType, change: Change) -> None:
             configuration=_CONFIGURATION,
             storage_options=storage.delta_options,
             # Tried once: delta-rs would put a second beginning, with all its rows, after the first.
-            commit_properties=_properties(change.note, change.transactions, 0),
+            commit_properties=_properties(_counted(change), change.transactions, 0),
         )
     except DeltaError as error:
         if open_table(storage) is None:
@@ -233,6 +232,12 @@ def _properties(note: Note, transactions: Mapping[str, int], retries: int = 20) 
         app_transactions=[Transaction(app, version) for app, version in transactions.items()],
         max_commit_retries=retries,
     )
+
+
+def _counted(change: Change) -> Note:
+    """The note with how many actions the commit has, so that a reader misses none."""
+    counts = {"add": len(change.add), "remove": len(change.remove), "txn": len(change.transactions)}
+    return replace(change.note, holds={kind: count for kind, count in counts.items() if count})
 
 
 def _as_maintenance(add: AddAction) -> AddAction:
