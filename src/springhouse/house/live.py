@@ -10,14 +10,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from springhouse.errors import CommitConflict, NotOwned, told
-from springhouse.house.performing import Wanted, perform_together, total
+from springhouse.house.performing import FlowsFailed, Wanted, flow_key, perform_together, total
 from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Outcome, Running, Tracks
-from springhouse.house.watch import Watch
+from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.clock import SteadyClock
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
@@ -136,6 +136,7 @@ class Runner:
         self._most_files = most_files
         self._listener = listener
         self._warned: dict[str, str] = {}
+        watch.release()
 
     def _start(
         self,
@@ -175,6 +176,11 @@ class Runner:
 
     def _settle(self, ended: Ended) -> None:
         """Write down what a refresh did, or when it is tried again."""
+        if isinstance(ended.error, FlowsFailed):
+            self._settle_flows(ended, ended.error.errors)
+            ended = replace(ended, error=None)
+        elif ended.error is None:
+            self._settle_flows(ended, {})
         now = self._clock()
         self.watch.permits.ended(ended.table)
         self.done += [d for d in ended.done if d.committed]
@@ -194,6 +200,22 @@ class Runner:
         failure = failed(self.failures.get(ended.table), problem, now, self._retry)
         self.failures[ended.table] = failure
         self._listener(Failed(ended.table, ended.track, failure))
+
+    def _settle_flows(self, ended: Ended, errors: Mapping[str, Exception]) -> None:
+        """Write down which of the flows into a table failed, each with a wait of its own."""
+        for flow in self.watch.project.flows_into(ended.table):
+            key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
+            if error is not None:
+                before = self.failures.get(key)
+                failure = failed(before, told(error), self._clock(), self._retry)
+                self.failures[key] = failure
+                self.watch.hold(flow.name, self._held_until(failure))
+                self._listener(Failed(key, ended.track, failure))
+            elif not self.watch.is_held(flow):
+                self.failures.pop(key, None)
+
+    def _held_until(self, failure: Failure) -> Instant:
+        return failure.retry_at
 
     def _warn(self) -> None:
         """Tell of what is odd, each once."""
@@ -244,9 +266,27 @@ class Once(Runner):
                 tried.add(ended.table)
                 # Whoever beat us in a conflict may have known less than we do: look again.
                 again = isinstance(ended.error, NotThereYet | CommitConflict)
-                if again or (ended.error is None and self._behind(ended.table, until)):
+                again = again or self._release(ended, pending)
+                well = ended.error is None or isinstance(ended.error, FlowsFailed)
+                if again or (well and self._behind(ended.table, until)):
                     self._put_back(ended, pending, tried)
         self.finish()
+
+    def _held_until(self, failure: Failure) -> Instant:
+        return Instant(float("inf"))  # What failed is tried again by the next one.
+
+    def _release(self, ended: Ended, pending: list[str]) -> bool:
+        """Try flows again that wait for a table which is being made; whether there are any."""
+        errors = ended.error.errors if isinstance(ended.error, FlowsFailed) else {}
+        waiting = [
+            flow
+            for flow, error in errors.items()
+            if isinstance(error, NotThereYet) and self._is_coming(error.key, pending)
+        ]
+        for flow in waiting:
+            self.watch.release(flow)
+            self.failures.pop(flow_key(ended.table, flow), None)
+        return bool(waiting)
 
     def _along(self, name: str, pending: list[str], tried: set[str]) -> list[Job]:
         """The jobs that can be done in one pass with the refresh of a table."""
@@ -296,7 +336,11 @@ class Once(Runner):
             return False
         with suppress(Exception):  # What is wrong with a source is reported by the refresh.
             stored = self.watch.stored(name)
-            return any(feed.behind(stored, until) for feed in self.watch.feeds(name))
+            for flow in self.watch.project.flows_into(name):
+                if is_streaming_function(flow) or self.watch.is_held(flow):
+                    continue
+                if self.watch.feed(flow).behind(stored, until):
+                    return True
         return False
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from springhouse.errors import LakeError
 from springhouse.house.live import Kept
+from springhouse.house.performing import flow_key
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.house.ways import Decided
@@ -147,8 +148,9 @@ def _table_status(
     newest = watch.lake.log(name).newest()
     last = _last_refresh(watch.lake.log(name).commits())
     quarantine = watch.lake.log(name + QUARANTINE).newest()
-    failure = failures.get(name)
-    problem = failure.problem if failure else watch.problem(name)
+    flows = [flow_key(name, flow.name) for flow in watch.project.flows_into(name)]
+    failed = [failures[key].problem for key in (name, *flows) if key in failures]
+    problem = "\n".join(failed) or watch.problem(name)
     missing = watch.chooser.missing(name) if name in watch.project.views else []
     behind = lag(watch.waiting_since(name, now), now)
     state = "up to date"

@@ -27,6 +27,7 @@ from springhouse.planner.moment import Choice
 from springhouse.planner.provenance import NOW, Provenance, source_of
 from springhouse.project.declaration import (
     AppendFlow,
+    Flow,
     Project,
     PythonQuery,
     Reading,
@@ -97,7 +98,9 @@ class Watch:
         self._clock = clock
         self._node = node
         self.sharing = sharing(project)
-        self._feeds: dict[str, tuple[Feed, ...]] = {}
+        self._feeds: dict[str, Feed] = {}
+        # Flows beside others that failed, and when they are tried again.
+        self._held: dict[str, Instant] = {}
         self._seen = {name: _Seen() for name in project.tables}
         self._opened: dict[str, TableVersion] = {}
         # When a view was refreshed last, also if there was nothing to commit.
@@ -108,26 +111,41 @@ class Watch:
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
         """The flows into a table whose offsets are ours to keep, opened once."""
+        flows = self.project.flows_into(table)
+        return tuple(self.feed(flow) for flow in flows if not is_streaming_function(flow))
+
+    def feed(self, flow: Flow) -> Feed:
+        """A flow whose offsets are ours to keep, opened once."""
         with self._lock:
-            if table not in self._feeds:
-                self._feeds[table] = tuple(
-                    open_feed(
-                        self.lake,
-                        self.project,
-                        flow,
-                        self._clock,
-                        self._node,
-                        lambda partition: self.permits.owns_partition(table, partition),
-                    )
-                    for flow in self.project.flows_into(table)
-                    if not is_streaming_function(flow)
+            if flow.name not in self._feeds:
+                self._feeds[flow.name] = open_feed(
+                    self.lake,
+                    self.project,
+                    flow,
+                    self._clock,
+                    self._node,
+                    lambda partition: self.permits.owns_partition(flow.target, partition),
                 )
-            return self._feeds[table]
+            return self._feeds[flow.name]
+
+    def hold(self, flow: str, until: Instant) -> None:
+        """Leave out a flow that failed, so that it does not hold up the others into its table."""
+        self._held[flow] = until
+
+    def release(self, flow: str | None = None) -> None:
+        """Try a flow again, or all of them."""
+        for name in list(self._held) if flow is None else [flow]:
+            self._held.pop(name, None)
+
+    def is_held(self, flow: Flow) -> bool:
+        """Whether a flow failed, and its next try is still to come."""
+        return self._clock() < self._held.get(flow.name, _LONG_AGO)
 
     def forget(self, table: str) -> None:
         """Open the sources of a table anew next time: another process went on where we stood."""
         with self._lock:
-            self._feeds.pop(table, None)
+            for flow in self.project.flows_into(table):
+                self._feeds.pop(flow.name, None)
 
     def take_over(self, table: str) -> None:
         """Go on where another process stood: what was seen of a table before says nothing now."""
@@ -167,7 +185,6 @@ class Watch:
         try:
             waits = self._note_ends(table, seen, now)
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
-            seen.problem = None
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
             seen.problem = told(error)
             waits = True  # The refresh will meet the same problem, report it, and be retried.
@@ -181,17 +198,28 @@ class Watch:
         stored = self.stored(table.name)
         behind: dict[str, Range] = {}
         is_cut = False
-        for feed in self.feeds(table.name):
-            found = feed.behind(stored)
+        problems: list[str] = []
+        flows = self.project.flows_into(table.name)
+        for flow in flows:
+            if is_streaming_function(flow) or self.is_held(flow):
+                continue
+            try:
+                feed = self.feed(flow)
+                found = feed.behind(stored)
+            except Exception as error:  # noqa: BLE001  a source may be anybody's code
+                problems.append(told(error))
+                continue
             is_cut = is_cut or feed.is_cut(found)
             behind |= found
+        seen.problem = "\n".join(problems) or None
         seen.behind, seen.is_cut = behind, is_cut
         ends = {transaction: given.end for transaction, given in behind.items()}
         begins = {transaction: given.start for transaction, given in behind.items()}
         seen.ends = [each for each in seen.ends if _is_beyond(each[1], begins)]
         if ends and (not seen.ends or seen.ends[-1][1] != ends):
             seen.ends = [*seen.ends[-_MOST_ENDS:], (now, ends)]
-        return bool(ends)
+        # The refresh will meet the same problems, report them, and be retried.
+        return bool(ends or problems)
 
     def seen_until(self, table: str) -> Instant | None:
         """When the newest data that waits in a table's sources was first seen; None without any."""
@@ -229,7 +257,8 @@ class Watch:
 
     def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
         """Whether a streaming function should run: its tables moved, or its pause is over."""
-        flows = [f for f in self.project.flows_into(table.name) if is_streaming_function(f)]
+        into = self.project.flows_into(table.name)
+        flows = [f for f in into if is_streaming_function(f) and not self.is_held(f)]
         if not flows:
             return False
         inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
@@ -319,10 +348,11 @@ class Watch:
         """Where all sources outside the warehouse end now."""
         ends: dict[str, int] = {}
         for table in self.project.tables:
-            # A source that can't be asked is reported by the refresh of its table, not here.
-            with suppress(Exception):
-                for feed in self.feeds(table):
-                    ends |= feed.horizon()
+            for flow in self.project.flows_into(table):
+                # A source that can't be asked is reported by the refresh of its table, not here.
+                with suppress(Exception):
+                    if not is_streaming_function(flow):
+                        ends |= self.feed(flow).horizon()
         return Horizon(ends)
 
     def jobs(self, now: Instant) -> list[Job]:

@@ -166,6 +166,7 @@ class _StreamInputs(Inputs):
         if not self.is_declared(name):
             return None
         log = self._lake.log(name)
+        log.prove_whole()
         newest = log.newest()
         if newest is None:
             raise NotThereYet(name, str(reference.place))

@@ -56,7 +56,7 @@ def _records(changes: Changes) -> Iterator[dict[str, Any]]:
         for record in batch.to_pylist():
             # Arrow gives a map as pairs.
             for name in maps:
-                record[name] = None if record[name] is None else dict(record[name], anew=True)
+                record[name] = None if record[name] is None else dict(record[name])
             yield record
 
 
