@@ -1,6 +1,5 @@
 """When a commit is reported, everything that it names is on the disk, in this order."""
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +7,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from disk import Disk
 from springhouse.lake.commits import Change, add_columns, commit, create, ensure
 from springhouse.lake.durable import sync_files
 from springhouse.lake.note import Note
@@ -18,30 +18,6 @@ from springhouse.lake.writing import write_arrow
 from springhouse.units import Instant
 
 SCHEMA = StructType([StructField("id", LongType())])
-
-
-class Disk:
-    """What the system was asked to write through, and which log entries were there by then."""
-
-    def __init__(self, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.table = table
-        self.synced: list[tuple[Path, int]] = []
-        fsync = os.fsync
-
-        def noted(descriptor: int) -> None:
-            path = Path(f"/proc/self/fd/{descriptor}").readlink()
-            fsync(descriptor)
-            self.synced.append((path, self.entries()))
-
-        monkeypatch.setattr(os, "fsync", noted)
-
-    def entries(self) -> int:
-        return len(list(self.table.glob("_delta_log/*.json")))
-
-    def before(self, entries: int) -> set[str]:
-        """What was synced while the log had so many entries, relative to the table."""
-        here = [path for path, there in self.synced if there == entries]
-        return {os.path.relpath(path, self.table) for path in here}
 
 
 @pytest.fixture

@@ -365,8 +365,16 @@ def _damaged(log: Storage, version: int, name: str, what: str) -> LakeError:
     return LakeError(
         f'the log of "{name}" is damaged at version {version}: {what}',
         where=_where(log, version),
-        hint="Restore this file from a backup. A view can also be made anew: delete its folder.",
+        hint=_NEWEST
+        if log.modified(f"{version + 1:020}.json") is None
+        else "Restore this file from a backup. A view can also be made anew: delete its folder.",
     )
+
+
+_NEWEST = (
+    "It is the newest entry: if a power cut damaged it, it was never reported, and deleting it "
+    "loses nothing. Otherwise restore it from a backup."
+)
 
 
 def _where(log: Storage, version: int) -> str:
