@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from patience import patience
+
 # How long an example takes says how busy the machine is: other tests run beside these.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
@@ -41,8 +43,8 @@ class Kafka:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config)
         self._await(self.admin.create_topics([new]))
         # The broker answers before it knows the topic itself.
-        deadline = time.monotonic() + 30
-        while self.admin.list_topics(topic, timeout=20).topics[topic].error is not None:
+        deadline = time.monotonic() + patience(30)
+        while self.admin.list_topics(topic, timeout=patience(20)).topics[topic].error is not None:
             assert time.monotonic() < deadline, "the topic does not appear"
 
     def remove(self, topic: str) -> None:
@@ -66,7 +68,7 @@ class Kafka:
         for value in values:
             producer.produce(topic, value.encode(), partition=partition)
             producer.poll(0)
-        assert producer.flush(60) == 0
+        assert producer.flush(patience(60)) == 0
 
     def received(self, topic: str, **settings: Any) -> list[Any]:
         """All messages of a topic that are committed, in order of their partitions."""
@@ -82,11 +84,11 @@ class Kafka:
                 **settings,
             }
         )
-        there = sorted(consumer.list_topics(topic, timeout=20).topics[topic].partitions)
+        there = sorted(consumer.list_topics(topic, timeout=patience(20)).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in there])
         messages, open_ends = [], set(there)
         while open_ends:
-            message = consumer.poll(20)
+            message = consumer.poll(patience(20))
             assert message is not None, "the broker does not answer"
             if message.error() is None:
                 messages.append(message)
@@ -99,7 +101,7 @@ class Kafka:
 
     def _await(self, futures: dict[Any, Any]) -> None:
         for future in futures.values():
-            future.result(timeout=30)
+            future.result(timeout=patience(30))
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +121,7 @@ def fetched(what: str) -> str:
         ["sh", str(SCRIPTS / "jars.sh"), what],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience(600),
         check=False,
     )
     return done.stdout.strip()
@@ -141,11 +143,11 @@ def kafka(kafka_jars: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     assert process.stdout is not None
     address = process.stdout.readline().strip()
     if not address:
-        assert process.wait(timeout=60) == NO_JARS, "the broker does not start"
+        assert process.wait(timeout=patience(60)) == NO_JARS, "the broker does not start"
         pytest.skip("NOT TESTED: the jars of a Kafka broker can't be had (scripts/jars.sh)")
     yield Kafka(address)
     process.stdin.close()
-    process.wait(timeout=60)
+    process.wait(timeout=patience(60))
 
 
 @pytest.fixture(scope="session")
@@ -161,10 +163,10 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stdout=log,
             stderr=log,
         )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + patience(120)
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=patience(1)).close()
             break
         except OSError:
             assert server.poll() is None, "the S3 server ended"
@@ -172,7 +174,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             time.sleep(0.1)
     yield f"http://127.0.0.1:{port}"
     server.kill()
-    server.wait(timeout=20)
+    server.wait(timeout=patience(20))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 from typer.testing import CliRunner
 
+from patience import patience
 from springhouse.cli import cluster
 from springhouse.cli.app import app
 from springhouse.cluster.load import Load
@@ -57,7 +58,7 @@ def address(tmp_path):
     agent.tell(UnitsDeclared({"orders": 1.0, "sales": 1.0}))
     agent.tell(Measured(LOAD))
     agent.start()
-    assert hands.taken.wait(60.0)
+    assert hands.taken.wait(patience(60.0))
     yield address
     agent.stop()
 

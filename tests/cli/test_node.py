@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from socket import socket
 
+from patience import patience
 from springhouse.cluster import wire
 from springhouse.cluster.network import Line
 
@@ -55,5 +56,5 @@ def test_a_node_whose_spark_does_not_start_gets_no_units(idle_shop: Path, tmp_pa
         (report,) = wire.to_cluster_report(answer).nodes
         assert not report.load.able
         node.terminate()
-        node.communicate(timeout=60)
+        node.communicate(timeout=patience(60))
     assert node.returncode == 0

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from patience import patience
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_with_exit_0(idle_shop, number):
@@ -17,7 +19,7 @@ def test_a_signal_stops_it_with_exit_0(idle_shop, number):
         assert running.stdout is not None
         assert running.stdout.readline().endswith("running shop\n")
         running.send_signal(number)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=patience(60))
     assert running.returncode == 0
     assert err == "stopping after the running commits, once more to stop at once\n"
     assert out.startswith("0 rows in, 0 quarantined, 0 refreshes, 0 failures in ")

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from patience import patience
 from springhouse.cluster.members import Members
 from springhouse.cluster.messages import Progressed, Released, UnitsDeclared
 from springhouse.cluster.run import Agent
@@ -64,7 +65,7 @@ class Trio:
         self.hands.pop(name)
 
     def until(self, wanted, seconds=60.0):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patience(seconds)
         while not wanted():
             assert time.monotonic() < deadline, self.working
             self._moved.wait(timeout=0.05)

@@ -13,6 +13,7 @@ from dataclasses import replace
 import grpc
 import pytest
 
+from patience import patience
 from springhouse.cluster import cluster_pb2 as pb
 from springhouse.cluster import wire
 from springhouse.cluster.members import Members, Papers, read_papers
@@ -30,7 +31,7 @@ TIMING = Timing(
     keep_alive_seconds=Seconds(0.6),
 )
 MOST_BYTES = 64 * 1024
-PATIENT = Limits(call_seconds=Seconds(20.0))
+PATIENT = Limits(call_seconds=Seconds(patience(20.0)))
 
 
 class Idle:
@@ -101,7 +102,7 @@ class Heard(logging.Handler):
         self._lines.put(record.getMessage())
 
     def line_with(self, text):
-        while text not in (line := self._lines.get(timeout=10.0)):
+        while text not in (line := self._lines.get(timeout=patience(10.0))):
             pass
         return line
 
@@ -128,7 +129,7 @@ def test_no_certificate(node, address, authority, unchanged, capfd):
         grpc.secure_channel(address, shown, options) as channel,
         pytest.raises(grpc.RpcError) as refused,
     ):
-        channel.unary_unary(f"/{SERVICE}/Status")(wire.question("shop"), timeout=20.0)
+        channel.unary_unary(f"/{SERVICE}/Status")(wire.question("shop"), timeout=patience(20.0))
     assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
     assert "PEER_DID_NOT_RETURN_A_CERTIFICATE" in capfd.readouterr().err
 
@@ -212,9 +213,9 @@ def test_garbage_in_a_message(line, unchanged, caplog, garbage):
 
 def test_garbage_instead_of_tls(node, address, unchanged, line, capfd):
     host, port = address.split(":")
-    with socket.create_connection((host, int(port)), timeout=5.0) as connection:
+    with socket.create_connection((host, int(port)), timeout=patience(5.0)) as connection:
         connection.sendall(b"\x00garbage\xff" * 1000)
-        connection.settimeout(5.0)
+        connection.settimeout(patience(5.0))
         with suppress(ConnectionResetError):
             assert connection.recv(1) == b""
     assert "Handshake failed" in capfd.readouterr().err
@@ -256,16 +257,16 @@ def test_with_grpcs_trace_the_log_says_whose_handshake_failed(authority, free_po
     )
     try:
         assert node.stdout.readline() == "listens\n"
-        with socket.create_connection(("127.0.0.1", port), timeout=20.0) as stranger:
+        with socket.create_connection(("127.0.0.1", port), timeout=patience(20.0)) as stranger:
             _, own_port = stranger.getsockname()
             stranger.sendall(b"not TLS at all")
-            stranger.settimeout(20.0)
+            stranger.settimeout(patience(20.0))
             with suppress(ConnectionResetError):
                 assert stranger.recv(1) == b""
-        _, told = node.communicate("", timeout=20.0)
+        _, told = node.communicate("", timeout=patience(20.0))
     finally:
         node.kill()
-        node.wait(timeout=20.0)
+        node.wait(timeout=patience(20.0))
     who = rf"endpoint_peer_address=ipv4:127\.0\.0\.1:{own_port}\b"
     assert re.search(rf"Ssl handshake failed.*{who}", told, re.DOTALL), told
 

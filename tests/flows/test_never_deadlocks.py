@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from patience import patience
 from springhouse.flows.activities.router import Router
 from springhouse.flows.activities.sort import Sort
 from springhouse.flows.activities.union import Union
@@ -177,7 +178,7 @@ def test_on_three_threads(policy: PolicyName) -> None:
             sources = {"in0": source(0, 25), "in1": source(7, 13)}
             sinks = {name: Collected(SCHEMA) for name in graph.targets}
             tight = Settings(policy, 3, queue_packs, 40, slot_seconds=0.0001)
-            pool.submit(request_of(graph, sources, sinks, tight)).wait(60)
+            pool.submit(request_of(graph, sources, sinks, tight)).wait(patience(60))
             plain = plainly(graph, sources)
             found = {name: numbers(sink.packs) for name, sink in sinks.items()}
             assert found == {name: plain[name] for name in graph.targets}

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from archetypes import ARCHETYPES, random_tables
 
+from patience import patience
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
@@ -81,7 +82,7 @@ def test_many_flows_at_once_on_two_nodes_of_two_threads() -> None:
             request = request_of(graph, tables(), sinks, settings)
             begun.append((pool.submit(request), sinks))
         for running, sinks in begun:
-            running.wait(60)
+            running.wait(patience(60))
             found = {name: rows_of(sink.table()) for name, sink in sinks.items()}
             assert found == expected("butterfly")
 
@@ -96,8 +97,8 @@ def test_a_failed_flow_leaves_the_others_alone() -> None:
         fails = pool.submit(request_of(bad, {"numbers": numbers}, {}, settings))
         works = pool.submit(request_of(good, tables(), {"supplier_revenue": sink}, settings))
         with pytest.raises(FlowError):
-            fails.wait(60)
-        works.wait(60)
+            fails.wait(patience(60))
+        works.wait(patience(60))
     assert rows_of(sink.table()) == expected("line")["supplier_revenue"]
 
 

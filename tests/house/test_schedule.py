@@ -43,7 +43,7 @@ class Shop:
             "name: shop\nstorage: storage\n"
             "libraries:\n  - glob:\n      include: transformations/**\n"
         )
-        self.house = House(folder, clock=lambda: Instant(0.0))
+        self.house = House(folder, clock=lambda: Instant(1e6))
         self.watch = self.house.watch
         for number in range(LAST + 1):
             self._all_refreshed(number, 100.0 * number)
@@ -152,7 +152,7 @@ class Clicks:
         )
         self._data = folder / "data"
         self._data.mkdir()
-        self.house = House(folder, clock=lambda: Instant(0.0))
+        self.house = House(folder, clock=lambda: Instant(1e6))
         self.watch = self.house.watch
 
     def committed(self, at: float) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 
+from patience import patience
 from springhouse.house.tracks import Outcome, Running, Tracks
 from springhouse.lake.landing import Done
 from springhouse.units import Instant
@@ -17,15 +18,15 @@ def test_a_table_is_done_before_the_others_of_its_track() -> None:
 
     def work() -> Iterator[Outcome]:
         yield "a", [Done("a", "append")]
-        go_on.wait(10)
+        go_on.wait(patience(10))
         yield "b", ValueError("no")
 
     tracks.start(running("a", "b"), work)
-    (first,) = tracks.wait(10)
+    (first,) = tracks.wait(patience(10))
     assert (first.table, first.done[0].table, first.error) == ("a", "a", None)
     assert tracks.free() == [2]
     go_on.set()
-    (second,) = tracks.wait(10)
+    (second,) = tracks.wait(patience(10))
     assert (second.table, str(second.error)) == ("b", "no")
     assert tracks.free() == [1, 2]
 
@@ -40,5 +41,5 @@ def test_what_breaks_off_ends_everything_that_has_not_ended() -> None:
     tracks.start(running("a", "b", "c"), work)
     ended: dict[str, str] = {}
     while len(ended) < 3:
-        ended |= {each.table: str(each.error) for each in tracks.wait(10)}
+        ended |= {each.table: str(each.error) for each in tracks.wait(patience(10))}
     assert ended == {"b": "None", "a": "no disk", "c": "no disk"}

@@ -44,7 +44,7 @@ class Warehouse:
             "name: ways\nstorage: storage\n"
             "libraries:\n  - glob:\n      include: transformations/**\n"
         )
-        self.now = Instant(0.0)
+        self.now = Instant(1e6)
         self.house = House(folder, clock=lambda: self.now)
 
     def arrive(self, table: str, at: float) -> None:

@@ -1,6 +1,8 @@
 """What a commit says of itself survives the log."""
 
-from springhouse.lake.note import FlowNote, Note
+import pytest
+
+from springhouse.lake.note import FORMAT, FlowNote, GarbledNote, NewerNote, Note
 from springhouse.planner.provenance import Provenance
 from springhouse.units import Instant
 
@@ -35,6 +37,63 @@ def test_nothing_changed_and_the_added_files_are_the_change_are_two_things() -> 
     assert (adding.changes, adding.changes_data) == (None, True)
 
 
-def test_a_note_of_a_later_release_is_read_as_far_as_it_is_known() -> None:
-    told = Note(kind="append", at=Instant(1.0)).as_json() | {"from_the_future": [1]}
-    assert Note.from_json(told) == Note(kind="append", at=Instant(1.0))
+def test_fields_of_a_newer_release_are_ignored_and_kept() -> None:
+    flow = {"rows_in": 5, "colour": "red"}
+    told = Note(kind="append", at=Instant(1.0)).as_json()
+    told |= {"from_the_future": [1], "flows": {"in": flow}}
+    note = Note.from_json(told)
+    assert (note.kind, note.at, note.flows["in"].rows_in) == ("append", 1.0, 5)
+    again = note.as_json()
+    assert again["from_the_future"] == [1]
+    assert again["flows"]["in"]["colour"] == "red"
+
+
+def test_every_note_says_its_format() -> None:
+    assert Note(kind="append", at=Instant(1.0)).as_json()["format"] == FORMAT
+
+
+def test_a_note_from_before_formats_is_of_the_first() -> None:
+    assert Note.from_json({"kind": "append", "at": 1}) == Note(kind="append", at=Instant(1.0))
+
+
+def test_a_newer_format_is_refused() -> None:
+    told = Note(kind="append", at=Instant(1.0)).as_json() | {"format": FORMAT + 1}
+    with pytest.raises(NewerNote, match=f"format {FORMAT + 1}"):
+        Note.from_json(told)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("format", "one"),
+        ("format", 0),
+        ("format", True),
+        ("at", "yesterday"),
+        ("at", None),
+        ("at", 10**400),
+        ("rows", 1.5),
+        ("rows", True),
+        ("kind", 1),
+        ("channel", "yes"),
+        ("changes", "a.parquet"),
+        ("changes", [1]),
+        ("after", {"orders": 3}),
+        ("after", [3]),
+        ("flows", []),
+        ("flows", {"in": 1}),
+        ("flows", {"in": {"offsets": {"a": [1]}}}),
+        ("flows", {"in": {"offsets": {"a": [1, "2"]}}}),
+        ("state", {"sums": 1}),
+        ("holds", {"add": "many"}),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(field: str, value: object) -> None:
+    told = Note(kind="append", at=Instant(1.0)).as_json() | {field: value}
+    with pytest.raises(GarbledNote, match=field):
+        Note.from_json(told)
+
+
+@pytest.mark.parametrize("value", [None, 1, "text", [], {}, {"kind": "append"}])
+def test_what_is_no_note_is_garbled(value: object) -> None:
+    with pytest.raises(GarbledNote):
+        Note.from_json(value)

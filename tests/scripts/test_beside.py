@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import patience
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "beside.py"
 
 MAKEFILE = """
@@ -25,7 +27,7 @@ def beside(folder: Path, *parts: str) -> "subprocess.CompletedProcess[str]":
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=False,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from patience import patience
 from springhouse.house import Event, Finished, House, Started
 from springhouse.house.owning import Permits
 from springhouse.house.performing import Wanted, perform, perform_together
@@ -261,7 +262,7 @@ def test_a_running_house_takes_along_what_it_owns(project: Callable[..., Path]) 
     runner = threading.Thread(target=house.run)
     runner.start()
     try:
-        assert done.wait(90), heard
+        assert done.wait(patience(90)), heard
     finally:
         house.stop()
         runner.join(60)

@@ -18,6 +18,7 @@ from typing import Any
 import pyspark
 import pytest
 
+from patience import patience
 from springhouse.lake.session import find_java
 
 # Programs that tests start, with imports of their own: there are no doctests in them.
@@ -86,7 +87,7 @@ class Worker:
 
     def hear(self, event: str, count: int = 1, seconds: float = 120.0) -> Event:
         """Wait for the `count`-th event of a kind from now on."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patience(seconds)
         while count:
             try:
                 arrived = self._arrived.get(timeout=max(deadline - time.monotonic(), 0.0))
@@ -139,7 +140,7 @@ class Worker:
 
     def hear_the_end(self, seconds: float = 120.0) -> int:
         """Wait until it has died by itself while it did what it was told to; its exit code."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patience(seconds)
         while True:
             try:
                 arrived = self._arrived.get(timeout=max(deadline - time.monotonic(), 0.0))
@@ -153,8 +154,8 @@ class Worker:
 
     def await_death(self) -> int:
         """Wait until it is gone, and all that it started; its exit code."""
-        code = self._process.wait(timeout=20.0)
-        deadline = time.monotonic() + 20.0
+        code = self._process.wait(timeout=patience(20.0))
+        deadline = time.monotonic() + patience(20.0)
         while left := _marked(self.mark):
             assert time.monotonic() < deadline, f"the processes {left} outlived their worker"
             time.sleep(0.02)
@@ -220,16 +221,16 @@ def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
     finally:
         os.killpg(server.pid, signal.SIGKILL)
-        server.wait(timeout=20)
+        server.wait(timeout=patience(20))
 
 
 def _await_port(port: int, server: "subprocess.Popen[bytes]", seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         assert server.poll() is None, "the Spark Connect server ended"
         assert time.monotonic() < deadline, "the Spark Connect server does not answer"
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+            socket.create_connection(("127.0.0.1", port), timeout=patience(1.0)).close()
         except OSError:
             time.sleep(0.1)
         else:

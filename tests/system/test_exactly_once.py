@@ -19,6 +19,8 @@ from typing import Any
 import duckdb
 from deltalake import DeltaTable
 
+from patience import patience
+
 LIVES = 21
 SEED = 7
 MOMENTS = (("writing", 40, 0.03), ("finished", 12, 0.8), ("writing", 40, 0.03), ("spark", 1, 5.0))
@@ -112,7 +114,7 @@ class World:
             yield
         finally:
             over.set()
-            thread.join(timeout=20)
+            thread.join(timeout=patience(20))
 
     def arrive(self) -> None:
         """One more file of readings, and now and then one of sensors."""
@@ -179,7 +181,7 @@ def test_killed_at_any_moment(
 
     worker = start_worker(folder)
     assert worker.ask("refresh", "refreshed", 240)["failures"] == {}
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + patience(120)
     while len(rows_of(folder, "ticks")) < TICKS * PARTITIONS:
         assert time.monotonic() < deadline, "the ticks do not come to their limit"
         assert worker.ask("refresh", "refreshed")["failures"] == {}

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import patience
+
 ROOT = Path(__file__).parents[2]
 PACE = 5
 
@@ -23,7 +25,7 @@ def test_table_1(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patience(300),
         check=False,
     )
     assert experiment.returncode == 0, experiment.stdout + experiment.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyspark
 
+from patience import patience
 from springhouse.lake.session import find_java
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import open_table
@@ -27,7 +28,7 @@ def live(script: str, folder: Path, *words: str) -> subprocess.CompletedProcess[
         [sys.executable, str(HERE / script), str(folder), *words],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=patience(PATIENCE_SECONDS),
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         check=False,
@@ -125,7 +126,7 @@ def two_hosts(folder: Path) -> Iterator[str]:
 
 
 def wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while time.monotonic() < deadline:
         with closing(socket.socket()) as asked:
             if asked.connect_ex(("127.0.0.1", port)) == 0:

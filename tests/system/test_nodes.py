@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from patience import patience
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 from _nodes import Nodes, waited
 
@@ -98,7 +100,7 @@ def drain(address: str, project: Path, *words: str) -> None:
             *("--at", address, "--without-tls", "--project", str(project)),
         ],
         check=True,
-        timeout=60.0,
+        timeout=patience(60.0),
     )
 
 

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from patience import patience
+
 BATCHES = 50
 KEYS = 200
 
@@ -52,7 +54,7 @@ class Reader:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join(timeout=60)
+        self._thread.join(timeout=patience(60))
         assert not self._thread.is_alive()
 
     def _read(self) -> None:

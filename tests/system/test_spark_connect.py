@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from patience import patience
+
 SCRIPT = Path(__file__).with_name("remote.py")
 SOURCE = Path(__file__).parents[2] / "src"
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
@@ -52,16 +54,16 @@ def sail_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
     finally:
         os.killpg(server.pid, signal.SIGKILL)
-        server.wait(timeout=20)
+        server.wait(timeout=patience(20))
 
 
 def await_port(port: int, server: "subprocess.Popen[bytes]", seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         assert server.poll() is None, "the server ended"
         assert time.monotonic() < deadline, "the server does not answer"
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+            socket.create_connection(("127.0.0.1", port), timeout=patience(1.0)).close()
         except OSError:
             time.sleep(0.05)
         else:
@@ -84,11 +86,11 @@ def done_with(tmp_path: Path) -> Callable[[str, str, str], dict[str, Any]]:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE), str(SHOP)])},
             )
             try:
-                process.wait(timeout=SECONDS)
+                process.wait(timeout=patience(SECONDS))
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
-                    process.wait(timeout=20)
+                    process.wait(timeout=patience(20))
             told.seek(0)
             said = told.read()
         assert process.returncode == 0, said[-6000:]

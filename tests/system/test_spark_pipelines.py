@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pyspark
 from deltalake import DeltaTable
 
+from patience import patience
 from springhouse.lake.session import find_java
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -225,11 +226,11 @@ def run(command: Sequence[str], folder: Path) -> None:
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=SECONDS)
+        said, _ = process.communicate(timeout=patience(SECONDS))
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait(timeout=20)
+            process.wait(timeout=patience(20))
     assert process.returncode == 0, said[-6000:]
 
 

@@ -1,6 +1,5 @@
 """`springhouse explain NAME`: how is a table made, and what do its rows reflect?"""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from springhouse.cli.options import Json, Name, ProjectFolder, open_house
 from springhouse.cli.screen import count_text, moment_text, print_json, show
+from springhouse.lake.clock import steady_clock
 from springhouse.units import Instant, span_text
 
 
@@ -22,7 +22,7 @@ def explain(name: Name, project: ProjectFolder = None, as_json: Json = False) ->
         print_json(told)
         return
     show(Text.assemble((told["name"], "bold"), f", a {told['kind']} of {told['declared_at']}"))
-    show(facts_table(told, Instant(time.time())))
+    show(facts_table(told, steady_clock()))
     if "query" in told:
         show("", *query_part(told))
     if "steps" in told:

@@ -1,6 +1,5 @@
 """`springhouse history NAME`: what was committed to a table, when and why?"""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from springhouse.cli.options import Json, Name, ProjectFolder, open_house
 from springhouse.cli.screen import moment_text, note, print_json, show, table
+from springhouse.lake.clock import steady_clock
 from springhouse.units import Instant, span_text
 
 
@@ -27,7 +27,7 @@ def history(
     if as_json:
         print_json(commits)
     elif commits:
-        show(history_table(commits, Instant(time.time())))
+        show(history_table(commits, steady_clock()))
     else:
         note(f'nothing was committed to "{name}" yet')
 

@@ -2,14 +2,13 @@
 
 import logging
 import sys
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from springhouse.cli.options import Duration, ProjectFolder, Settings
 from springhouse.cli.signals import stopped_by_signals
-from springhouse.units import Instant
+from springhouse.lake.clock import steady_clock
 
 if TYPE_CHECKING:
     from springhouse.house import Event
@@ -71,7 +70,7 @@ def node(
 def _tell(event: "Event") -> None:
     from springhouse.cli.progress import event_line
 
-    line = event_line(event, Instant(time.time()))
+    line = event_line(event, steady_clock())
     if line is not None:
         _say(line.plain)
 

@@ -89,7 +89,8 @@ def event_line(event: Event, now: Instant) -> Text | None:
             whereto = (f"{event.table} > {event.sink}", "bold")
             return Text.assemble(at, whereto, rows, (f" {span_text(event.seconds)}", "dim"))
         case Warned():
-            return Text.assemble(at, (event.table, "bold"), (" warning: ", "yellow"), event.warning)
+            about = (f"{event.table}: " if event.table else "", "bold")
+            return Text.assemble(at, about, (event.warning, "yellow"))
         case Failed():
             problem = next(iter(event.failure.problem.splitlines()), "")
             return Text.assemble(at, (event.table, "bold"), (" failed: ", "red"), problem)

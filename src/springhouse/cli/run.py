@@ -6,7 +6,6 @@ the second ends the process on the spot, which loses work but never breaks a tab
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,6 +20,7 @@ from springhouse.cli.options import Duration, ProjectFolder, Settings, open_hous
 from springhouse.cli.screen import clock_text, console, show
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
+from springhouse.lake.clock import steady_clock
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
@@ -142,4 +142,4 @@ def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed")
 
 
 def _now() -> Instant:
-    return Instant(time.time())
+    return steady_clock()

@@ -1,6 +1,5 @@
 """`springhouse status`: how does every table and view stand?"""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ from rich.text import Text
 
 from springhouse.cli.options import Json, ProjectFolder, open_house
 from springhouse.cli.screen import console, count_text, moment_text, print_json, show, table
+from springhouse.lake.clock import steady_clock
 from springhouse.units import Instant, span_text
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def status(project: ProjectFolder = None, as_json: Json = False) -> None:
     if as_json:
         print_json([each.as_json() for each in tables])
         return
-    picture = status_table(tables, Instant(time.time()), console().width)
+    picture = status_table(tables, steady_clock(), console().width)
     show(picture, *remarks(tables))
 
 
@@ -94,11 +94,13 @@ def _lag(each: "TableStatus") -> Text:
 
 
 def remarks(tables: Sequence["TableStatus"]) -> list[Text]:
-    """What a row has no room for: problems, and rows in quarantine."""
+    """What a row has no room for: problems, warnings, and rows in quarantine."""
     told = []
     for each in tables:
         if each.problem:
             told.append(Text.assemble((f"\n{each.name}: ", "red"), each.problem))
+        if each.warning:
+            told.append(Text.assemble((f"\n{each.name}: ", "yellow"), each.warning))
         if each.quarantined:
             rows = count_text(each.quarantined, "row")
             told.append(Text(f"\n{each.name}: {rows} in {each.name}_quarantine"))

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from springhouse.house.house import House, Refreshed, open  # noqa: A004  as in `springhouse`
-    from springhouse.house.live import (
-        Event,
-        Failed,
-        Finished,
-        Kept,
-        SparkNeeded,
-        Started,
-        Warned,
-    )
+    from springhouse.house.live import Event, Failed, Finished, Kept, SparkNeeded, Started, Warned
     from springhouse.house.report import PlannedRefresh, TableStatus
     from springhouse.lake.landing import Done
     from springhouse.lake.sinks.delivery import Delivered

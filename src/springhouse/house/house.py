@@ -25,9 +25,10 @@ from springhouse.house.report import PlannedRefresh, TableStatus
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
 from springhouse.lake.against_query import against_query
+from springhouse.lake.clock import steady_clock
 from springhouse.lake.describing import describe_table
 from springhouse.lake.inputs import Inputs, names_of
-from springhouse.lake.lake import QUARANTINE, Lake, key_of, wall_clock
+from springhouse.lake.lake import QUARANTINE, Lake, key_of
 from springhouse.lake.landing import Done
 from springhouse.lake.quarantine import settle
 from springhouse.lake.queries import blamed_on, run_sql
@@ -82,7 +83,7 @@ class House:
         *,
         configuration: Mapping[str, str] | None = None,
         listener: Listener = lambda event: None,
-        clock: Callable[[], Instant] = wall_clock,
+        clock: Callable[[], Instant] = steady_clock,
         permits: Permits | None = None,
         read_only: bool = False,
     ) -> None:

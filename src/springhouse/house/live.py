@@ -10,14 +10,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from springhouse.errors import CommitConflict, NotOwned, told
-from springhouse.house.performing import Wanted, perform_together, total
+from springhouse.house.performing import FlowsFailed, Wanted, flow_key, perform_together, total
 from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Outcome, Running, Tracks
-from springhouse.house.watch import Watch
+from springhouse.house.watch import Watch, is_streaming_function
+from springhouse.lake.clock import SteadyClock
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.log import one_look
@@ -26,7 +27,7 @@ from springhouse.refresh.job import Job
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
 from springhouse.refresh.staleness import kept_share, lag
-from springhouse.units import Instant, Seconds
+from springhouse.units import Instant, Seconds, span_text
 
 __all__ = [
     "Delivered",
@@ -39,6 +40,7 @@ __all__ = [
     "Once",
     "SparkNeeded",
     "Started",
+    "Warned",
 ]
 
 _TICK = Seconds(0.25)
@@ -79,7 +81,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something looks wrong with the sources of a table, and is no error."""
+    """Something is odd with a table, or with the machine (no table), and everything works on."""
 
     table: str
     warning: str
@@ -133,15 +135,8 @@ class Runner:
         self._retry = retry
         self._most_files = most_files
         self._listener = listener
-        self._warned: Mapping[str, str] = {}
-
-    def _warn(self) -> None:
-        """Tell what looks wrong with the sources, once for as long as it stays so."""
-        found = self.watch.warnings()
-        for table, warning in found.items():
-            if self._warned.get(table) != warning:
-                self._listener(Warned(table, warning))
-        self._warned = found
+        self._warned: dict[str, str] = {}
+        watch.release()
 
     def _start(
         self,
@@ -181,6 +176,11 @@ class Runner:
 
     def _settle(self, ended: Ended) -> None:
         """Write down what a refresh did, or when it is tried again."""
+        if isinstance(ended.error, FlowsFailed):
+            self._settle_flows(ended, ended.error.errors)
+            ended = replace(ended, error=None)
+        elif ended.error is None:
+            self._settle_flows(ended, {})
         now = self._clock()
         self.watch.permits.ended(ended.table)
         self.done += [d for d in ended.done if d.committed]
@@ -201,6 +201,35 @@ class Runner:
         self.failures[ended.table] = failure
         self._listener(Failed(ended.table, ended.track, failure))
 
+    def _settle_flows(self, ended: Ended, errors: Mapping[str, Exception]) -> None:
+        """Write down which of the flows into a table failed, each with a wait of its own."""
+        for flow in self.watch.project.flows_into(ended.table):
+            key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
+            if error is not None:
+                before = self.failures.get(key)
+                failure = failed(before, told(error), self._clock(), self._retry)
+                self.failures[key] = failure
+                self.watch.hold(flow.name, self._held_until(failure))
+                self._listener(Failed(key, ended.track, failure))
+            elif not self.watch.is_held(flow):
+                self.failures.pop(key, None)
+
+    def _held_until(self, failure: Failure) -> Instant:
+        return failure.retry_at
+
+    def _warn(self) -> None:
+        """Tell of what is odd, each once."""
+        found = [(name, self.watch.warning(name)) for name in self.watch.graph.order]
+        jumped = self._clock.jumped() if isinstance(self._clock, SteadyClock) else None
+        if jumped is not None:
+            way = "went on" if jumped > 0 else "went back"
+            found.append(("", f"the clock of this machine {way} by {span_text(abs(jumped))}"))
+        for name, warning in found:
+            if warning is not None and (not name or self._warned.get(name) != warning):
+                self._listener(Warned(name, warning))
+            if name and warning is not None:
+                self._warned[name] = warning
+
     def finish(self) -> None:
         """Wait for the refreshes that still run: they end with their commits."""
         while self.tracks.running:
@@ -213,6 +242,7 @@ class Once(Runner):
 
     def run(self, stop: threading.Event) -> None:
         """Go through the graph; a table starts when everything that it reads is through."""
+        self._warn()
         self.watch.inspect()
         until = self.watch.horizon().ends
         self.watch.poll(self._clock(), all_of_them=True)
@@ -237,9 +267,27 @@ class Once(Runner):
                 tried.add(ended.table)
                 # Whoever beat us in a conflict may have known less than we do: look again.
                 again = isinstance(ended.error, NotThereYet | CommitConflict)
-                if again or (ended.error is None and self._behind(ended.table, until)):
+                again = again or self._release(ended, pending)
+                well = ended.error is None or isinstance(ended.error, FlowsFailed)
+                if again or (well and self._behind(ended.table, until)):
                     self._put_back(ended, pending, tried)
         self.finish()
+
+    def _held_until(self, failure: Failure) -> Instant:
+        return Instant(float("inf"))  # What failed is tried again by the next one.
+
+    def _release(self, ended: Ended, pending: list[str]) -> bool:
+        """Try flows again that wait for a table which is being made; whether there are any."""
+        errors = ended.error.errors if isinstance(ended.error, FlowsFailed) else {}
+        waiting = [
+            flow
+            for flow, error in errors.items()
+            if isinstance(error, NotThereYet) and self._is_coming(error.key, pending)
+        ]
+        for flow in waiting:
+            self.watch.release(flow)
+            self.failures.pop(flow_key(ended.table, flow), None)
+        return bool(waiting)
 
     def _along(self, name: str, pending: list[str], tried: set[str]) -> list[Job]:
         """The jobs that can be done in one pass with the refresh of a table."""
@@ -289,7 +337,11 @@ class Once(Runner):
             return False
         with suppress(Exception):  # What is wrong with a source is reported by the refresh.
             stored = self.watch.stored(name)
-            return any(feed.behind(stored, until) for feed in self.watch.feeds(name))
+            for flow in self.watch.project.flows_into(name):
+                if is_streaming_function(flow) or self.watch.is_held(flow):
+                    continue
+                if self.watch.feed(flow).behind(stored, until):
+                    return True
         return False
 
 
@@ -364,6 +416,7 @@ class Live(Runner):
             self.schedule.finished(ended.table, now, Seconds(done.seconds), rows)
 
     def _observe(self, now: Instant) -> None:
+        self._warn()
         permits = self.watch.permits
         permits.tracks_busy = len(self.tracks.running) / self.tracks.count
         waiting = self.schedule.order(now)

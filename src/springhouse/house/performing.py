@@ -24,7 +24,7 @@ from springhouse.lake.refresh_together import Member, append_together
 from springhouse.lake.refresh_view import NotDriven, refresh_view
 from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
-from springhouse.project.declaration import AppendFlow, CdcFlow, Table
+from springhouse.project.declaration import AppendFlow, CdcFlow, Flow, Table
 from springhouse.units import Instant
 from springhouse.views.variants import Way
 
@@ -33,6 +33,20 @@ if TYPE_CHECKING:
 
 _COMPACT_EVERY = 16
 """How many commits of a table pass between two looks at its files."""
+
+
+class FlowsFailed(Exception):
+    """Some of several flows into a table failed, by name; `done` is what the others did."""
+
+    def __init__(self, table: str, done: Sequence[Done], errors: Mapping[str, Exception]) -> None:
+        super().__init__(f'flows into "{table}" failed: {", ".join(errors)}')
+        self.done = tuple(done)
+        self.errors = dict(errors)
+
+
+def flow_key(table: str, flow: str) -> str:
+    """One of several flows into a table, as failures name it."""
+    return f"{table} < {flow}"
 
 
 def perform(
@@ -52,6 +66,7 @@ def perform(
     if name in watch.project.tables:
         done = _refresh_table(watch, watch.project.tables[name], reason, until)
     else:
+        watch.prove_whole(name)
         decided = watch.decided(name, watch.lake.now()) if meet_siblings else None
         if decided is not None and not decided.first:
             done = _refresh_view(watch, name, reason, decided.versions, decided.driver)
@@ -168,16 +183,35 @@ def _tidy(watch: Watch, name: str, most_files: int) -> None:
 def _refresh_table(
     watch: Watch, table: Table, reason: str, until: Mapping[str, int] | None
 ) -> list[Done]:
+    """Give every flow its turn: what one fails with neither stops nor delays another."""
     done: list[Done] = []
-    for feed in watch.feeds(table.name):
-        apply = apply_changes if isinstance(feed.flow, CdcFlow) else append
-        taken = apply(watch.lake, watch.project, table, feed, reason, until)
-        done += [taken] if taken is not None else []
-    for flow in watch.project.flows_into(table.name):
-        if is_streaming_function(flow):
-            assert isinstance(flow, AppendFlow)
-            done += _stream(watch, table, flow, reason)
+    errors: dict[str, Exception] = {}
+    flows = watch.project.flows_into(table.name)
+    for flow in sorted(flows, key=is_streaming_function):
+        if watch.is_held(flow):
+            continue
+        try:
+            done += _run_flow(watch, table, flow, reason, until)
+        except (CommitConflict, NotOwned):
+            raise
+        except Exception as error:
+            if len(flows) == 1:
+                raise
+            errors[flow.name] = error
+    if errors:
+        raise FlowsFailed(table.name, done, errors)
     return done
+
+
+def _run_flow(
+    watch: Watch, table: Table, flow: Flow, reason: str, until: Mapping[str, int] | None
+) -> list[Done]:
+    if is_streaming_function(flow):
+        assert isinstance(flow, AppendFlow)
+        return _stream(watch, table, flow, reason)
+    apply = apply_changes if isinstance(flow, CdcFlow) else append
+    taken = apply(watch.lake, watch.project, table, watch.feed(flow), reason, until)
+    return [taken] if taken is not None else []
 
 
 def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[Done]:

@@ -5,10 +5,13 @@ API show the same values. Nothing here starts Spark.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from springhouse.errors import LakeError
 from springhouse.house.live import Kept
+from springhouse.house.performing import flow_key
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.house.ways import Decided
@@ -46,6 +49,8 @@ class TableStatus:
     refresh_seconds: float | None
     quarantined: int
     problem: str | None
+    # What is odd and keeps nothing from working.
+    warning: str | None = None
     # What the scheduler knows: how long a refresh takes, on which tracks, and when it starts.
     expected_seconds: float | None = None
     tracks: tuple[int, ...] = ()
@@ -143,15 +148,15 @@ def _table_status(
     newest = watch.lake.log(name).newest()
     last = _last_refresh(watch.lake.log(name).commits())
     quarantine = watch.lake.log(name + QUARANTINE).newest()
-    failure = failures.get(name)
-    problem = failure.problem if failure else watch.problem(name)
-    warning = watch.warnings().get(name)
+    flows = [flow_key(name, flow.name) for flow in watch.project.flows_into(name)]
+    failed = [failures[key].problem for key in (name, *flows) if key in failures]
+    problem = "\n".join(failed) or watch.problem(name)
     missing = watch.chooser.missing(name) if name in watch.project.views else []
     behind = lag(watch.waiting_since(name, now), now)
     state = "up to date"
     if problem:
         state = "failing"
-    elif warning:
+    elif watch.source_warning(name):
         state = "no source"
     elif name in wanted:
         state = "waiting"
@@ -174,13 +179,16 @@ def _table_status(
         refreshed_at=last.at if last else None,
         refresh_seconds=last.note.seconds if last and last.note else None,
         quarantined=_rows_of(watch, name + QUARANTINE) if quarantine else 0,
-        problem=problem or warning,
+        problem=problem,
+        warning=watch.warning(name),
     )
 
 
 def _rows_of(watch: Watch, key: str) -> int:
-    opened = watch.lake.find(key)
-    return opened.rows if opened else 0
+    with suppress(LakeError):  # Told as the problem of its table.
+        opened = watch.lake.find(key)
+        return opened.rows if opened else 0
+    return 0
 
 
 def _last_refresh(commits: Sequence[Commit]) -> Commit | None:

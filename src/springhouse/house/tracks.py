@@ -10,13 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 
+from springhouse.house.performing import FlowsFailed
 from springhouse.lake.landing import Done
 from springhouse.units import Instant
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A refresh that came to its end: what it did, or what it failed with."""
+    """A refresh that came to its end: what it did, or what it failed with; of flows, maybe both."""
 
     table: str
     track: int
@@ -63,7 +64,9 @@ class Tracks:
             try:
                 for table, outcome in work():
                     left.remove(table)
-                    if isinstance(outcome, Exception):
+                    if isinstance(outcome, FlowsFailed):
+                        self._ended.put(Ended(table, track, outcome.done, outcome))
+                    elif isinstance(outcome, Exception):
                         self._ended.put(Ended(table, track, error=outcome))
                     else:
                         self._ended.put(Ended(table, track, tuple(outcome)))

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
-from springhouse.errors import told
+from springhouse.errors import LakeError, told
 from springhouse.house.choosing import Chooser
 from springhouse.house.offers import Offers
 from springhouse.house.owning import Permits, unit_of
@@ -18,7 +19,7 @@ from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.healing import lost_by
-from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake, input_key, provenance_of
 from springhouse.lake.presence import FileLost
 from springhouse.lake.quarantine import pending
 from springhouse.lake.sources.contract import Range
@@ -27,6 +28,7 @@ from springhouse.planner.moment import Choice
 from springhouse.planner.provenance import NOW, Provenance, source_of
 from springhouse.project.declaration import (
     AppendFlow,
+    Flow,
     Project,
     PythonQuery,
     Reading,
@@ -99,7 +101,9 @@ class Watch:
         self._clock = clock
         self._node = node
         self.sharing = sharing(project)
-        self._feeds: dict[str, tuple[Feed, ...]] = {}
+        self._feeds: dict[str, Feed] = {}
+        # Flows beside others that failed, and when they are tried again.
+        self._held: dict[str, Instant] = {}
         self._seen = {name: _Seen() for name in project.tables}
         self._opened: dict[str, TableVersion] = {}
         # When a view was refreshed last, also if there was nothing to commit.
@@ -112,26 +116,41 @@ class Watch:
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
         """The flows into a table whose offsets are ours to keep, opened once."""
+        flows = self.project.flows_into(table)
+        return tuple(self.feed(flow) for flow in flows if not is_streaming_function(flow))
+
+    def feed(self, flow: Flow) -> Feed:
+        """A flow whose offsets are ours to keep, opened once."""
         with self._lock:
-            if table not in self._feeds:
-                self._feeds[table] = tuple(
-                    open_feed(
-                        self.lake,
-                        self.project,
-                        flow,
-                        self._clock,
-                        self._node,
-                        lambda partition: self.permits.owns_partition(table, partition),
-                    )
-                    for flow in self.project.flows_into(table)
-                    if not is_streaming_function(flow)
+            if flow.name not in self._feeds:
+                self._feeds[flow.name] = open_feed(
+                    self.lake,
+                    self.project,
+                    flow,
+                    self._clock,
+                    self._node,
+                    lambda partition: self.permits.owns_partition(flow.target, partition),
                 )
-            return self._feeds[table]
+            return self._feeds[flow.name]
+
+    def hold(self, flow: str, until: Instant) -> None:
+        """Leave out a flow that failed, so that it does not hold up the others into its table."""
+        self._held[flow] = until
+
+    def release(self, flow: str | None = None) -> None:
+        """Try a flow again, or all of them."""
+        for name in list(self._held) if flow is None else [flow]:
+            self._held.pop(name, None)
+
+    def is_held(self, flow: Flow) -> bool:
+        """Whether a flow failed, and its next try is still to come."""
+        return self._clock() < self._held.get(flow.name, _LONG_AGO)
 
     def forget(self, table: str) -> None:
         """Open the sources of a table anew next time: another process went on where we stood."""
         with self._lock:
-            self._feeds.pop(table, None)
+            for flow in self.project.flows_into(table):
+                self._feeds.pop(flow.name, None)
 
     def take_over(self, table: str) -> None:
         """Go on where another process stood: what was seen of a table before says nothing now."""
@@ -172,7 +191,6 @@ class Watch:
             waits = self._note_ends(table, seen, now)
             waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
             waits = waits or self._is_unsettled(table.name)
-            seen.problem = None
             told_by_sources = [w for feed in self.feeds(table.name) for w in feed.warnings()]
             seen.warning = "; ".join(told_by_sources) or None
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
@@ -188,17 +206,28 @@ class Watch:
         stored = self.stored(table.name)
         behind: dict[str, Range] = {}
         is_cut = False
-        for feed in self.feeds(table.name):
-            found = feed.behind(stored)
+        problems: list[str] = []
+        flows = self.project.flows_into(table.name)
+        for flow in flows:
+            if is_streaming_function(flow) or self.is_held(flow):
+                continue
+            try:
+                feed = self.feed(flow)
+                found = feed.behind(stored)
+            except Exception as error:  # noqa: BLE001  a source may be anybody's code
+                problems.append(told(error))
+                continue
             is_cut = is_cut or feed.is_cut(found)
             behind |= found
+        seen.problem = "\n".join(problems) or None
         seen.behind, seen.is_cut = behind, is_cut
         ends = {transaction: given.end for transaction, given in behind.items()}
         begins = {transaction: given.start for transaction, given in behind.items()}
         seen.ends = [each for each in seen.ends if _is_beyond(each[1], begins)]
         if ends and (not seen.ends or seen.ends[-1][1] != ends):
             seen.ends = [*seen.ends[-_MOST_ENDS:], (now, ends)]
-        return bool(ends)
+        # The refresh will meet the same problems, report them, and be retried.
+        return bool(ends or problems)
 
     def seen_until(self, table: str) -> Instant | None:
         """When the newest data that waits in a table's sources was first seen; None without any."""
@@ -247,7 +276,8 @@ class Watch:
 
     def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
         """Whether a streaming function should run: its tables moved, or its pause is over."""
-        flows = [f for f in self.project.flows_into(table.name) if is_streaming_function(f)]
+        into = self.project.flows_into(table.name)
+        flows = [f for f in into if is_streaming_function(f) and not self.is_held(f)]
         if not flows:
             return False
         inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
@@ -308,6 +338,7 @@ class Watch:
 
     def stored(self, table: str) -> TableVersion | None:
         """The newest version of a table, opened only when it has moved."""
+        self.lake.log(table).prove_whole()
         newest = self.lake.log(table).commits()
         if not newest:
             return None
@@ -336,10 +367,11 @@ class Watch:
         """Where all sources outside the warehouse end now."""
         ends: dict[str, int] = {}
         for table in self.project.tables:
-            # A source that can't be asked is reported by the refresh of its table, not here.
-            with suppress(Exception):
-                for feed in self.feeds(table):
-                    ends |= feed.horizon()
+            for flow in self.project.flows_into(table):
+                # A source that can't be asked is reported by the refresh of its table, not here.
+                with suppress(Exception):
+                    if not is_streaming_function(flow):
+                        ends |= self.feed(flow).horizon()
         return Horizon(ends)
 
     def jobs(self, now: Instant) -> list[Job]:
@@ -372,6 +404,9 @@ class Watch:
         return Job(table.name, since, "new records")
 
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
+        if self._damage(view.name) is not None:
+            # The refresh will meet it, report it, and be retried.
+            return Job(view.name, now, "a damaged log")
         if self.chooser.missing(view.name):
             return None
         if meet_siblings and self._is_planned(view):
@@ -524,17 +559,50 @@ class Watch:
         return Seconds(max(promise.staleness_through(direct) - usual, 0.0))
 
     def problem(self, table: str) -> str | None:
-        """What keeps a table's sources from being asked, if anything does."""
+        """What keeps a table's sources from being asked, or a log from being read, if anything."""
         seen = self._seen.get(table)
-        return seen.problem if seen else None
+        if seen is not None and seen.problem:
+            return seen.problem
+        damage = self._damage(table)
+        return told(damage) if damage is not None else None
+
+    def warning(self, table: str) -> str | None:
+        """What is odd about a table or its sources, though it can be refreshed."""
+        if self.source_warning(table):
+            return self.source_warning(table)
+        log = self.lake.log(table)
+        dated = log.dated_ahead()
+        if dated is None:
+            return None
+        day = datetime.fromtimestamp(dated, UTC).isoformat(" ", "seconds")
+        return (
+            f"version {log.commits()[-1].version} is dated {day}, which is still to come: a clock "
+            "was wrong. It counts as made when it was first seen."
+        )
+
+    def source_warning(self, table: str) -> str | None:
+        """What is odd about the sources of a table."""
+        seen = self._seen.get(table)
+        if seen is None or seen.problem or not self.permits.owns(table):
+            return None
+        return seen.warning
+
+    def prove_whole(self, view: str) -> None:
+        """Raise what is wrong with the log of a view, or of a table that it reads."""
+        damage = self._damage(view)
+        if damage is not None:
+            raise LakeError(damage.problem, where=damage.where, hint=damage.hint)
+
+    def _damage(self, name: str) -> LakeError | None:
+        keys = [name, name + QUARANTINE]
+        if name in self.project.views:
+            keys += self.chooser.inputs(name).keys
+        logs = (self.lake.log(key) for key in keys)
+        return next((found for log in logs if (found := log.damage()) is not None), None)
 
     def warnings(self) -> dict[str, str]:
-        """What looks wrong with the sources of tables, by table, and is no error."""
-        return {
-            name: seen.warning
-            for name, seen in self._seen.items()
-            if seen.warning and not seen.problem and self.permits.owns(name)
-        }
+        """What is odd about tables, by table, and is no error."""
+        return {name: said for name in self.graph.order if (said := self.warning(name))}
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)

@@ -15,14 +15,13 @@ processes that both believe they own a table thus commit its work once: the seco
 reading and the commit: that would forget what was read.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
-from deltalake import CommitProperties, Schema, TableFeatures, Transaction
+from deltalake import CommitProperties, PostCommitHookProperties, Schema, TableFeatures, Transaction
 from deltalake import Field as DeltaField
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
@@ -37,6 +36,7 @@ from pyspark.sql.types import (
 )
 
 from springhouse.errors import CommitConflict, LakeError, SchemaError
+from springhouse.lake.durable import is_local, sync_files, sync_log
 from springhouse.lake.note import KEY, Note
 from springhouse.lake.presence import prove_present, prove_scanned, scans_remembered, sizes_unknown
 from springhouse.lake.storage import Storage
@@ -84,7 +84,7 @@ def commit(ground: TableVersion, change: Change) -> None:
     """Write the change on top of the ground, or raise `CommitConflict` and change nothing."""
     _PROOF.get()()
     _prove_files(ground.storage, change)
-    now = int(time.time() * 1000)
+    now = int(change.note.at * 1000)
     data_change = change.note.kind != "compaction"
     removes = [
         RemoveAction(url_path(file.path), data_change, now, file.size, dict(file.partition) or None)
@@ -98,14 +98,28 @@ def commit(ground: TableVersion, change: Change) -> None:
             [*adds, *removes],
             mode="append" if change.replace is None else "overwrite",
             schema=schema,
-            commit_properties=_properties(change.note, change.transactions, retries),
+            commit_properties=_properties(_counted(change), change.transactions, retries),
+            post_commithook_properties=_KEEP_ENTRIES if is_local(ground.storage) else None,
         )
     except (CommitFailedError, DeltaProtocolError) as error:
         raise _refused(ground, error) from error
+    _settle(ground.storage, ground.version)
+
+
+_KEEP_ENTRIES = PostCommitHookProperties(cleanup_expired_logs=False)
+"""delta-rs would delete old entries before the checkpoint that replaces them is on the disk."""
+
+
+def _settle(storage: Storage, after: int) -> None:
+    """Return when the commit that was made on top of a version is on the disk."""
+    if sync_log(storage, after):
+        written = open_table(storage)
+        assert written is not None
+        written.delta.cleanup_metadata()
 
 
 def _prove_files(storage: Storage, change: Change) -> None:
-    """Raise `FileLost` if a file that the commit names is not there, whole.
+    """Raise `FileLost` if a file that the commit names is not there, whole and on the disk.
 
     A vacuum may have taken it: by another tool, or while this process was stopped.
     """
@@ -115,6 +129,7 @@ def _prove_files(storage: Storage, change: Change) -> None:
         *(p for files in change.note.state.values() for p in files),
     ]
     prove_present(storage, sizes | sizes_unknown(path for path in named if path not in sizes))
+    sync_files(storage, [*sizes, *(path for path in named if path not in sizes)])
     prove_scanned()
 
 
@@ -137,6 +152,7 @@ def able_to_hold(ground: TableVersion, schema: StructType, note: Note) -> TableV
         allow_protocol_versions_increase=True,
         commit_properties=_properties(note, {}),
     )
+    _settle(ground.storage, ground.version)
     able = open_table(ground.storage)
     assert able is not None
     if able.version != ground.version + 1:
@@ -178,12 +194,13 @@ def create(storage: Storage, schema: StructType, change: Change) -> None:
             configuration=_CONFIGURATION,
             storage_options=storage.delta_options,
             # Tried once: delta-rs would put a second beginning, with all its rows, after the first.
-            commit_properties=_properties(change.note, change.transactions, 0),
+            commit_properties=_properties(_counted(change), change.transactions, 0),
         )
     except DeltaError as error:
         if open_table(storage) is None:
             raise LakeError(f"the table can't be created: {error}", where=storage.root) from error
         raise CommitConflict("somebody else created it first", where=storage.root) from error
+    _settle(storage, -1)
 
 
 def ensure(storage: Storage, schema: StructType, note: Note) -> TableVersion:
@@ -207,6 +224,7 @@ def add_columns(ground: TableVersion, columns: Sequence[StructField], note: Note
         )
     except DeltaError as error:
         raise _refused(ground, error) from error
+    _settle(ground.storage, ground.version)
     opened = open_table(ground.storage)
     assert opened is not None
     return opened
@@ -263,6 +281,12 @@ def _properties(note: Note, transactions: Mapping[str, int], retries: int = 20) 
         app_transactions=[Transaction(app, version) for app, version in transactions.items()],
         max_commit_retries=retries,
     )
+
+
+def _counted(change: Change) -> Note:
+    """The note with how many actions the commit has, so that a reader misses none."""
+    counts = {"add": len(change.add), "remove": len(change.remove), "txn": len(change.transactions)}
+    return replace(change.note, holds={kind: count for kind, count in counts.items() if count})
 
 
 def _as_maintenance(add: AddAction) -> AddAction:

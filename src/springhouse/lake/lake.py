@@ -5,7 +5,6 @@ view of the project by its name, a Delta table that others write by ``delta.`pat
 """
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from springhouse.errors import LakeError
+from springhouse.lake.clock import steady_clock
 from springhouse.lake.leases import Leases
 from springhouse.lake.log import TableLog
 from springhouse.lake.session import Spark
@@ -42,11 +42,6 @@ def key_of(reference: Reference) -> str:
     return input_key(reference.reading, reference.name)
 
 
-def wall_clock() -> Instant:
-    """Now, in milliseconds as the Delta log keeps time."""
-    return Instant(round(time.time(), 3))
-
-
 _MOST_KEPT = 64
 """How many versions of tables are remembered."""
 
@@ -59,7 +54,7 @@ class Lake:
     spark: Spark
     folder: Path
     # What time it is, for everything that is written down: a House has one clock.
-    now: Callable[[], Instant] = wall_clock
+    now: Callable[[], Instant] = steady_clock
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
     _kept: "OrderedDict[tuple[str, int, int | None], TableVersion]" = field(
@@ -83,7 +78,7 @@ class Lake:
         """The log of a table, which remembers what it has read."""
         with self._lock:
             if key not in self._logs:
-                self._logs[key] = TableLog(self.place(key), key)
+                self._logs[key] = TableLog(self.place(key), key, self.now)
             return self._logs[key]
 
     def open(self, key: str, version: int | None = None) -> TableVersion:

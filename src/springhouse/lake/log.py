@@ -4,17 +4,33 @@ delta-rs gives the files of a version. What each commit did (its note, whether i
 files that it added) stands in `_delta_log/N.json`; `TableLog` reads those once each and remembers.
 A commit without a note was made by somebody else: it counts as a change of data unless its actions
 say otherwise, and its change is worked out from the files.
+
+Damage: a log is read up to the first entry that can't be (`damage` says which file, and why), so
+that what is observed of other tables goes on. Whoever computes or deletes anything calls
+`prove_whole` first.
+
+Dates: an entry that is dated ahead of now was written under a wrong clock. It counts as made before
+the next entry with a believable date, or when it was first seen; nobody waits for the date. An
+entry that is dated before the one below it counts as made with that. So
+
+    at of a commit  <=  at of the next commit  <=  now, or a minute later
 """
 
 import json
+import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
-from springhouse.lake.note import KEY, Note
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from springhouse.errors import LakeError
+from springhouse.lake.clock import AHEAD, steady_clock
+from springhouse.lake.note import FORMAT, KEY, NewerNote, Note
 from springhouse.lake.storage import Storage
 from springhouse.planner.provenance import Channel, Provenance, joined
 from springhouse.units import Instant
@@ -22,10 +38,14 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class Commit:
-    """One version of a table, as its log tells it."""
+    """One version of a table, as its log tells it.
+
+    `dated` is what the log says; `at` is the same, unless that is ahead of now.
+    """
 
     version: int
     at: Instant
+    dated: Instant
     operation: str
     note: Note | None
     added: tuple[str, ...]  # paths relative to the table, of files that hold new data
@@ -84,9 +104,13 @@ def one_look() -> Iterator[None]:
 class TableLog:
     """The commits of one table, read once and kept; `name` is its channel if it is a base table."""
 
-    def __init__(self, storage: Storage, name: str) -> None:
+    def __init__(
+        self, storage: Storage, name: str, now: Callable[[], Instant] = steady_clock
+    ) -> None:
         self.storage = storage
         self.name = name
+        self._now = now
+        self._damage: LakeError | None = None
         # A table of others may be a view of another warehouse: what its notes say it reflects are
         # that warehouse's tables, not ours.
         self._foreign = name.startswith("delta.`")
@@ -121,33 +145,69 @@ class TableLog:
             self._channel = Channel(tuple(s.made for s in made), tuple(s.at for s in made))
         return self._channel
 
+    def damage(self) -> LakeError | None:
+        """What is wrong with the first entry that can't be read; None if all can."""
+        with self._lock:
+            self._catch_up()
+            return self._damage
+
+    def prove_whole(self) -> None:
+        """Raise what is wrong with the log, if anything is."""
+        found = self.damage()
+        if found is not None:
+            raise LakeError(found.problem, where=found.where, hint=found.hint)
+
+    def dated_ahead(self) -> Instant | None:
+        """The date of the newest commit, if that is still to come on this machine's clock."""
+        commits = self.commits()
+        if not commits or commits[-1].dated <= self._now() + AHEAD:
+            return None
+        return commits[-1].dated
+
     def _catch_up(self) -> None:
         looked_at: set[TableLog] | None = getattr(_LOOKING, "at", None)
         if looked_at is not None:
             if self in looked_at:
                 return
             looked_at.add(self)
-        if not self._commits:
-            # The first entries may be gone (log retention); begin where the log begins.
-            for info in self._log.files():
-                if info.base_name.endswith(".json") and info.base_name[:20].isdigit():
-                    self._append(int(info.base_name[:20]))
-            return
-        while self._append(self._commits[-1].version + 1):
-            pass
+        self._damage = None
+        found: list[Commit] = []
+        try:
+            for version in self._unread():
+                commit = read_entry(self._log, version, self.name)
+                if commit is None:
+                    break
+                found.append(commit)
+        except LakeError as error:
+            self._damage = error
+        for commit in _believable(found, self._now()):
+            self._take(commit)
 
-    def _append(self, version: int) -> bool:
-        text = self._log.read_text(f"{version:020}.json")
-        if not text:
-            return False
-        commit = _parsed(version, text)
+    def _unread(self) -> Iterator[int]:
+        """The versions whose entries come next, as far as they may be there."""
+        if self._commits:
+            version = self._commits[-1].version
+            while True:
+                version += 1
+                yield version
+        # The first entries may be gone (log retention); begin where the log begins.
+        names = [info.base_name for info in self._log.files()]
+        listed = [int(name[:20]) for name in names if _ENTRY.fullmatch(name)]
+        for place, version in enumerate(listed):
+            if version != listed[0] + place:
+                raise _damaged(self._log, listed[0] + place, self.name, "the file is missing")
+            yield version
+
+    def _take(self, commit: Commit) -> None:
         if self._foreign and commit.note is not None:
             commit = replace(commit, note=replace(commit.note, after=Provenance(), channel=True))
         if self._commits:
             commit = replace(commit, columns=commit.columns + self._commits[-1].columns)
+        if self._commits and commit.at < self._commits[-1].at:
+            # A clock went back, or two machines differ. A later commit is never older.
+            commit = _made_at(commit, self._commits[-1].at)
         self._commits.append(commit)
         self._snapshots_with(commit)
-        return True
 
     def _snapshots_with(self, commit: Commit) -> None:
         before = self._snapshots[-1] if self._snapshots else None
@@ -190,37 +250,240 @@ def _provenance(commit: Commit, channel: str) -> Provenance:
     return joined([commit.note.after, own]) if commit.note.channel else commit.note.after
 
 
+_ENTRY = re.compile(r"\d{20}\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
+_LATEST = 1e11
+"""No date is later (the year 5138), so that every one can be shown."""
+
+
+def read_entry(log: Storage, version: int, name: str) -> Commit | None:
+    """An entry of the log of the table `name`; None if it is not there, else an error names it."""
+    try:
+        text = log.read_text(f"{version:020}.json")
+        return None if text is None else _parsed(version, text)
+    except NewerNote as newer:
+        raise LakeError(
+            f'version {version} of "{name}" has a note in format {newer.format}, and this '
+            f"Springhouse reads format {FORMAT}",
+            where=_where(log, version),
+            hint="It was written by a newer Springhouse: update this one.",
+        ) from None
+    except UnicodeDecodeError:
+        raise _damaged(log, version, name, "the file is not text") from None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(log, version, name, str(error)) from None
+
+
+def prove_entries(storage: Storage, identity: str, version: int) -> None:
+    """Raise what is wrong with an entry that a version of a table is read from.
+
+    Those are the entries after the newest checkpoint below the version. Each is looked at once in
+    the life of a process, and of the table that the identity names.
+    """
+    log = storage.inside("_delta_log")
+    proven = _PROVEN.setdefault((storage.root, identity), set())
+    if version in proven:
+        return
+    start = version
+    if version - 1 not in proven:
+        start = max((each + 1 for each in _checkpoints(log) if each <= version), default=0)
+    for each in range(start, version + 1):
+        if each not in proven and read_entry(log, each, _name_of(storage)) is None:
+            raise _damaged(log, each, _name_of(storage), "the file is missing")
+        proven.add(each)
+    proven.add(version)
+
+
+_PROVEN: dict[tuple[str, str], set[int]] = {}
+"""The entries that were found whole, by place and identity of the table."""
+
+
+def find_damage(storage: Storage) -> LakeError | None:
+    """What is wrong with the log of a table that can't be opened, if it is one of its files."""
+    name, log = _name_of(storage), storage.inside("_delta_log")
+    found = TableLog(storage, name).damage()
+    return found if found is not None else _checkpoint_damage(log, name)
+
+
+def _checkpoint_damage(log: Storage, name: str) -> LakeError | None:
+    """What is wrong with the newest checkpoint."""
+    hinted = _hinted_checkpoint(log)
+    newest = max([*_checkpoints(log), *([] if hinted is None else [hinted])], default=None)
+    if newest is None:
+        return None
+    parts = [i.base_name for i in log.files() if i.base_name.startswith(f"{newest:020}.checkpoint")]
+    file, problem = f"{newest:020}.checkpoint.parquet", "the file is missing"
+    for file in parts:
+        problem = ""
+        if file.endswith(".parquet"):
+            problem = _unreadable(log, file)
+        if problem:
+            break
+    if not problem:
+        return None
+    # Without its checkpoint a table is read from all its entries, if they are still there.
+    whole = read_entry(log, 0, name) is not None
+    return LakeError(
+        f'the checkpoint of "{name}" at version {newest} is damaged: {problem}',
+        where=f"{log.root}/{file}",
+        hint="Delete this file and _last_checkpoint beside it: the log holds all that is in it."
+        if whole
+        else "Restore this file from a backup.",
+    )
+
+
+def _unreadable(log: Storage, file: str) -> str:
+    """Why a Parquet file can't be read; empty if it can."""
+    try:
+        with log.filesystem.open_input_file(f"{log.path}/{file}") as opened:
+            pq.read_table(opened)
+    except (OSError, pa.ArrowException) as error:
+        return next(iter(str(error).splitlines()), type(error).__name__)
+    return ""
+
+
+def _checkpoints(log: Storage) -> list[int]:
+    """The versions that have a checkpoint."""
+    found = [_CHECKPOINT.match(info.base_name) for info in log.files()]
+    return [int(each[1]) for each in found if each]
+
+
+def _hinted_checkpoint(log: Storage) -> int | None:
+    """The version of the newest checkpoint as `_last_checkpoint` says, if it says any."""
+    try:
+        found = json.loads(log.read_text("_last_checkpoint") or "{}")["version"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _name_of(storage: Storage) -> str:
+    return storage.root.rpartition("/")[2]
+
+
+def _damaged(log: Storage, version: int, name: str, what: str) -> LakeError:
+    return LakeError(
+        f'the log of "{name}" is damaged at version {version}: {what}',
+        where=_where(log, version),
+        hint=_NEWEST
+        if log.modified(f"{version + 1:020}.json") is None
+        else "Restore this file from a backup. A view can also be made anew: delete its folder.",
+    )
+
+
+_NEWEST = (
+    "It is the newest entry: if a power cut damaged it, it was never reported, and deleting it "
+    "loses nothing. Otherwise restore it from a backup."
+)
+
+
+def _where(log: Storage, version: int) -> str:
+    return f"{log.root}/{version:020}.json"
+
+
+def _believable(commits: Sequence[Commit], now: Instant) -> list[Commit]:
+    """The commits, none of them made later than now."""
+    found: list[Commit] = []
+    latest = now
+    for commit in reversed(commits):
+        if commit.dated > now + AHEAD:
+            found.append(_made_at(commit, latest))
+        else:
+            latest = min(latest, commit.dated)
+            found.append(commit)
+    return found[::-1]
+
+
+def _made_at(commit: Commit, at: Instant) -> Commit:
+    note = commit.note
+    if note is not None:
+        # A table whose records have no date is as fresh as its commit.
+        fresh = note.freshness
+        if fresh is not None and (fresh == note.at or fresh > at):
+            fresh = at
+        note = replace(note, at=at, freshness=fresh)
+    return replace(commit, at=at, note=note)
+
+
+class _NoCommit(ValueError):
+    """The text is no entry of a Delta log."""
+
+
 def _parsed(version: int, text: str) -> Commit:
-    actions: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.strip()]
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    for action in actions:
-        for kind, body in action.items():
-            by_kind.setdefault(kind, []).append(body)
+    by_kind = _actions(text)
     info = by_kind.get("commitInfo", [{}])[0]
     noted = info.get(KEY)
-    note = Note.from_json(noted) if isinstance(noted, dict) else None
+    note = None if noted is None else Note.from_json(noted)
+    for kind, count in (note.holds if note else {}).items():
+        if len(by_kind.get(kind, ())) < count:
+            raise _NoCommit(f'it has {len(by_kind.get(kind, ()))} of {count} "{kind}" actions')
     # Prefer the in-commit timestamp or our own instant; a log without either is dated by its files.
     stamp = info.get("inCommitTimestamp") or info.get("timestamp") or _newest_file(by_kind)
+    at = note.at if note else Instant(_number(stamp, "timestamp") / 1000.0)
+    if not abs(at) < _LATEST:
+        raise _NoCommit(f"it is dated {at:g}")
     return Commit(
         version=version,
-        at=note.at if note else Instant(float(stamp) / 1000.0),
+        at=at,
+        dated=at,
         operation=str(info.get("operation", "")),
         note=note,
         added=_data_paths(by_kind.get("add", ())),
         removed=_data_paths(by_kind.get("remove", ())),
-        transactions={t["appId"]: int(t["version"]) for t in by_kind.get("txn", ())},
+        transactions=dict(_transaction(each) for each in by_kind.get("txn", ())),
         columns=len(by_kind.get("metaData", ())),
-        sizes={
-            unquote(add["path"]): int(add["size"])
-            for add in by_kind.get("add", ())
-            if "size" in add
-        },
+        sizes=dict(_size(add) for add in by_kind.get("add", ()) if "size" in add),
     )
 
 
+def _actions(text: str) -> dict[str, list[dict[str, Any]]]:
+    """The actions of an entry, by kind: one JSON object a line."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        raise _NoCommit("the file is empty")
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for number, line in lines:
+        try:
+            action = json.loads(line)
+        except ValueError:
+            raise _NoCommit(f"line {number} is no JSON") from None
+        if not isinstance(action, dict):
+            raise _NoCommit(f"line {number} is no action")
+        for kind, body in action.items():
+            if not isinstance(body, dict):
+                raise _NoCommit(f'"{kind}" in line {number} is no object')
+            by_kind.setdefault(kind, []).append(body)
+    return by_kind
+
+
+def _transaction(action: Mapping[str, Any]) -> tuple[str, int]:
+    app, version = action.get("appId"), action.get("version")
+    if not isinstance(app, str) or not isinstance(version, int):
+        raise _NoCommit('a "txn" has no appId or version')
+    return app, version
+
+
+def _size(action: Mapping[str, Any]) -> tuple[str, int]:
+    return _path(action), int(_number(action["size"], "size"))
+
+
+def _path(action: Mapping[str, Any]) -> str:
+    path = action.get("path")
+    if not isinstance(path, str):
+        raise _NoCommit('an "add" or "remove" has no path')
+    return unquote(path)
+
+
+def _number(value: Any, what: str) -> float:
+    if not isinstance(value, (int, float)):
+        raise _NoCommit(f'"{what}" is no number')
+    return float(min(max(value, -1e300), 1e300))
+
+
 def _data_paths(actions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(unquote(action["path"]) for action in actions if action.get("dataChange", True))
+    return tuple(_path(action) for action in actions if action.get("dataChange", True))
 
 
-def _newest_file(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
-    return max((int(add.get("modificationTime", 0)) for add in by_kind.get("add", ())), default=0)
+def _newest_file(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> float:
+    times = [add.get("modificationTime", 0) for add in by_kind.get("add", ())]
+    return max((_number(each, "modificationTime") for each in times), default=0.0)

@@ -7,16 +7,40 @@ was made.
 
 Own channel: the version that a commit will get is not known before it is written, so a base
 table's note leaves its own channel out and says `channel: true` instead; the reader adds it.
+
+Releases: every note says its `format`. A release may add fields without a new format; an older one
+keeps and ignores them (`unknown`). A change that an older release would misread is a new format:
+older releases refuse it.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from springhouse.planner.provenance import Provenance
 from springhouse.units import Instant
 
 KEY = "springhouse"
+
+FORMAT = 1
+"""The format of the notes that this release writes, and the newest that it reads."""
+
+_LARGEST = 1e300
+"""No number in a note is larger; JSON also has ones that no float can hold."""
+
+
+class GarbledNote(ValueError):
+    """The JSON value is no note: it says what is wrong with it."""
+
+
+class NewerNote(ValueError):
+    """The note has a format that this release does not know."""
+
+    def __init__(self, found: int) -> None:
+        super().__init__(f"the note has format {found}, and this release reads {FORMAT}")
+        self.format = found
 
 
 @dataclass(frozen=True)
@@ -33,6 +57,7 @@ class FlowNote:
     quarantined: int = 0
     reflects: Mapping[str, list[int]] = field(default_factory=dict)
     aside: str = ""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,6 +104,12 @@ class Note:
     # What each activity of a flow did: rows in and out, seconds, the most packs that waited.
     activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    # How many actions of each kind ("add", "remove", "txn") the commit has, at least: one whose end
+    # was cut off has fewer.
+    holds: Mapping[str, int] = field(default_factory=dict)
+    # Fields of a newer release, as they stand in the log.
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+
     @property
     def changes_data(self) -> bool:
         """Whether the snapshot holds other rows than the one before it."""
@@ -88,16 +119,16 @@ class Note:
 
     def as_json(self) -> dict[str, Any]:
         """The note as JSON, without what says nothing."""
-        value = {f.name: getattr(self, f.name) for f in fields(self)}
+        value = _fields_of(self)
         value |= {
             "before": self.before.as_json(),
             "after": self.after.as_json(),
-            "flows": {name: asdict(flow) for name, flow in self.flows.items()},
+            "flows": {name: _fields_of(flow) for name, flow in self.flows.items()},
             "state": {name: list(files) for name, files in self.state.items()},
             "seconds": round(self.seconds, 4),
         }
         silent: tuple[Any, ...] = (None, "", {}, False)
-        return {
+        return {"format": FORMAT} | {
             key: list(item) if isinstance(item, tuple) else item
             for key, item in value.items()
             if not any(item is nothing or item == nothing for nothing in silent)
@@ -105,24 +136,79 @@ class Note:
         }
 
     @staticmethod
-    def from_json(value: Mapping[str, Any]) -> "Note":
-        known = {f.name for f in fields(Note)}
-        parts = {key: item for key, item in value.items() if key in known}
-        changes = parts.get("changes")
-        return Note(
-            **parts
-            | {
-                "before": Provenance.from_json(parts.get("before", {})),
-                "after": Provenance.from_json(parts.get("after", {})),
-                "changes": None if changes is None else tuple(changes),
-                "mixed": tuple(parts.get("mixed", ())),
-                "together": tuple(parts.get("together", ())),
-                "state": {k: tuple(v) for k, v in parts.get("state", {}).items()},
-                "flows": {k: _flow(v) for k, v in parts.get("flows", {}).items()},
-            }
-        )
+    def from_json(value: Any) -> "Note":
+        """The note that a commit carries; `NewerNote` or `GarbledNote` if it can't be read."""
+        found = value.get("format", 1) if isinstance(value, dict) else None
+        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+            raise GarbledNote("it has no format")
+        if found > FORMAT:
+            raise NewerNote(found)
+        note: Note = _record(Note, {k: v for k, v in value.items() if k != "format"}, KEY)
+        return note
 
 
-def _flow(value: Mapping[str, Any]) -> FlowNote:
-    offsets = {name: (int(a), int(b)) for name, (a, b) in value.get("offsets", {}).items()}
-    return FlowNote(**{**value, "offsets": offsets})
+def _fields_of(noted: Note | FlowNote) -> dict[str, Any]:
+    """The fields of a note by name, with those that this release does not know."""
+    known = {f.name: getattr(noted, f.name) for f in fields(noted) if f.name != "unknown"}
+    return {**noted.unknown, **known}
+
+
+def _record(kind: type, value: Any, where: str) -> Any:
+    """A note, or a part of one, from its JSON: every field of the type that it is declared with."""
+    if not isinstance(value, dict):
+        raise GarbledNote(f'"{where}" is no object')
+    types = _types(kind)
+    known = {
+        name: _typed(types[name], item, f"{where}.{name}")
+        for name, item in value.items()
+        if name in types
+    }
+    unknown = {name: item for name, item in value.items() if name not in types}
+    try:
+        return kind(**known, unknown=unknown)
+    except TypeError as error:
+        raise GarbledNote(f'"{where}" lacks a field: {error}') from error
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    return {name: hint for name, hint in get_type_hints(kind).items() if name != "unknown"}
+
+
+def _typed(kind: Any, value: Any, where: str) -> Any:
+    """A JSON value as the type of its field."""
+    kind = getattr(kind, "__supertype__", kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if NoneType in inner:
+        (some,) = (each for each in inner if each is not NoneType)
+        return None if value is None else _typed(some, value, where)
+    if kind in (bool, str, int, float):
+        return _plain(kind, value, where)
+    if kind is FlowNote:
+        return _record(FlowNote, value, where)
+    if kind is Provenance and isinstance(value, dict):
+        return Provenance.from_json(_typed(Mapping[str, list[int]], value, where))
+    if origin is list and isinstance(value, list):
+        return [_typed(inner[0], item, where) for item in value]
+    if origin is tuple and isinstance(value, list | tuple):
+        each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        if len(each) == len(value):
+            pairs = zip(each, value, strict=True)
+            return tuple(_typed(kind, item, where) for kind, item in pairs)
+    elif origin is Mapping and isinstance(value, dict):
+        return {key: _typed(inner[1], item, where) for key, item in value.items()}
+    raise _garbled(value, where)
+
+
+def _plain(kind: type, value: Any, where: str) -> Any:
+    if kind is float and type(value) in (int, float) and abs(value) <= _LARGEST:
+        return float(value)
+    if type(value) is kind and kind is not float:
+        return value
+    raise _garbled(value, where)
+
+
+def _garbled(value: Any, where: str) -> GarbledNote:
+    return GarbledNote(f'"{where}" is {repr(value)[:60]}, which this field can\'t be')

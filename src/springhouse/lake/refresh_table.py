@@ -442,5 +442,6 @@ def _freshness(lake: Lake, table: Table, landed: Landed, at: Instant) -> Instant
     before = newest.note.freshness if newest and newest.note else None
     if landed.newest is None:
         return before
-    edge = Instant(landed.newest - table.lateness_seconds)
+    # A record may be dated ahead; that nothing older comes any more, it can't say.
+    edge = Instant(min(landed.newest - table.lateness_seconds, at))
     return edge if before is None else max(before, edge)

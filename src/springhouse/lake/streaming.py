@@ -29,6 +29,7 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SourceError
 from springhouse.lake.changes import appended
+from springhouse.lake.durable import sync_tree
 from springhouse.lake.inputs import Inputs, NotThereYet
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing import Done
@@ -88,7 +89,17 @@ def _run_to_its_end(
 
     def stage(batch: "DataFrame", number: int) -> None:
         # Runs in a Python process of Spark's under Spark Connect: nothing of ours may be used here.
-        batch.write.mode("overwrite").parquet(f"{staged}/{number}")
+        folder = f"{staged}/{number}"
+        batch.write.mode("overwrite").parquet(folder)
+        # Spark's checkpoint forgets the batch next, and writes that down.
+        if os.path.isdir(folder):  # noqa: PTH112  as few imports as can be
+            names = os.listdir(folder)  # noqa: PTH208
+            for each in [*(f"{folder}/{name}" for name in names), folder, staged]:
+                opened = os.open(each, os.O_RDONLY)
+                try:
+                    os.fsync(opened)
+                finally:
+                    os.close(opened)
 
     writer = rows.writeStream.foreachBatch(stage).queryName(flow.name.replace(".", "_"))
     writer = writer.option("checkpointLocation", f"{place.root}/checkpoint")
@@ -111,6 +122,8 @@ def _commit_staged(
 ) -> list[Done]:
     """Commit the batches that are staged whole and not committed yet, in order."""
     done = []
+    # A batch that is committed is never made again, so its offsets have to be there for good.
+    sync_tree(place.inside("checkpoint"))
     batches = staged_batches(place)
     for batch in batches:
         if batch.number >= committed:
@@ -153,6 +166,7 @@ class _StreamInputs(Inputs):
         if not self.is_declared(name):
             return None
         log = self._lake.log(name)
+        log.prove_whole()
         newest = log.newest()
         if newest is None:
             raise NotThereYet(name, str(reference.place))

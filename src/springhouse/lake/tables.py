@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
+from springhouse.lake.log import find_damage, prove_entries
 from springhouse.lake.presence import prove_scannable, reading
 from springhouse.lake.storage import Storage
 
@@ -140,17 +141,25 @@ class TableVersion:
 def open_table(storage: Storage, version: int | None = None) -> TableVersion | None:
     """The table as of a version (the newest by default); None if there is no table."""
     try:
-        opened = DeltaTable(storage.root, version=version, storage_options=storage.delta_options)
-        return TableVersion(storage, opened)
+        delta = DeltaTable(storage.root, version=version, storage_options=storage.delta_options)
+        opened = TableVersion(storage, delta)
     except TableNotFoundError:
         return None
     except DeltaError as error:
+        damage = find_damage(storage)
+        if damage is not None:
+            raise damage from error
         wanted = "" if version is None else f" at version {version}"
+        # After the first line delta-rs tells where in its own code it was.
+        problem = next(iter(str(error).splitlines()), "")
         raise LakeError(
-            f"the Delta table can't be read{wanted}: {error}",
+            f"the Delta table can't be read{wanted}: {problem}",
             where=storage.root,
             hint="Its log or its files may have been removed by a vacuum." if version else None,
         ) from error
+    # delta-rs passes over an empty entry, and over one whose last lines are gone.
+    prove_entries(storage, str(delta.metadata().id), opened.version)
+    return opened
 
 
 def read_parquet(

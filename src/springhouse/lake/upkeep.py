@@ -90,6 +90,7 @@ def vacuum(
     if newest is None:
         return []
     log = lake.log(table)
+    log.prove_whole()
     # Before anything is listed: work that begins later writes files that are younger still.
     now = lake.leases.storage_now()
     within = Leases(place, OF_TABLE)

@@ -7,7 +7,6 @@ names is invisible, and goes with the next vacuum.
 """
 
 import json
-import time
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from springhouse.lake.clock import steady_clock
 from springhouse.lake.counted import Counted
 from springhouse.lake.presence import FileLost
 from springhouse.lake.storage import Storage
@@ -99,7 +99,7 @@ def added(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
         path=url_path(path),
         size=size,
         partition_values={},
-        modification_time=int(time.time() * 1000),
+        modification_time=int(steady_clock() * 1000),
         data_change=True,
         stats=json.dumps(_statistics(metadata)),
     )

@@ -9,7 +9,6 @@ those that were not.
 """
 
 import json
-import time
 import uuid
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from springhouse.flows.graph import FlowError, Graph
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.settings import Settings
 from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
+from springhouse.lake.clock import never_jumps, steady_clock
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
@@ -37,7 +37,6 @@ from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet
 from springhouse.lake.writing import rows_of, write_arrow
-from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -77,10 +76,10 @@ def run_flow(
             hint=f'targets={{"{missing[0]}": "a folder for its Delta table", …}}',
         )
     places = {name: Storage.at(targets[name]) for name in graph.targets}
-    began = time.time()
+    began = never_jumps()
     with held_in(places.values()):
         poured = pour(spark, graph, opened, places, settings or flow.settings())
-        return deliver(flow.name, graph, places, poured, batch, time.time() - began)
+        return deliver(flow.name, graph, places, poured, batch, never_jumps() - began)
 
 
 def pour(
@@ -257,7 +256,7 @@ def deliver(
         delivered[name] = rows_of(adds)
         note = Note(
             kind="append",
-            at=Instant(round(time.time(), 3)),
+            at=steady_clock(),
             channel=True,
             variant="flow",
             rows_added=delivered[name],

@@ -12,6 +12,7 @@ from typing import Any
 from pyarrow import fs
 
 from springhouse.lake.avro import avro_schema, fastavro
+from springhouse.lake.durable import sync_files
 from springhouse.lake.sinks.contract import Changes, SinkContext
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.storage import Storage
@@ -44,7 +45,9 @@ class AvroSink:
         with filesystem.open_output_stream(target) as file:
             fastavro().writer(file, schema, _and_then(first, records), codec=self._codec)
         if local:
+            sync_files(self._folder, [f"_{name}.part"], anew=True)
             filesystem.move(target, f"{path}/{name}")
+            sync_files(self._folder, [name], anew=True)
 
 
 def _records(changes: Changes) -> Iterator[dict[str, Any]]:

@@ -43,6 +43,7 @@ class DeltaSource:
 
     def latest(self) -> Mapping[str, int]:
         """One above the version that made the rows that are there now."""
+        self._log.prove_whole()
         newest = self._log.newest()
         return {_PARTITION: newest.made + 1 if newest else 0}
 

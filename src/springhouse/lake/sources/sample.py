@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from springhouse.lake.clock import AHEAD
 from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.project.built_in import sample
 
@@ -48,7 +49,11 @@ class Sample:
             self._anchor = int(began.timestamp()) * _MICROSECONDS + began.microsecond
         else:
             # The anchor is in the first commit, and so the same ever after.
-            self._anchor = int(self.memory.setdefault("anchor_microseconds", self._now()))
+            now = self._now()
+            anchor = int(self.memory.get("anchor_microseconds", now))
+            # Unless a clock was wrong then: nobody waits until it comes.
+            self._anchor = now if anchor > now + AHEAD * _MICROSECONDS else anchor
+            self.memory["anchor_microseconds"] = self._anchor
 
     def latest(self) -> Mapping[str, int]:
         """The events of each partition that have happened by now."""
