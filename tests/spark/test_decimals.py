@@ -213,7 +213,7 @@ def test_integers_at_the_ends_of_their_range(warehouse: Callable[..., Warehouse]
         opened.compare()
 
 
-@pytest.mark.parametrize("ansi", ["true"])
+@pytest.mark.parametrize("ansi", ["true", "false"])
 def test_a_sum_that_overflows_does_what_spark_does(
     warehouse: Callable[..., Warehouse], spark: SparkSession, ansi: str
 ) -> None:
