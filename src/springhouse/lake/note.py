@@ -34,6 +34,17 @@ class FlowNote:
 
 
 @dataclass(frozen=True)
+class FailedStatement:
+    """What Spark said of a compiled statement, how often in a row one failed, and for how many
+    refreshes nobody tries again.
+    """
+
+    problem: str
+    times: int
+    pause: int
+
+
+@dataclass(frozen=True)
 class Note:
     """The JSON value in a commit. `kind` is one of append, replace, merge, schema, compaction."""
 
@@ -70,6 +81,8 @@ class Note:
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stateful: bool = False
+    # Why the last incremental refresh of a view was done in full, as long as that is remembered.
+    failed: FailedStatement | None = None
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
     # The other tables that were given their rows in the same pass.
@@ -92,6 +105,7 @@ class Note:
             "after": self.after.as_json(),
             "flows": {name: asdict(flow) for name, flow in self.flows.items()},
             "state": {name: list(files) for name, files in self.state.items()},
+            "failed": asdict(self.failed) if self.failed is not None else None,
             "seconds": round(self.seconds, 4),
         }
         silent: tuple[Any, ...] = (None, "", {}, False)
@@ -116,9 +130,16 @@ class Note:
                 "mixed": tuple(parts.get("mixed", ())),
                 "together": tuple(parts.get("together", ())),
                 "state": {k: tuple(v) for k, v in parts.get("state", {}).items()},
+                "failed": _failed(parts.get("failed")),
                 "flows": {k: _flow(v) for k, v in parts.get("flows", {}).items()},
             }
         )
+
+
+def _failed(value: Mapping[str, Any] | None) -> FailedStatement | None:
+    if not value:
+        return None
+    return FailedStatement(str(value["problem"]), int(value["times"]), int(value["pause"]))
 
 
 def _flow(value: Mapping[str, Any]) -> FlowNote:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from springhouse.lake.incremental import Casts, Work
+from springhouse.lake.incremental import Casts, Work, nullable
 from springhouse.lake.lake import Lake, input_key
 from springhouse.lake.stores import Store
 from springhouse.lake.tables import TableVersion, arrow_schema
@@ -219,7 +219,11 @@ def _types(schema: StructType) -> dict[str, str]:
 
 
 def _nullable(schema: StructType) -> StructType:
-    return StructType([StructField(f.name, f.dataType, True) for f in schema.fields])
+    """The columns as files give them: everything in them may be NULL, as Spark sees it.
+
+    An array whose elements may be NULL can't be cast to one whose elements may not.
+    """
+    return StructType([StructField(f.name, nullable(f.dataType), True) for f in schema.fields])
 
 
 def _has_map(kind: DataType) -> bool:

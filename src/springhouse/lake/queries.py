@@ -91,6 +91,14 @@ def blamed_on(place: Place | str) -> Iterator[None]:
         raise LakeError(_plainly(error), where=str(place)) from error
 
 
+def said_by(error: Exception) -> str:
+    """What an error says, in one line."""
+    if isinstance(error, PySparkException):
+        return _plainly(error)
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}"[:600]
+
+
 def _plainly(error: PySparkException) -> str:
     """What Spark said, without its plan and its stack."""
     lines = []

@@ -25,7 +25,7 @@ from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
 from springhouse.lake.landing import Done, Landed, land, set_aside
-from springhouse.lake.note import Note
+from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow
@@ -51,7 +51,7 @@ _SORTABLE = 4_000_000
 class Chosen:
     """A recomputation that was chosen: with a plan, state is built; why, and for how long.
 
-    `missed` are the seconds that state would have saved.
+    `missed` are the seconds that state would have saved; `failed` is why there is none, if it is.
     """
 
     plan: Plan | None
@@ -59,6 +59,7 @@ class Chosen:
     why: str
     expected: float = 0.0
     missed: float = 0.0
+    failed: FailedStatement | None = None
 
 
 def recompute(
@@ -103,6 +104,7 @@ def recompute(
         read=inputs.read,
         state=built.state,
         stateful=plan is not None,
+        failed=chosen.failed,
         violations=landed.violations,
     )
     done = Done(
@@ -306,6 +308,7 @@ def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
         and last.after == note.after
         and last.definition == note.definition
         and last.stateful == note.stateful
+        and last.failed == note.failed
     )
 
 
