@@ -32,27 +32,28 @@ MORE: list[Row] = [
 
 # Queries that plain Spark answers at every step of the history below.
 QUERIES = {
-    # SHARE
-    "part": "SELECT k, sum(l) / (SELECT sum(i) + 7 FROM t) AS part FROM t GROUP BY k",
+    "share": "SELECT k, count(*) / (SELECT count(*) FROM t) AS share FROM t GROUP BY k",
+    "large_share": """SELECT k, share FROM
+      (SELECT k, count(*) / (SELECT count(*) FROM t) AS share FROM t GROUP BY k)
+      WHERE share > 0.4""",
+    "kept_share": """SELECT k FROM t GROUP BY k
+      HAVING count(*) / (SELECT count(*) FROM t) > 0.4
+      AND count(*) % (SELECT count(*) FROM t) < 9""",
+    "share_of_group": """SELECT k, l / (SELECT count(*) FROM t AS o WHERE o.k = t.k) AS share
+      FROM t""",
+    "summed_share": """SELECT q.k, sum(t.l / q.n) AS s FROM
+      (SELECT k, count(*) AS n FROM t GROUP BY k) AS q JOIN t ON t.k = q.k GROUP BY q.k""",
     "total": "SELECT avg(i) AS i, avg(d) AS d, sum(l) AS l, count(*) AS n FROM t",
-    "ratio": "SELECT sum(l) / count(l) AS r FROM t GROUP BY k",
     "sums": "SELECT k, sum(i) AS i, avg(i) AS m, min(i) AS least FROM t GROUP BY k",
     "arrays": "SELECT k, a, b, split(s, ',') AS words, array(s, 'c') AS both FROM t",
     "grouped": "SELECT a, count(*) AS n, max(i) AS i FROM t GROUP BY a",
-    "distinct_arrays": "SELECT DISTINCT a, split(s, ',') AS words FROM t",
     "collected": "SELECT k, sort_array(collect_list(s)) AS all, max(a) AS a FROM t GROUP BY k",
     "structs": "SELECT k, struct(a, s) AS pair, named_struct('x', split(s, ',')) AS x FROM t",
-    "top_arrays": "SELECT k, i, split(s, ',') AS w FROM t ORDER BY i DESC NULLS LAST, k LIMIT 2",
     "hidden_arrays": """SELECT x, count(*) AS n FROM
       (SELECT k, sort_array(collect_list(s)) AS x FROM t GROUP BY k) AS q GROUP BY x""",
     "nested_arrays": """SELECT q.k, q.x, t.i FROM
       (SELECT k, sort_array(collect_set(i)) AS x FROM t GROUP BY k) AS q JOIN t ON t.k = q.k""",
-    "constant_arrays": "SELECT array('a', 'b') AS a, count(*) AS n FROM t GROUP BY k",
     "mixed_arrays": "SELECT array('a') AS a FROM t UNION ALL SELECT a FROM t",
-    "max_arrays": "SELECT max(q.x) AS x FROM (SELECT split(s, ',') AS x, k FROM t) AS q GROUP BY k",
-    "united": "SELECT a FROM t UNION ALL SELECT split(s, ',') FROM t",
-    "joined": "SELECT l.k, l.a, r.b FROM t l LEFT JOIN t r ON l.k = r.i",
-    "windowed": "SELECT k, a, row_number() OVER (PARTITION BY k ORDER BY i) AS n FROM t",
 }
 
 
@@ -101,13 +102,12 @@ def test_what_plain_spark_can_compute_is_refreshed_by_increments(
 ) -> None:
     opened = warehouse(DDL, QUERIES)
     opened.table.load([])
-    # From nothing, through the smallest integer that is deleted, to nothing and back.
+    # From nothing, through the smallest integer that is deleted, to nothing.
     steps: list[Callable[[], None]] = [
         lambda: None,
         lambda: opened.table.append(ROWS),
         lambda: opened.table.change([ROWS[0]], MORE),
         lambda: opened.table.change(list(opened.table.rows), []),
-        lambda: opened.table.append(ROWS),
     ]
     for number, step in enumerate(steps):
         step()
@@ -121,20 +121,20 @@ def test_what_plain_spark_can_compute_is_refreshed_by_increments(
 def test_a_statement_that_fails_is_told_remembered_and_tried_again(
     warehouse: Callable[..., Warehouse],
 ) -> None:
-    # One row of `u` is 0 while `t` is empty, and has become 2 when `t` is not: no pair ever divides
-    # by 0, but the change of `t` meets `u` as it was.
-    query = "SELECT t.k, u.i FROM t JOIN u ON t.k / u.i >= 1"
+    # While `t` is empty, `u` holds the largest integer, and 2 when `t` is not: no pair ever
+    # overflows, but the change of `t` meets `u` as it was.
+    query = "SELECT t.k, u.i FROM t JOIN u ON t.k + u.i >= 1"
     opened = warehouse("k INT", {"v": query}, u="i INT")
     other = opened.others["u"]
     opened.table.load([])
-    other.load([(0,)])
+    other.load([(2**31 - 1,)])
     assert opened.refresh("v").variant == "full"
     opened.table.append([(4,)])
-    other.change([(0,)], [(2,)])
+    other.change([(2**31 - 1,)], [(2,)])
 
     found = opened.refresh("v")
     assert (found.variant, found.stateful) == ("full", False)
-    assert found.why.startswith("an incremental refresh failed: [DIVIDE_BY_ZERO]")
+    assert found.why.startswith("an incremental refresh failed: [ARITHMETIC_OVERFLOW]")
     assert found.failed is not None
     assert found.failed.times == 1
     opened.compare("v")

@@ -40,6 +40,7 @@ from springhouse.views.rows import (
     sql,
     touched_name,
     united,
+    without_ghosts,
 )
 from springhouse.views.script import Script, table_name, unused
 from springhouse.views.statement import (
@@ -226,7 +227,9 @@ class Compiled:
             # Nothing under it changes; it is only ever built.
             build = self._recomputed(form)
             return Keyed(table, layout, build, build, build, touched_names)
-        rows = script.define("changed_rows", united(parts, names))
+        measures = [value for _, value in node.measures] if carried is not None else []
+        real = without_ghosts(parts, names, measures, script.alias(node.child))
+        rows = script.define("changed_rows", united([real] if real else parts, names))
         increments = form.increments(rows)
         asked = Statement(script.with_clause(increments), script.reads)
         merge = merge_given = None
