@@ -83,7 +83,7 @@ def test_a_view_that_can_be_incremental_shows_its_state_and_its_statements(
     out = springhouse("explain", "revenue_by_country", "-p", filled_shop).out
     assert "refresh   auto: incremental where that is cheaper than full\n" in out
     assert "state     none yet; a refresh builds it" in out
-    assert "          __springhouse_sum_1 holds SUM(amount)\n" in out
+    assert "          __springhouse_decimal_sum_2 holds SUM(amount)\n" in out
     assert "A refresh after a change of orders:\n" in out
     assert "  step 1 of 1 writes revenue_by_country, one row per country\n" in out
     assert "      orders_change  the rows of orders that changed, with " in out

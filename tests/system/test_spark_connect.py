@@ -111,6 +111,24 @@ def test_the_shop_on_sail(sail_server: str, done_with: Callable[..., dict[str, A
     prove_right(done_with("shop", sail_server))
 
 
+@pytest.mark.parametrize("kind", ["spark", "sail"])
+def test_a_session_of_the_user_s_is_neither_changed_nor_stopped(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    address = request.getfixturevalue(f"{kind}_server")
+    script = Path(__file__).with_name("lent_session.py")
+    done = subprocess.run(
+        [sys.executable, str(script), address, str(tmp_path / "lent")],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert done.stdout.splitlines()[-1] == "undisturbed"
+
+
 def prove_right(told: dict[str, Any]) -> None:
     assert told["failures"] == {}
     assert told["wrong"] == []

@@ -105,8 +105,9 @@ def test_rows_are_stored_as_they_are() -> None:
 def test_groups_are_stored_with_their_states() -> None:
     assert layout(REVENUE) == Layout(
         visible=("country", "revenue"),
-        hidden=("__springhouse_count", "__springhouse_sum_1", "__springhouse_present_2"),
+        hidden=("__springhouse_count", "__springhouse_present_1", "__springhouse_decimal_sum_2"),
         keys=("country",),
+        types={"__springhouse_decimal_sum_2": "decimal(22,2)"},
     )
 
 
@@ -207,8 +208,9 @@ def test_a_hidden_table_is_kept_by_its_own_keys_with_its_own_states() -> None:
     hidden, view = shop(SPENDERS).build
     assert hidden.layout == Layout(
         visible=("customer", "sum_amount"),
-        hidden=("__springhouse_count", "__springhouse_sum_1", "__springhouse_present_2"),
+        hidden=("__springhouse_count", "__springhouse_present_1", "__springhouse_decimal_sum_2"),
         keys=("customer",),
+        types={"__springhouse_decimal_sum_2": "decimal(22,2)"},
     )
     assert view.layout == Layout(("country", "spenders"), ("__springhouse_count",), ("country",))
 

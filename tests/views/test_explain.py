@@ -91,7 +91,9 @@ def test_the_state_says_what_each_hidden_column_holds() -> None:
         ["customer"],
         ["customer", "sum_amount"],
     )
-    assert {"name": "__springhouse_sum_1", "holds": "SUM(amount)"} in table["hidden_columns"]
+    assert {"name": "__springhouse_decimal_sum_2", "holds": "SUM(amount)"} in table[
+        "hidden_columns"
+    ]
 
 
 def test_what_orders_the_first_rows_is_traced_to_where_it_comes_from() -> None:

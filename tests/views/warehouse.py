@@ -29,7 +29,17 @@ Delta = tuple[Sequence[Row], Sequence[Row]]
 @lru_cache(maxsize=64)
 def in_duckdb(text: str) -> str:
     """A statement of Spark's in DuckDB's words."""
-    return sqlglot.transpile(text, read="spark", write="duckdb")[0]
+    return _with_double_averages(sqlglot.parse_one(text, read="spark")).sql(dialect="duckdb")
+
+
+def _with_double_averages(query: sqlglot.exp.Expr) -> sqlglot.exp.Expr:
+    """An average of decimals is a double in DuckDB: what is computed from states is one, too."""
+
+    def swap(each: sqlglot.exp.Expr) -> sqlglot.exp.Expr:
+        is_average = isinstance(each, sqlglot.exp.Cast) and isinstance(each.this, sqlglot.exp.Div)
+        return each.this if is_average else each
+
+    return query.transform(swap, copy=False)
 
 
 class Database:

@@ -61,4 +61,5 @@ def _reason(commit: Mapping[str, Any]) -> str:
     came = commit.get("activities", {}).get("expectations", {}).get("rows_in", 0)
     moved = [f"{came:,} rows came"] if came and came != commit["rows_added"] else []
     broken = [f"{count:,} broke {name}" for name, count in commit["violations"].items()]
-    return ", ".join([*filter(None, [commit["reason"]]), *moved, *aside, *broken])
+    failed = [f"in full: {commit['why']}"] if commit.get("failed") else []
+    return ", ".join([*filter(None, [commit["reason"]]), *moved, *aside, *broken, *failed])

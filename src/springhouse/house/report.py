@@ -335,6 +335,7 @@ def _commit_row(commit: Commit) -> dict[str, Any]:
     return row | {
         "variant": note.variant,
         "why": note.why,
+        "failed": note.failed.problem if note.failed is not None else "",
         "reason": note.reason,
         "rows": note.rows,
         "rows_added": note.rows_added,

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from springhouse.errors import LakeError
 from springhouse.lake.conditions import decidable
@@ -435,7 +443,11 @@ class Work:
 def _casts(found: StructType, wanted: StructType) -> tuple[str, ...]:
     """All columns, as text, with casts for those whose types are not as wanted; none if all are."""
     types = {field.name: field.dataType for field in wanted.fields}
-    wrong = {f.name for f in found.fields if types.get(f.name, f.dataType) != f.dataType}
+    wrong = {
+        f.name
+        for f in found.fields
+        if nullable(types.get(f.name, f.dataType)) != nullable(f.dataType)
+    }
     if not wrong:
         return ()
     names = [(field.name, quoted(field.name)) for field in found.fields]
@@ -443,6 +455,21 @@ def _casts(found: StructType, wanted: StructType) -> tuple[str, ...]:
         f"CAST({text} AS {types[name].simpleString()}) AS {text}" if name in wrong else text
         for name, text in names
     )
+
+
+def nullable(kind: DataType) -> DataType:
+    """A type whose elements, values and fields may be NULL."""
+    match kind:
+        case ArrayType():
+            return ArrayType(nullable(kind.elementType), True)
+        case MapType():
+            return MapType(nullable(kind.keyType), nullable(kind.valueType), True)
+        case StructType():
+            return StructType(
+                [StructField(f.name, nullable(f.dataType), True) for f in kind.fields]
+            )
+        case _:
+            return kind
 
 
 def _is_collated(kind: DataType) -> bool:

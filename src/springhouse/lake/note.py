@@ -61,6 +61,18 @@ class FlowNote:
 
 
 @dataclass(frozen=True)
+class FailedStatement:
+    """What Spark said of a compiled statement, how often in a row one failed, and for how many
+    refreshes nobody tries again.
+    """
+
+    problem: str
+    times: int
+    pause: int
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Note:
     """The JSON value in a commit. `kind` is one of append, replace, merge, schema, compaction."""
 
@@ -97,6 +109,8 @@ class Note:
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stateful: bool = False
+    # Why the last incremental refresh of a view was done in full, as long as that is remembered.
+    failed: FailedStatement | None = None
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
     # The other tables that were given their rows in the same pass.
@@ -125,6 +139,7 @@ class Note:
             "after": self.after.as_json(),
             "flows": {name: _fields_of(flow) for name, flow in self.flows.items()},
             "state": {name: list(files) for name, files in self.state.items()},
+            "failed": _fields_of(self.failed) if self.failed is not None else None,
             "seconds": round(self.seconds, 4),
         }
         silent: tuple[Any, ...] = (None, "", {}, False)
@@ -147,7 +162,7 @@ class Note:
         return note
 
 
-def _fields_of(noted: Note | FlowNote) -> dict[str, Any]:
+def _fields_of(noted: Note | FlowNote | FailedStatement) -> dict[str, Any]:
     """The fields of a note by name, with those that this release does not know."""
     known = {f.name: getattr(noted, f.name) for f in fields(noted) if f.name != "unknown"}
     return {**noted.unknown, **known}
@@ -186,8 +201,8 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
         return None if value is None else _typed(some, value, where)
     if kind in (bool, str, int, float):
         return _plain(kind, value, where)
-    if kind is FlowNote:
-        return _record(FlowNote, value, where)
+    if kind in (FlowNote, FailedStatement):
+        return _record(kind, value, where)
     if kind is Provenance and isinstance(value, dict):
         return Provenance.from_json(_typed(Mapping[str, list[int]], value, where))
     if origin is list and isinstance(value, list):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from springhouse.lake.incremental import Casts, Work
+from springhouse.lake.incremental import Casts, Work, nullable
 from springhouse.lake.lake import Lake, input_key
 from springhouse.lake.stores import Store
 from springhouse.lake.tables import TableVersion, arrow_schema
@@ -59,7 +59,12 @@ class NoPlan:
 
 
 def compiled_view(
-    project: Project, view: View, schemas: Mapping[str, StructType], columns: list[str] | None
+    project: Project,
+    view: View,
+    schemas: Mapping[str, StructType],
+    columns: list[str] | None,
+    *,
+    decimals: bool = True,
 ) -> tuple[Compiled, Inlined] | NoPlan:
     """The view's statements; `schemas` are the columns of its inputs by key."""
     flat: Inlined | None = None
@@ -71,7 +76,8 @@ def compiled_view(
             if input_key(*key) not in schemas:
                 return _not_made_yet(view, *key)
             known[name] = _types(schemas[input_key(*key)])
-        return compile_view(_with_dropped_rows(flat.text, view), known, columns), flat
+        text = _with_dropped_rows(flat.text, view)
+        return compile_view(text, known, columns, decimals=decimals), flat
     except Refused as refused:
         line = view.query.place.line + (refused.line or 1) - 1
         return NoPlan(refused.reason, f"{view.query.place.file}:{line}")
@@ -127,10 +133,36 @@ def _planned(
     found = compiled_view(project, view, schemas, visible.fieldNames())
     if isinstance(found, NoPlan):
         return found
-    compiled, flat = found
     incomparable = _incomparable(view, visible)
     if incomparable is not None:
         return incomparable
+    plan = _shaped(lake, view, found, versions, visible)
+    if isinstance(plan, Plan) and not _agrees(plan):
+        # Spark counts the digits of decimals otherwise, as some of its settings make it.
+        found = compiled_view(project, view, schemas, visible.fieldNames(), decimals=False)
+        assert not isinstance(found, NoPlan), "the same text was compiled before"
+        plan = _shaped(lake, view, found, versions, visible)
+    return plan
+
+
+def _agrees(plan: Plan) -> bool:
+    """Whether sums have the types that the statements take them to have."""
+    return all(
+        plan.shapes[step.table][name].dataType.simpleString() == kind
+        for step in plan.compiled.build
+        for name, kind in step.layout.types.items()
+    )
+
+
+def _shaped(
+    lake: Lake,
+    view: View,
+    found: tuple[Compiled, Inlined],
+    versions: Mapping[str, TableVersion],
+    visible: StructType,
+) -> Plan | NoPlan:
+    """The plan with the columns that Spark gives its tables."""
+    compiled, flat = found
     inputs = {name: input_key(*key) for name, key in flat.inputs.items()}
     shapes: dict[str, StructType] = {}
     work = Work(lake, {}, {}, {n: versions[key] for n, key in inputs.items()}, {}, shapes)
@@ -187,7 +219,11 @@ def _types(schema: StructType) -> dict[str, str]:
 
 
 def _nullable(schema: StructType) -> StructType:
-    return StructType([StructField(f.name, f.dataType, True) for f in schema.fields])
+    """The columns as files give them: everything in them may be NULL, as Spark sees it.
+
+    An array whose elements may be NULL can't be cast to one whose elements may not.
+    """
+    return StructType([StructField(f.name, nullable(f.dataType), True) for f in schema.fields])
 
 
 def _has_map(kind: DataType) -> bool:

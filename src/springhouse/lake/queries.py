@@ -5,7 +5,8 @@ and Spark is given the DataFrame of the chosen snapshot for it. Python functions
 `spark.table`, `spark.read.table`, `spark.readStream.table` and `spark.sql` as they do under
 spark-pipelines; while a function runs, those four look names up here first. So one thread may
 read `orders` at version 7 while another reads it at version 9, and no temporary view is shared by
-anyone.
+anyone. `SparkSession.getActiveSession()` and `builder.getOrCreate()` give the session that runs the
+function.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from springhouse.errors import DeclarationError, LakeError, SpringhouseError
+from springhouse.lake.session import activated
 from springhouse.lake.working_folder import working_in
 from springhouse.project.declaration import (
     Place,
@@ -51,7 +53,7 @@ def frame(
     with blamed_on(query.place):
         if isinstance(query, SqlQuery):
             return run_sql(session, query, resolve)
-        return _call(query, resolve, folder)
+        return _call(session, query, resolve, folder)
 
 
 def run_sql(session: SparkSession, query: SqlQuery, resolve: Resolve) -> "DataFrame":
@@ -89,6 +91,14 @@ def blamed_on(place: Place | str) -> Iterator[None]:
         raise LakeError(_plainly(error), where=str(place)) from error
 
 
+def said_by(error: Exception) -> str:
+    """What an error says, in one line."""
+    if isinstance(error, PySparkException):
+        return _plainly(error)
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}"[:600]
+
+
 def _plainly(error: PySparkException) -> str:
     """What Spark said, without its plan and its stack."""
     lines = []
@@ -100,11 +110,14 @@ def _plainly(error: PySparkException) -> str:
     return " ".join(lines)[:600] or type(error).__name__
 
 
-def _call(query: PythonQuery, resolve: Resolve, folder: Path | None) -> "DataFrame":
+def _call(
+    session: SparkSession, query: PythonQuery, resolve: Resolve, folder: Path | None
+) -> "DataFrame":
     _look_names_up_first()
     token = _resolving.set((resolve, query.place))
+    running = _running.set(session)
     try:
-        with working_in(folder):
+        with working_in(folder), activated(session):
             made = query.function()
     except (SpringhouseError, PySparkException):
         raise
@@ -113,6 +126,7 @@ def _call(query: PythonQuery, resolve: Resolve, folder: Path | None) -> "DataFra
             f"the function failed: {type(error).__name__}: {error}", where=str(query.place)
         ) from error
     finally:
+        _running.reset(running)
         _resolving.reset(token)
     if not hasattr(made, "schema"):
         raise LakeError(
@@ -123,7 +137,7 @@ def _call(query: PythonQuery, resolve: Resolve, folder: Path | None) -> "DataFra
 
 
 _resolving: ContextVar[tuple[Resolve, Place] | None] = ContextVar("resolving", default=None)
-_patched: set[type] = set()
+_running: ContextVar[SparkSession | None] = ContextVar("running", default=None)
 
 
 def _look_names_up_first() -> None:
@@ -132,6 +146,7 @@ def _look_names_up_first() -> None:
     _teach(SparkSession, "sql", _in_sql)
     _teach(DataFrameReader, "table", _named(Reading.TABLE))
     _teach(DataStreamReader, "table", _named(Reading.STREAM))
+    _give_running_session(SparkSession)
     try:
         from pyspark.sql.connect import readwriter as remote_reader
         from pyspark.sql.connect import session as remote_session
@@ -142,6 +157,33 @@ def _look_names_up_first() -> None:
     _teach(remote_session.SparkSession, "sql", _in_sql)
     _teach(remote_reader.DataFrameReader, "table", _named(Reading.TABLE))
     _teach(remote_stream.DataStreamReader, "table", _named(Reading.STREAM))
+    _give_running_session(remote_session.SparkSession)
+
+
+def _give_running_session(owner: Any) -> None:
+    """Teach a class of sessions, once, to give the session that runs a function, while one runs."""
+    for place, name in (
+        *((owner, name) for name in ("active", "getActiveSession")),
+        (owner.Builder, "getOrCreate"),
+    ):
+        original = place.__dict__.get(name)
+        is_of_class = isinstance(original, classmethod)
+        function = original.__func__ if is_of_class else original
+        if hasattr(function, "__springhouse__"):
+            continue
+        given = _running_or(function)
+        taught: Any = classmethod(given) if is_of_class else given
+        setattr(place, name, taught)
+
+
+def _running_or(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def give(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        session = _running.get()
+        return session if session is not None else original(owner, *args, **kwargs)
+
+    give.__springhouse__ = True  # type: ignore[attr-defined]
+    return give
 
 
 _Lookup = Callable[[Any, tuple[Resolve, Place], str, Mapping[str, Any]], "DataFrame | None"]

@@ -25,7 +25,7 @@ from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
 from springhouse.lake.landing import Done, Landed, land
-from springhouse.lake.note import Note
+from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
 from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
@@ -52,7 +52,8 @@ _SORTABLE = 4_000_000
 class Chosen:
     """A recomputation that was chosen: with a plan, state is built; why, and for how long.
 
-    `missed` are the seconds that state would have saved. What is stored may be `unreadable`.
+    `missed` are the seconds that state would have saved; `failed` is why there is none, if it is.
+    What is stored may be `unreadable`.
     """
 
     plan: Plan | None
@@ -60,6 +61,7 @@ class Chosen:
     why: str
     expected: float = 0.0
     missed: float = 0.0
+    failed: FailedStatement | None = None
     unreadable: bool = False
 
 
@@ -108,6 +110,7 @@ def recompute(
         read=inputs.read,
         state=built.state,
         stateful=plan is not None,
+        failed=chosen.failed,
         violations=landed.violations,
     )
     done = Done(
@@ -313,6 +316,7 @@ def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
         and last.after == note.after
         and last.definition == note.definition
         and last.stateful == note.stateful
+        and last.failed == note.failed
     )
 
 

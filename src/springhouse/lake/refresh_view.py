@@ -11,15 +11,19 @@ both, and the rows that differ are written as the strong delta for whoever reads
 `auto` takes the cheaper one. State is built when it promises to be used: by a refresh after which
 an incremental one would have been the cheaper. What is stored and does not fit (a file that another
 engine rewrote has lost its hidden columns) is rebuilt, never trusted.
+
+A view that plain Spark can compute is never stuck. If Spark fails in a statement that we compiled,
+the refresh is done with the query itself, and the commit says why. The next refreshes remember it:
+they are full, and after two of them (four after a second failure, and so on) one tries again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
-from springhouse.errors import LakeError, SchemaError
+from springhouse.errors import LakeError, SchemaError, SpringhouseError
 from springhouse.lake import changes
 from springhouse.lake.alignment import declared
 from springhouse.lake.commits import Change, commit
@@ -32,14 +36,14 @@ from springhouse.lake.costs import (
     least_cost,
     lessons,
 )
-from springhouse.lake.healing import Anew
+from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import Lake, provenance_of
 from springhouse.lake.landing import Done
-from springhouse.lake.note import Note
+from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
-from springhouse.lake.queries import blamed_on
+from springhouse.lake.queries import blamed_on, said_by
 from springhouse.lake.recompute import REFRESH, Chosen, recompute, stored_provenance
 from springhouse.lake.standing import (
     NO_STATE,
@@ -57,9 +61,6 @@ from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.views.variants import Variant, Way, can_drive, regrouped, synchronous
-
-if TYPE_CHECKING:
-    pass
 
 _REMEMBERED = 20
 """How many commits of a view say how long its refreshes take."""
@@ -100,10 +101,60 @@ def refresh_view(
                 return _incremental(lake, project, view, ground, how, opened, reason, began)
             except Astray as astray:
                 how = replace(how, state=True, why=f"rebuilt: {astray.problem}")
-        plan = found if how.state and isinstance(found, Plan) else None
+            except StatementFailed as failed:
+                how = _after_failure(lake, view, failed)
         unreadable = anew is not None and anew.unreadable
-        chosen = Chosen(plan, reason, how.why, how.expected, how.missed, unreadable)
+        if how.state and isinstance(found, Plan):
+            chosen = Chosen(found, reason, how.why, how.expected, 0.0, how.failed, unreadable)
+            try:
+                with _statements(lake, [view.name, *inputs.read]):
+                    return recompute(lake, project, view, ground, inputs, chosen, began)
+            except StatementFailed as failed:
+                how = _after_failure(lake, view, failed)
+        chosen = Chosen(None, reason, how.why, how.expected, how.missed, how.failed, unreadable)
         return recompute(lake, project, view, ground, inputs, chosen, began)
+
+
+class StatementFailed(LakeError):
+    """Spark failed in a statement that was compiled for a view."""
+
+
+@contextmanager
+def _statements(lake: Lake, tables: Sequence[str]) -> Iterator[None]:
+    """Tell apart what fails in compiled statements from what the user, or the lake, has to mend."""
+    try:
+        yield
+    except SpringhouseError:
+        raise
+    except Exception as error:
+        lost = lost_file(lake, error, tables)
+        if lost is not None:
+            raise lost from error
+        raise StatementFailed(said_by(error)) from error
+
+
+_LONGEST_PAUSE = 64
+
+
+def _after_failure(lake: Lake, view: View, failed: StatementFailed) -> "_How":
+    """A full refresh by the view's own query, because a compiled statement failed."""
+    newest = lake.log(view.name).newest()
+    before = newest.note.failed if newest is not None and newest.note is not None else None
+    times = before.times + 1 if before is not None else 1
+    known = FailedStatement(failed.problem, times, min(2**times, _LONGEST_PAUSE))
+    return _How(f"{_FAILED}: {failed.problem}", failed=known)
+
+
+_FAILED = "an incremental refresh failed"
+
+
+def _remembered(failed: FailedStatement, again: "_How") -> "_How":
+    """A full refresh, because a compiled statement failed; now and then one to try `again`."""
+    if failed.pause <= 0:
+        return replace(again, failed=failed)
+    return _How(
+        f"{_FAILED} before: {failed.problem}", failed=replace(failed, pause=failed.pause - 1)
+    )
 
 
 @dataclass(frozen=True)
@@ -119,6 +170,7 @@ class _How:
     missed: float = 0.0
     work: Work | None = None
     variant: Variant = field(default_factory=lambda: Variant(Way.BATCH))
+    failed: FailedStatement | None = None
 
 
 def _is_stateful(lake: Lake, view: View) -> bool:
@@ -180,6 +232,8 @@ def _choose(
         return anew("somebody else wrote it, and its hidden columns are lost")
     if note.definition != fingerprint(project, view):
         return anew("its definition changed", state=wanted or rows > STATE_ROWS)
+    if note.failed is not None and not note.stateful:
+        return _remembered(note.failed, anew(f"{_FAILED} before, and is tried again"))
     if note.mixed:
         return anew(f"it reflects several versions of {', '.join(note.mixed)}")
     before = inputs_before(lake, found, note, after)
@@ -333,7 +387,8 @@ def _incremental(
     assert newest is not None
     assert newest.note is not None
     moved = any(change.rows for change in work.changes.values())
-    done = work.perform(refresh) if moved else None
+    with _statements(lake, [view.name, *opened]):
+        done = work.perform(refresh) if moved else None
     violations = prove_kept(lake, view, done.come if done is not None else None)
     visible = refresh.steps[-1].layout.visible
     delta = _strong_delta(ground, done, visible)
@@ -358,6 +413,7 @@ def _incremental(
         mixed=reflected.mixed,
         state=_states(newest.note, work),
         stateful=done is not None or newest.note.stateful,
+        failed=newest.note.failed if done is None else None,
         violations=violations,
     )
     told = Done(

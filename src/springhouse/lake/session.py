@@ -4,6 +4,10 @@ Classic Spark in this process by default (`local[*]`), a cluster with `springhou
 or any server that speaks Spark Connect with `springhouse.spark.remote`. It starts when first
 needed, not before: most of what a warehouse is asked can be answered from the Delta logs alone.
 
+A process that has a session already, classic or Spark Connect, lends it: the House works in a copy
+of it, with its settings, functions and temporary views, and the settings of the project on top. The
+user's own session is never stopped, never changed, and stays the active one.
+
 The rest of the lake uses only calls that classic Spark and Spark Connect share. What only classic
 Spark has is here and optional: a FAIR pool per track.
 """
@@ -21,7 +25,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -33,6 +37,8 @@ from springhouse.project.secrets import has_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
 
 # PySpark logs every failed query with the JVM's whole stack; a refresh reports it in one line.
 logging.getLogger("SQLQueryContextLogger").disabled = True
@@ -76,6 +82,7 @@ _CLASSIC = {
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
 
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
 _SMALL = {
     **_EVERYWHERE,
     # Plans are made from the sizes of the files, which are known; nobody has to look again.
@@ -84,7 +91,7 @@ _SMALL = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
     # Nor is it asked first whether there are any.
-    "spark.sql.optimizer.excludedRules": (
+    _EXCLUDED: (
         "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation,"
         "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate"
     ),
@@ -138,8 +145,77 @@ class Here:
         return code | (_IN_ONE_JOB if few else {})
 
 
+class _ClassicSession(SparkSession):
+    """A session of ours, which never stays the active one of the thread that uses it."""
+
+    def createDataFrame(self, *args: Any, **kwargs: Any) -> "DataFrame":  # noqa: N802  as PySpark's
+        """A DataFrame as PySpark makes it, which would also make this session the active one."""
+        with _active_session_kept():
+            return super().createDataFrame(*args, **kwargs)
+
+    def copy(self) -> "_ClassicSession":
+        return _copied(self)
+
+
+def _copied(session: SparkSession) -> _ClassicSession:
+    """A session with the settings, functions and temporary views of another.
+
+    Python has only `newSession`, which has none of them.
+    """
+    context, original = session.sparkContext, session._jsparkSession  # noqa: SLF001  see above
+    return _ClassicSession(context, original.cloneSession())
+
+
+@contextmanager
+def _active_session_kept() -> Iterator[None]:
+    """Restore the active session of this thread, in Python and in the JVM."""
+    before = SparkSession._activeSession  # noqa: SLF001  the only way
+    sessions = _java_sessions()
+    java = sessions.getActiveSession()
+    try:
+        yield
+    finally:
+        if isinstance(before, _ClassicSession):
+            # Another thread was about to restore it.
+            before = SparkSession._instantiatedSession  # noqa: SLF001  the only way
+        SparkSession._activeSession = before  # noqa: SLF001  the only way
+        if java.isDefined():
+            sessions.setActiveSession(java.get())
+        else:
+            sessions.clearActiveSession()
+
+
+@contextmanager
+def activated(session: Any) -> Iterator[None]:
+    """Let Spark's parser, and whatever else asks the JVM, find this session as the active one."""
+    if not isinstance(session, _ClassicSession):
+        yield
+        return
+    with _active_session_kept():
+        _java_sessions().setActiveSession(session._jsparkSession)  # noqa: SLF001  the only way
+        yield
+
+
+def _java_sessions() -> Any:
+    context = SparkContext._active_spark_context  # noqa: SLF001  the only way
+    assert context is not None
+    jvm: Any = context._jvm  # noqa: SLF001  the only way
+    return SparkSession._get_j_spark_session_class(jvm)  # noqa: SLF001  the only way
+
+
+_users: "dict[SparkContext | None, list[Spark]]" = {}
+"""Who uses a Spark that we started, or (None) the client of Spark Connect, which is all or nothing.
+
+The last one stops it. What the user started is not here.
+"""
+_users_lock = threading.Lock()
+
+
 class Spark:
-    """The session of one House: made when first asked for, stopped with the House."""
+    """The session of one House, made when somebody first asks for it.
+
+    A Spark that was started for a House is stopped with the last House that uses it.
+    """
 
     def __init__(
         self,
@@ -155,8 +231,8 @@ class Spark:
         self._on_start = on_start
         self._folder = folder
         self._session: SparkSession | None = None
-        self._small: dict[tuple[tuple[str, str], ...], SparkSession] = {}
-        self._borrowed = False
+        self._small: dict[tuple[Any, ...], SparkSession] = {}
+        self._is_lent = False
         self._lock = threading.Lock()
 
     @property
@@ -171,9 +247,8 @@ class Spark:
     @property
     def shares_our_code(self) -> bool:
         """Whether its Python workers can import what this process can: they are on this machine."""
-        if self.remote is not None:
-            return False
-        return str(self.session().sparkContext.master).startswith("local")
+        session = self.session()
+        return not _is_remote(session) and str(session.sparkContext.master).startswith("local")
 
     def session(self) -> SparkSession:
         """The session; the first call takes the seconds that Spark needs to start."""
@@ -181,7 +256,7 @@ class Spark:
             if self._session is None:
                 if self._on_start is not None:
                     self._on_start()
-                self._session = self._borrow() or (
+                self._session = self._take_over() or (
                     self._connect() if self.remote else self._start()
                 )
             return self._session
@@ -189,30 +264,36 @@ class Spark:
     def quick(self, here: Here | None = None) -> SparkSession:
         """A session for queries over few rows: what makes large ones fast only makes these wait.
 
-        It shares everything with the other but the settings. Over Spark Connect there is only one.
+        It shares everything with the other but some settings, none of which changes a value. Over
+        Spark Connect there is only one.
         """
         session = self.session()
-        if self.remote:
+        if not isinstance(session, _ClassicSession):
             return session
         own = here.settings if here is not None else _INTERPRETED
         if self._own_settings().get("spark.sql.codegen.wholeStage") == "false":
             own = own | _INTERPRETED  # As for a short life, in which no code pays off.
-        kind = tuple(sorted(own.items()))
+        # A file of the project may set what it likes in its session, at any time.
+        settings = session._jconf.getAllConfs().hashCode()  # noqa: SLF001  a thousand times quicker
+        kind = (settings, *sorted(own.items()))
         with self._lock:
             if kind not in self._small:
-                small = self._small[kind] = session.newSession()
+                small = self._small[kind] = session.copy()
                 # What the user set for large queries (hundreds of partitions) is not meant here.
-                for key, value in (_SMALL | own | (_of_s3() if self._borrowed else {})).items():
+                for key, value in (_SMALL | own).items():
                     small.conf.set(key, value)
+                excluded = {session.conf.get(_EXCLUDED, "") or "", _SMALL[_EXCLUDED]} - {""}
+                small.conf.set(_EXCLUDED, ",".join(sorted(excluded)))
             return self._small[kind]
 
     @contextmanager
     def track(self, name: str) -> Iterator[None]:
         """Run what this thread asks of Spark in a FAIR pool of its own, where there are pools."""
-        if self.remote:
+        session = self.session()
+        if _is_remote(session):
             yield
             return
-        context = self.session().sparkContext
+        context = session.sparkContext
         context.setLocalProperty("spark.scheduler.pool", name)
         yield
 
@@ -221,21 +302,64 @@ class Spark:
         with self._lock:
             session, self._session = self._session, None
             self._small = {}
-        if session is not None and not self._borrowed:
-            session.stop()
-            if self.remote:
-                # Left behind, it would give every later session of this process the wrong client.
-                os.environ.pop(_REMOTE_CLIENT, None)
+        if session is None:
+            return
+        if _is_remote(session):
+            _release(session)
+        with _users_lock:
+            for started, users in list(_users.items()):
+                if self not in users:
+                    continue
+                users.remove(self)
+                if users:
+                    continue
+                del _users[started]
+                if started is None:
+                    # Left behind, it would give every later session the wrong client.
+                    os.environ.pop(_REMOTE_CLIENT, None)
+                elif started is SparkContext._active_spark_context:  # noqa: SLF001  the only way
+                    session.stop()
 
-    def _borrow(self) -> SparkSession | None:
-        """The session that this process has already, as in a notebook: used, and never stopped."""
-        if self.remote or SparkContext._active_spark_context is None:  # noqa: SLF001  the only way
+    def _take_over(self) -> SparkSession | None:
+        """A copy of the session that this process has already, as in a notebook."""
+        if self.remote:
             return None
-        session = SparkSession.builder.getOrCreate()
-        self._borrowed = True
-        for key, value in (_EVERYWHERE | _of_s3() | self._own_settings()).items():
-            _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
+        session = self._copied_connect_session() or self._copied_classic_session()
+        if session is None:
+            return None
+        s3_settings = {} if _is_remote(session) else _of_s3()
+        _apply(session, _EVERYWHERE | s3_settings | self._own_settings())
         return session
+
+    def _copied_classic_session(self) -> SparkSession | None:
+        context = SparkContext._active_spark_context  # noqa: SLF001  the only way
+        if context is None:
+            return None
+        active = SparkSession.getActiveSession()
+        if active is None or isinstance(active, _ClassicSession):
+            active = SparkSession.builder.getOrCreate()
+        with _users_lock:
+            # If another House started this Spark, it is needed until both are closed.
+            if context in _users:
+                _users[context].append(self)
+        return _copied(active)
+
+    def _copied_connect_session(self) -> SparkSession | None:
+        if MASTER in self._configuration:
+            return None
+        module = sys.modules.get("pyspark.sql.connect.session")
+        owner: Any = module.SparkSession if module is not None else None
+        lent = owner and (owner.getActiveSession() or owner._get_default_session())  # noqa: SLF001  the only way
+        if not lent:
+            return None
+        try:
+            copy = lent.cloneSession()
+            copy.release_session_on_close = True  # PySpark 4.2 forgets it in a clone.
+            copy.range(1).count()
+        except Exception:  # noqa: BLE001  not every server can clone
+            copy = owner(connection=lent.client._builder)  # noqa: SLF001  the only way
+            _apply(copy, lent.conf.getAll)
+        return cast("SparkSession", copy)
 
     def _start(self) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -270,7 +394,7 @@ class Spark:
                             "start_new_session": True,
                         },
                     )
-            session = SparkSession(SparkContext(gateway=gateway, conf=conf))
+            session = _ClassicSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
             raise LakeError(
                 f"Spark does not start: {_first_line(error)}",
@@ -278,13 +402,18 @@ class Spark:
                 hint=f"It needs a Java 17 or newer. What Java said is in {self._log}",
             ) from error
         session.sparkContext.setLogLevel("ERROR")
+        with _users_lock:
+            _users[session.sparkContext] = [self]
         return session
 
     def _connect(self) -> SparkSession:
         assert self.remote is not None
+        with _users_lock:
+            if _REMOTE_CLIENT not in os.environ or None in _users:
+                _users.setdefault(None, []).append(self)
         os.environ[_REMOTE_CLIENT] = "1"
         try:
-            session = SparkSession.builder.remote(self.remote).getOrCreate()
+            session = _connected(self.remote)
             session.range(1).count()
         except Exception as error:
             raise LakeError(
@@ -292,9 +421,8 @@ class Spark:
                 where=f"{REMOTE} = {self.remote}",
                 hint="Is it running, and is the address right (sc://host:15002)?",
             ) from error
-        for key, value in (_EVERYWHERE | self._own_settings()).items():
-            # A static setting belongs to the server: it was chosen when that started.
-            _try(lambda key=key, value=value: session.conf.set(key, value))  # type: ignore[misc]
+        # A static setting belongs to the server: it was chosen when that started.
+        _apply(session, _EVERYWHERE | self._own_settings())
         return session
 
     @property
@@ -385,6 +513,28 @@ def _first_line(error: Exception) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _try(action: "Callable[[], None]") -> None:
-    with suppress(Exception):  # The setting is a wish, not a need.
-        action()
+def _is_remote(session: SparkSession) -> bool:
+    return not isinstance(session, SparkSession)
+
+
+def _connected(address: str) -> SparkSession:
+    """A session of our own: `getOrCreate` would give the user's, if there is one."""
+    if not address.startswith("sc://"):
+        return SparkSession.builder.remote(address).getOrCreate()
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    return cast("SparkSession", RemoteSession(connection=address))
+
+
+def _release(session: Any) -> None:
+    """End our session at its server. To stop it may stop a server that the user started here."""
+    with suppress(Exception):  # It ends by itself, later, if the server does not answer now.
+        session.client.release_session()
+    with suppress(Exception):
+        session.client.close()
+
+
+def _apply(session: SparkSession, settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        with suppress(Exception):  # The setting is a wish, not a need.
+            session.conf.set(key, value)

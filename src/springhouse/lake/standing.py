@@ -90,7 +90,7 @@ def stored_state(
     for file in ground.files:
         lost = set(last.layout.hidden) - _columns_of(lake, ground, file.path)
         if lost:
-            return "its hidden columns are lost: somebody else rewrote its files"
+            return "its hidden columns are lost: somebody else, or another release, wrote its files"
     files = tuple(described(ground.storage, file.path) for file in ground.files)
     stores[""] = Store(ground.storage, "", files, plan.arrow(""))
     return stores

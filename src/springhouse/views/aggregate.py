@@ -4,7 +4,7 @@ Each aggregate is broken into states that are easy to carry forward, and a value
 
     count(x)      how many x are not NULL                                      added up
     sum(x)        the sum, and how many are not NULL: NULL when none is        added up
-    avg(x)        the same two
+    avg(x)        the same two; for integers also the sum of |x|
     bool_and(x)   how many are false, how many are not NULL                    added up
     min(x)        the smallest; when it may have been deleted, the group is    the smaller one
                   recomputed from its rows
@@ -12,6 +12,18 @@ Each aggregate is broken into states that are easy to carry forward, and a value
 An increment is what a change adds to a state, (group key, increment) pairs: the weak delta of 004
 section 3.1. A group also has its number of rows; at 0 it is gone. Sums of inexact numbers, DISTINCT
 and all other aggregates have no such states: their touched groups are recomputed.
+
+A value is computed from states only where that is what Spark's own function gives, to the last
+digit; otherwise the group is `stale`, and its rows are asked. So are all groups when a view is
+built. Where that matters:
+
+    sum of decimals   `a + b` of DECIMAL(38, s) gives up a digit of the fraction. Of DECIMAL(37, s)
+                      it does not: sums of 38 digits are stale, all others are added as such
+    avg of decimals   Spark divides once, and rounds to the type of the average. A division in SQL
+                      rounds to its own type first, which has 34 - P digits more (P are the digits
+                      of the sum). Both agree for less than 10^(34 - P) rows
+    avg of integers   Spark adds doubles: exact while all sums stay below 2^53, so if that of |x|
+                      does
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +33,7 @@ from enum import Enum
 from sqlglot import exp
 
 from springhouse.views.algebra import Aggregate
+from springhouse.views.exact import MOST_DIGITS, Number
 from springhouse.views.expressions import Expression
 from springhouse.views.rows import WEIGHT, quoted, sql
 
@@ -28,10 +41,18 @@ HIDDEN = "__springhouse_"
 COUNT = f"{HIDDEN}count"
 
 
+_FITTING = MOST_DIGITS - 1
+"""Two decimals of so many digits are added without loss."""
+_PLENTY = 12
+"""No group has 10 to the power of this many rows."""
+_EXACT_DOUBLE = 2**53
+
+
 class Carry(Enum):
     """What a state is of a value, and how it is carried forward."""
 
-    SUM = "sum"  # the sum, added up
+    SUM = "sum"  # the sum of integers, added up
+    DECIMAL_SUM = "decimal_sum"  # the sum of decimals, added up as long as no digit is lost
     PRESENT = "present"  # how many are not NULL, added up
     MET = "count"  # how many are true, added up
     MIN = "min"
@@ -40,20 +61,26 @@ class Carry(Enum):
 
 @dataclass(frozen=True)
 class State:
-    """A column that is carried forward: `carry` of the values of `of`."""
+    """A column that is carried forward: `carry` of the values of `of`.
+
+    Of a sum: the `number` that it is a sum of, and the state that says of how many.
+    """
 
     name: str
     carry: Carry
     of: Expression
+    number: Number | None = None
+    present: str = ""
 
     @property
-    def is_added(self) -> bool:
-        return self.carry not in (Carry.MIN, Carry.MAX)
+    def type(self) -> Number | None:
+        """The type of a sum."""
+        return self.number.sum if self.number is not None else None
 
     @property
     def build(self) -> str:
         """The state of a group, from its rows."""
-        words = {Carry.PRESENT: "COUNT", Carry.MET: "COUNT_IF"}
+        words = {Carry.PRESENT: "COUNT", Carry.MET: "COUNT_IF", Carry.DECIMAL_SUM: "SUM"}
         word = words.get(self.carry, self.carry.value.upper())
         return f"{word}({sql(self.of)}) AS {quoted(self.name)}"
 
@@ -61,10 +88,19 @@ class State:
         """What changed rows say about the state; `value` is what `of` is called there."""
         name = quoted(self.name)
         match self.carry:
-            case Carry.SUM:
+            case Carry.DECIMAL_SUM:
                 # The weight is +1 or -1; to multiply by it would widen a decimal until digits are
                 # lost.
-                return [f"SUM(CASE WHEN {WEIGHT} > 0 THEN {value} ELSE -{value} END) AS {name}"]
+                added = f"SUM(CASE WHEN {WEIGHT} > 0 THEN {value} ELSE -{value} END) AS {name}"
+                # If there are values and no sum, it overflowed.
+                counted = f"COUNT({value}) AS {quoted(self._changed)}"
+                return [added, counted] if self._is_full else [added]
+            case Carry.SUM:
+                # The smallest integer has no negative.
+                return [
+                    f"SUM(CASE WHEN {WEIGHT} > 0 THEN {value} END) AS {name}",
+                    f"SUM(CASE WHEN {WEIGHT} < 0 THEN {value} END) AS {quoted(self.lost)}",
+                ]
             case Carry.PRESENT:
                 return [f"SUM(CASE WHEN {value} IS NULL THEN 0 ELSE {WEIGHT} END) AS {name}"]
             case Carry.MET:
@@ -78,27 +114,71 @@ class State:
 
     @property
     def lost(self) -> str:
-        """The smallest (largest) value among the deleted rows."""
+        """What the deleted rows say: their sum, or the smallest (largest) value among them."""
         return f"{self.name}_lost"
+
+    @property
+    def _changed(self) -> str:
+        """How many values changed."""
+        return f"{self.name}_changed"
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether the sum has all the digits that Spark has: there is no room to add to it."""
+        return self.type is not None and self.type.digits > _FITTING
 
     @property
     def merged(self) -> str:
         """The state after the change, from the stored one and the increment."""
-        name = quoted(self.name)
-        if self.is_added:
-            return f"COALESCE(stored.{name}, 0) + COALESCE(increments.{name}, 0) AS {name}"
-        word = "LEAST" if self.carry is Carry.MIN else "GREATEST"
-        return f"{word}(stored.{name}, increments.{name}) AS {name}"
+        return f"{self._after} AS {quoted(self.name)}"
+
+    @property
+    def _after(self) -> str:
+        stored, new = f"stored.{quoted(self.name)}", f"increments.{quoted(self.name)}"
+        match self.carry:
+            case Carry.MIN:
+                return f"LEAST({stored}, {new})"
+            case Carry.MAX:
+                return f"GREATEST({stored}, {new})"
+            case Carry.SUM:
+                return self._whole_sum(stored, new, f"increments.{quoted(self.lost)}")
+            case Carry.DECIMAL_SUM:
+                # A plain 0 is an INT: a decimal beside it would need ten digits before its point.
+                zero = f"CAST(0 AS {self.type})"
+                terms = [f"COALESCE({each}, {zero})" for each in (stored, new)]
+                if not self._is_full:
+                    return f"CAST({' + '.join(terms)} AS {self.type})"
+                assert self.type is not None
+                fitting = Number(_FITTING, self.type.fraction)
+                return " + ".join(f"TRY_CAST({each} AS {fitting})" for each in terms)
+            case _:
+                return f"COALESCE({stored}, 0) + COALESCE({new}, 0)"
+
+    def _whole_sum(self, stored: str, gained: str, lost: str) -> str:
+        terms = [f"COALESCE({each}, 0)" for each in (stored, gained, lost)]
+        if self.number is None or not self.number.is_long:
+            return "{} + {} - {}".format(*terms)
+        # On the way it may leave the range of a BIGINT, and come back.
+        terms[0] = f"CAST({terms[0]} AS DECIMAL(20, 0))"
+        return "CAST({} + {} - {} AS BIGINT)".format(*terms)
 
     @property
     def stale(self) -> str | None:
-        """When the increment is not enough: the value that would be the extreme one was deleted."""
-        if self.is_added:
-            return None
+        """When the increment is not enough.
+
+        The value that would be the extreme one was deleted; or a sum has no room, or has none left.
+        """
         stored, new = f"stored.{quoted(self.name)}", f"increments.{quoted(self.name)}"
-        lost = f"increments.{quoted(self.lost)}"
-        word, beyond = ("LEAST", "<=") if self.carry is Carry.MIN else ("GREATEST", ">=")
-        return f"{lost} {beyond} {word}({stored}, {new})"
+        if self.carry in (Carry.MIN, Carry.MAX):
+            beyond = "<=" if self.carry is Carry.MIN else ">="
+            return f"increments.{quoted(self.lost)} {beyond} {self._after}"
+        if not self._is_full:
+            return None
+        return (
+            f"{self._after} IS NULL"
+            f" OR ({stored} IS NULL AND stored.{self.present} > 0)"
+            f" OR ({new} IS NULL AND increments.{quoted(self._changed)} > 0)"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,6 +187,13 @@ class Kept:
 
     states: tuple[State, ...]
     values: tuple[tuple[str, str], ...]
+    # Further reasons to compute a group from its rows, over the states after a change.
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types of the sums."""
+        return {s.name: str(s.type) for s in self.states if s.type is not None}
 
     def increments(self, keys: Sequence[str], rows: str) -> tuple[list[str], str]:
         """What changed rows add to each state, and the FROM clause that it is asked of.
@@ -126,34 +213,89 @@ class Kept:
         return items, f"(\n  SELECT {', '.join(columns)}\n  FROM {rows}\n) AS valued"
 
 
-def kept(node: Aggregate, is_exact: Callable[[Expression], bool]) -> Kept | None:
+TypeOf = Callable[[Expression], Number | None]
+"""Gives the type of an exact number."""
+
+
+def kept(node: Aggregate, type_of: TypeOf) -> Kept | None:
     """How to carry the node forward; None if its touched groups have to be recomputed."""
-    states: list[State] = []
-
-    def state(carry: Carry, of: Expression) -> str:
-        for known in states:
-            if known.carry is carry and known.of == of:
-                return quoted(known.name)
-        name = f"{HIDDEN}{carry.value}_{len(states) + 1}"
-        states.append(State(name, carry, of))
-        return quoted(name)
-
+    found = _States(type_of)
     values = []
     for name, measure in node.measures:
-        value = _value(measure, state, is_exact)
+        value = _value(measure, found)
         if value is None:
             return None
         values.append((name, value))
-    return Kept(tuple(states), tuple(values))
+    return Kept(tuple(found.states), tuple(values), tuple(dict.fromkeys(found.doubts)))
 
 
-StateOf = Callable[[Carry, Expression], str]
-"""Gives the column of a state, made if need be."""
+class _States:
+    """The states that were needed so far, and what has to hold for the values made of them."""
+
+    def __init__(self, type_of: TypeOf) -> None:
+        self.type_of = type_of
+        self.states: list[State] = []
+        self.doubts: list[str] = []
+
+    def column(
+        self, carry: Carry, of: Expression, number: Number | None = None, present: str = ""
+    ) -> str:
+        """The column of a state, made if need be."""
+        for known in self.states:
+            if known.carry is carry and known.of == of:
+                return quoted(known.name)
+        name = f"{HIDDEN}{carry.value}_{len(self.states) + 1}"
+        self.states.append(State(name, carry, of, number, present))
+        return quoted(name)
+
+    def present(self, of: Expression) -> str:
+        return self.column(Carry.PRESENT, of)
+
+    def sum(self, of: Expression) -> str | None:
+        """The column of a sum; None if it can't be carried forward without loss."""
+        number = self.type_of(of)
+        if number is None or number.fraction > _FITTING:
+            return None
+        if number.whole:
+            return self.column(Carry.SUM, of, number)
+        return self.column(Carry.DECIMAL_SUM, of, number, self.present(of))
+
+    def average(self, of: Expression) -> str | None:
+        """An average over its states; None if they do not always give what Spark gives."""
+        number = self.type_of(of)
+        if number is None:
+            return None
+        if number.whole:
+            return self._average_of_integers(of, number)
+        spare = 34 - number.sum.digits
+        if spare < _SPARE_DIGITS:
+            return None
+        total, present = self.sum(of), self.present(of)
+        if spare < _PLENTY:
+            self.doubts.append(f"{present} >= {10**spare}")
+        return f"CAST({total} / {present} AS {number.average})"
+
+    def _average_of_integers(self, of: Expression, number: Number) -> str:
+        present = self.present(of)
+        if not number.is_long:
+            total = self.column(Carry.SUM, of, number)
+            size = exp.Abs(this=exp.cast(of.copy(), "bigint", dialect="spark"))
+            sizes = self.column(Carry.SUM, size, number)
+        else:
+            # An average of numbers whose sum is no BIGINT is one all the same.
+            wide = Number(number.digits)
+            value = exp.cast(of.copy(), str(wide), dialect="spark")
+            total = self.column(Carry.DECIMAL_SUM, value, wide, present)
+            sizes = self.column(Carry.DECIMAL_SUM, exp.Abs(this=value), wide, present)
+        self.doubts.append(f"{sizes} > {_EXACT_DOUBLE}")
+        return f"CAST({total} AS DOUBLE) / {present}"
 
 
-def _value(
-    measure: Expression, state: StateOf, is_exact: Callable[[Expression], bool]
-) -> str | None:
+_SPARE_DIGITS = 6
+"""With fewer, an average would be in doubt for most groups."""
+
+
+def _value(measure: Expression, states: _States) -> str | None:
     """The value of one aggregate over its states; None if it has none."""
     condition = None
     if isinstance(measure, exp.Filter):
@@ -164,37 +306,36 @@ def _value(
     if several or not isinstance(argument, Expression) or isinstance(argument, exp.Distinct):
         return None
     if isinstance(measure, exp.Count) and isinstance(argument, exp.Star | exp.Literal):
-        return COUNT if condition is None else _counted(condition, state)
+        return COUNT if condition is None else _counted(condition, states)
     if isinstance(measure, exp.CountIf):
         both = [each.copy() for each in (argument, condition) if each is not None]
-        return _counted(exp.and_(*both), state)
+        return _counted(exp.and_(*both), states)
     if condition is not None:
         argument = exp.Case().when(condition.copy(), argument.copy())
     if isinstance(measure, exp.Min | exp.Max):
-        return state(Carry.MIN if isinstance(measure, exp.Min) else Carry.MAX, argument)
-    if isinstance(measure, exp.Sum | exp.Avg) and not is_exact(argument):
-        return None
-    return _unless_all_are_null(measure, name, argument, state)
+        return states.column(Carry.MIN if isinstance(measure, exp.Min) else Carry.MAX, argument)
+    return _unless_all_are_null(measure, name, argument, states)
 
 
 def _unless_all_are_null(
-    measure: Expression, name: str, argument: Expression, state: StateOf
+    measure: Expression, name: str, argument: Expression, states: _States
 ) -> str | None:
     """The value of an aggregate that passes NULLs over, and is NULL when there is nothing else."""
+    value: str | None = None
     if isinstance(measure, exp.Count):
-        return f"COALESCE({state(Carry.PRESENT, argument)}, 0)"
+        return f"COALESCE({states.present(argument)}, 0)"
     if isinstance(measure, exp.Sum):
-        value = state(Carry.SUM, argument)
+        value = states.sum(argument)
     elif isinstance(measure, exp.Avg):
-        value = f"{state(Carry.SUM, argument)} / {state(Carry.PRESENT, argument)}"
+        value = states.average(argument)
     elif isinstance(measure, exp.LogicalAnd) or name == "every":
-        value = f"{_counted(exp.Not(this=exp.paren(argument.copy())), state)} = 0"
+        value = f"{_counted(exp.Not(this=exp.paren(argument.copy())), states)} = 0"
     elif isinstance(measure, exp.LogicalOr) or name in ("any", "some"):
-        value = f"{_counted(argument, state)} > 0"
-    else:
+        value = f"{_counted(argument, states)} > 0"
+    if value is None:
         return None
-    return f"CASE WHEN {state(Carry.PRESENT, argument)} > 0 THEN {value} END"
+    return f"CASE WHEN {states.present(argument)} > 0 THEN {value} END"
 
 
-def _counted(condition: Expression, state: StateOf) -> str:
-    return f"COALESCE({state(Carry.MET, condition)}, 0)"
+def _counted(condition: Expression, states: _States) -> str:
+    return f"COALESCE({states.column(Carry.MET, condition)}, 0)"

@@ -40,6 +40,7 @@ from springhouse.views.rows import (
     sql,
     touched_name,
     united,
+    without_ghosts,
 )
 from springhouse.views.script import Script, table_name, unused
 from springhouse.views.statement import (
@@ -56,23 +57,27 @@ from springhouse.views.statement import (
 )
 
 
-def compile_view(text: str, schemas: Schemas, columns: Sequence[str] | None = None) -> "Compiled":
+def compile_view(
+    text: str, schemas: Schemas, columns: Sequence[str] | None = None, *, decimals: bool = True
+) -> "Compiled":
     """The view in a form that can be refreshed; `Refused` says why it can't be.
 
-    `columns` are what the view's columns are called, if that is not plain from the text.
+    `columns` are what the view's columns are called, if that is not plain from the text. Without
+    `decimals`, sums of them are not carried forward: for a Spark that gives them other types.
     """
     parsed = parse(text, schemas)
     names = tuple(columns) if columns is not None else parsed.names
-    return Compiled(only_asked_groups(parsed.root, schemas), names, schemas)
+    root = only_asked_groups(parsed.root, schemas)
+    return Compiled(root, names, Kinds(root, schemas, decimals=decimals))
 
 
 class Compiled:
     """A view that can be refreshed incrementally."""
 
-    def __init__(self, root: Node, names: tuple[str, ...], schemas: Schemas) -> None:
+    def __init__(self, root: Node, names: tuple[str, ...], kinds: Kinds) -> None:
         self.root = root
         self.names = names
-        self._kinds = Kinds(root, schemas)
+        self._kinds = kinds
         self._head = _head_of(root)
         self._made: dict[frozenset[str], Refresh] = {}
 
@@ -200,7 +205,7 @@ class Compiled:
         shown: Sequence[tuple[str, Expression]],
         changed: frozenset[str],
     ) -> Keyed:
-        carried = kept(node, self._kinds.is_exact)
+        carried = kept(node, self._kinds.kind)
         stored = {v.name: name for name, v in shown if isinstance(v, exp.Column)}
         extra = [key for key in node.keys if key not in stored]
         stored |= {key: f"{HIDDEN}key_{key}" for key in extra}
@@ -209,6 +214,7 @@ class Compiled:
             tuple(name for name, _ in shown),
             (*(stored[key] for key in extra), *states),
             tuple(stored[key] for key in node.keys),
+            carried.types if carried else {},
         )
         outputs = [*shown, *((stored[key], column(key)) for key in extra)]
         touched_names = tuple(map(touched_name, node.keys))
@@ -221,7 +227,9 @@ class Compiled:
             # Nothing under it changes; it is only ever built.
             build = self._recomputed(form)
             return Keyed(table, layout, build, build, build, touched_names)
-        rows = script.define("changed_rows", united(parts, names))
+        measures = [value for _, value in node.measures] if carried is not None else []
+        real = without_ghosts(parts, names, measures, script.alias(node.child))
+        rows = script.define("changed_rows", united([real] if real else parts, names))
         increments = form.increments(rows)
         asked = Statement(script.with_clause(increments), script.reads)
         merge = merge_given = None
@@ -308,7 +316,13 @@ class _Group:
         on = " AND ".join(f"stored.{own} <=> increments.{key}" for own, key in pairs) or "TRUE"
         source = f"SELECT {_list(items)}\nFROM {increments} AS increments"
         source += f"\nLEFT JOIN {stored} AS stored\n  ON {on}"
-        return self._valued(source, [STALE])
+        doubts = [STALE, *self.carried.doubts]
+        stale = f"COALESCE({' OR '.join(doubts)}, FALSE) AS {STALE}" if doubts[1:] else STALE
+        items = [*map(quoted, (*self.node.keys, *self.states)), stale]
+        items += [f"{value} AS {quoted(name)}" for name, value in self.carried.values]
+        return self._shown(
+            f"SELECT {_list(items)}\nFROM (\n{indented(source)}\n) AS groups", [STALE]
+        )
 
     def built(self, rows: Rows, script: Script) -> str:
         """The groups, from their rows."""
@@ -316,21 +330,15 @@ class _Group:
         if self.carried is not None:
             items.append(f"COUNT(*) AS {COUNT}")
             items += [state.build for state in self.carried.states]
-        else:
-            items += [f"{sql(value)} AS {quoted(name)}" for name, value in self.node.measures]
+        # The values too are asked of the rows, not computed from the states: those are Spark's own.
+        items += [f"{sql(value)} AS {quoted(name)}" for name, value in self.node.measures]
         table = rows.table(script.alias(self.node.child))
         body = f"SELECT {_list(items)}\nFROM {table}"
         body += f"\nGROUP BY {self._keys}" if self.node.keys else ""
-        return self._valued(body, [])
+        return self._shown(body, [])
 
-    def _valued(self, groups: str, passed: Sequence[str]) -> str:
-        """Groups with states as groups with values: what the step stores."""
-        values = self.carried.values if self.carried is not None else ()
-        items = [quoted(key) for key in self.node.keys]
-        items += [*map(quoted, self.states), *passed]
-        items += [f"{value} AS {quoted(name)}" for name, value in values]
-        if self.carried is not None:
-            groups = f"SELECT {_list(items)}\nFROM (\n{indented(groups)}\n) AS groups"
+    def _shown(self, groups: str, passed: Sequence[str]) -> str:
+        """Groups with states and values as what the step stores."""
         outputs = [
             text if (text := sql(value)) == quoted(name) else f"{text} AS {quoted(name)}"
             for name, value in self.outputs

@@ -1,89 +1,167 @@
-"""Which values add up exactly, in whatever order?
+"""Which values add up exactly, in whatever order, and what type has their sum?
 
 Integers and decimals do: a sum of them can be kept up to date by adding and subtracting for ever.
 Floating-point numbers do not, so a sum of them is computed anew for each group that a change
 touches. When in doubt, a value is not exact: that costs time, never digits.
+
+The types are Spark's, by its rules: a sum of DECIMAL(p, s) is DECIMAL(min(p + 10, 38), s), and a
+result that needs more than 38 digits gives up digits of its fraction, but not the first six. The
+lake asks Spark whether it agrees before anything is built on them.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from springhouse.views.algebra import Aggregate, Constant, Node, Project, Scan, walk
 from springhouse.views.expressions import Expression
 
-_EXACT_TYPES = ("tinyint", "smallint", "int", "integer", "bigint", "long", "decimal", "numeric")
-_WHOLE_TYPES = tuple(name for name in _EXACT_TYPES if name not in ("decimal", "numeric"))
+MOST_DIGITS = 38
+_LEAST_FRACTION = 6
+_DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_WHOLE = {
+    "tinyint": 3,
+    "byte": 3,
+    "smallint": 5,
+    "short": 5,
+    "int": 10,
+    "integer": 10,
+    "bigint": 20,
+    "long": 20,
+}
+"""How many digits Spark gives an integer that meets a decimal."""
+_WHOLE_NAMES = {3: "tinyint", 5: "smallint", 10: "int", 20: "bigint"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """The type of an exact number: so many digits, so many of them after the point.
+
+    >>> str(Number(12, 2)), str(Number(10, whole=True))
+    ('decimal(12,2)', 'int')
+    """
+
+    digits: int
+    fraction: int = 0
+    whole: bool = False
+
+    def __str__(self) -> str:
+        return (
+            _WHOLE_NAMES[self.digits] if self.whole else f"decimal({self.digits},{self.fraction})"
+        )
+
+    @property
+    def is_long(self) -> bool:
+        return self.whole and self.digits == _WHOLE["bigint"]
+
+    @property
+    def sum(self) -> "Number":
+        """The type of a sum of such numbers."""
+        if self.whole:
+            return LONG
+        return Number(min(self.digits + 10, MOST_DIGITS), self.fraction)
+
+    @property
+    def average(self) -> "Number | None":
+        """The type of an average of such numbers; that of integers is a double."""
+        if self.whole:
+            return None
+        return Number(min(self.digits + 4, MOST_DIGITS), min(self.fraction + 4, MOST_DIGITS))
+
+
+INT = Number(10, whole=True)
+LONG = Number(20, whole=True)
 
 
 class Kinds:
-    """Of every column of a query: `decimal`, `whole` (an integer), or nothing known."""
+    """The type of every column of a query that holds exact numbers.
 
-    def __init__(self, root: Node, inputs: Mapping[str, Mapping[str, str]]) -> None:
-        self._kinds: dict[str, str] = {}
+    Without `decimals`, no decimal is taken for one: for a Spark that counts digits otherwise.
+    """
+
+    def __init__(
+        self, root: Node, inputs: Mapping[str, Mapping[str, str]], *, decimals: bool = True
+    ) -> None:
+        self._kinds: dict[str, Number | None] = {}
+        self._decimals = decimals
         for node in walk(root):
             match node:
                 case Scan():
                     schema = inputs[node.input]
                     for name, source in zip(node.columns, node.sources, strict=True):
-                        self._set(name, _kind_of_type(schema[source]))
+                        self._set(name, number_type(schema[source]))
                 case Constant():
                     for place, name in enumerate(node.columns):
                         for row in node.rows:
-                            self._set(name, self.kind(row[place]))
+                            self._set(name, self._infer(row[place]))
                 case Project():
                     for name, value in node.outputs:
-                        self._set(name, self.kind(value))
+                        self._set(name, self._infer(value))
                 case Aggregate():
                     for name, value in node.measures:
                         self._set(name, self._gathered(value))
                 case _:
                     pass
 
-    def _set(self, name: str, kind: str) -> None:
-        # The children of a UNION ALL share their names: the column is what all of them are.
+    def _set(self, name: str, kind: Number | None) -> None:
+        # The children of a UNION ALL share their names: the column is what holds all of them.
         known = self._kinds.get(name, kind)
-        both = {known, kind}
-        self._kinds[name] = kind if known == kind else "decimal" if "" not in both else ""
+        self._kinds[name] = _wider([known, kind])
 
-    def is_exact(self, value: Expression) -> bool:
-        """Whether sums of this value are exact."""
-        return self.kind(value) != ""
+    def kind(self, value: Expression) -> Number | None:
+        """The type of a value whose sums are exact; None for all others."""
+        found = self._infer(value)
+        return found if found is None or found.whole or self._decimals else None
 
-    def kind(self, value: Expression) -> str:
-        """`whole`, `decimal`, or "" for anything else."""
+    def _infer(self, value: Expression) -> Number | None:
         value = value.unnest()
         match value:
             case exp.Column():
-                return self._kinds.get(value.name, "")
+                return self._kinds.get(value.name)
             case exp.Literal():
-                if value.is_string or "e" in value.name.lower():
-                    return ""
-                return "decimal" if "." in value.name else "whole"
-            case exp.Neg():
-                return self.kind(value.this)
-            case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod():
-                return self._both(value.this, value.expression)
-            case exp.Div():
-                # Spark divides integers as doubles, and decimals as decimals.
-                both = self._both(value.this, value.expression)
-                return "decimal" if both == "decimal" else ""
+                return _literal(value)
+            case exp.Neg() | exp.Abs():
+                return self._infer(value.this)
+            case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod() | exp.Div():
+                return self._arithmetic(value)
+            case exp.IntDiv():
+                return LONG
             case exp.Cast():
-                return _kind_of_type(value.to.sql(dialect="spark"))
+                return number_type(value.to.sql(dialect="spark"))
             case exp.Case() | exp.If() | exp.Coalesce() | exp.Nullif():
                 return self._branches(value)
-            case exp.Abs():
-                return self.kind(value.this)
-            case exp.Extract() | exp.Year() | exp.Month() | exp.Length():
-                return "whole"
+            case exp.Extract():
+                return Number(8, 6) if value.name.upper().startswith("SEC") else INT
+            case exp.Year() | exp.Month() | exp.Length():
+                return INT
             case _:
-                return ""
+                return None
 
-    def _both(self, left: Expression, right: Expression) -> str:
-        kinds = {self.kind(left), self.kind(right)}
-        return "" if "" in kinds else "decimal" if "decimal" in kinds else "whole"
+    def _arithmetic(self, value: exp.Binary) -> Number | None:
+        left, right = self._infer(value.this), self._infer(value.expression)
+        if left is None or right is None:
+            return None
+        if left.whole and right.whole:
+            # Spark divides integers as doubles.
+            return None if isinstance(value, exp.Div) else max(left, right, key=lambda n: n.digits)
+        a, b = _operand(value.this, left), _operand(value.expression, right)
+        whole_digits = max(a.digits - a.fraction, b.digits - b.fraction)
+        fraction = max(a.fraction, b.fraction)
+        match value:
+            case exp.Mul():
+                return _adjusted(a.digits + b.digits + 1, a.fraction + b.fraction)
+            case exp.Div():
+                fraction = max(_LEAST_FRACTION, a.fraction + b.digits + 1)
+                return _adjusted(a.digits - a.fraction + b.fraction + fraction, fraction)
+            case exp.Mod():
+                least = min(a.digits - a.fraction, b.digits - b.fraction)
+                return _adjusted(least + fraction, fraction)
+            case _:
+                return _adjusted(whole_digits + fraction + 1, fraction)
 
-    def _branches(self, value: Expression) -> str:
+    def _branches(self, value: Expression) -> Number | None:
         if isinstance(value, exp.Case):
             found = [each.args["true"] for each in value.args["ifs"]]
             found += [value.args["default"]] if value.args.get("default") is not None else []
@@ -93,27 +171,84 @@ class Kinds:
             found = [value.this]
         else:
             found = [value.this, *value.expressions]
-        kinds = {self.kind(each) for each in found if not isinstance(each.unnest(), exp.Null)}
-        return "" if "" in kinds or not kinds else "decimal" if "decimal" in kinds else "whole"
+        kinds = [self._infer(each) for each in found if not isinstance(each.unnest(), exp.Null)]
+        return _wider(kinds)
 
-    def _gathered(self, value: Expression) -> str:
+    def _gathered(self, value: Expression) -> Number | None:
         inner = value.this if isinstance(value, exp.Filter) else value
         if isinstance(inner, exp.Count | exp.CountIf):
-            return "whole"
-        if isinstance(inner, exp.Sum | exp.Min | exp.Max):
-            return self.kind(inner.this)
-        if isinstance(inner, exp.Avg):
-            return "decimal" if self.kind(inner.this) == "decimal" else ""
-        return ""
+            return LONG
+        if not isinstance(inner, exp.Sum | exp.Min | exp.Max | exp.Avg):
+            return None
+        argument = inner.this
+        if isinstance(argument, exp.Distinct):
+            argument = argument.expressions[0]
+        found = self._infer(argument)
+        if found is None or isinstance(inner, exp.Min | exp.Max):
+            return found
+        return found.average if isinstance(inner, exp.Avg) else found.sum
 
 
-def _kind_of_type(name: str) -> str:
-    """What kind of number a type of Spark holds.
+def number_type(name: str) -> Number | None:
+    """The exact numbers that a type of Spark holds.
 
-    >>> [_kind_of_type(t) for t in ("BIGINT", "decimal(12,2)", "double", "string")]
-    ['whole', 'decimal', '', '']
+    >>> [str(number_type(t)) for t in ("BIGINT", "decimal(12,2)", "DECIMAL", "double", "string")]
+    ['bigint', 'decimal(12,2)', 'decimal(10,0)', 'None', 'None']
     """
-    word = name.lower().partition("(")[0].strip()
-    if word in _WHOLE_TYPES:
-        return "whole"
-    return "decimal" if word in _EXACT_TYPES else ""
+    word = name.lower().strip()
+    if word in _WHOLE:
+        return Number(_WHOLE[word], whole=True)
+    found = _DECIMAL.fullmatch(word)
+    return Number(int(found[1] or 10), int(found[2] or 0)) if found else None
+
+
+def _literal(value: exp.Literal) -> Number | None:
+    """The type of a number as it is written: 0.05 is a DECIMAL(2, 2)."""
+    text = value.name
+    if value.is_string or not re.fullmatch(r"\d+|\d*\.\d*", text):
+        return None
+    before, point, after = text.partition(".")
+    digits = max(len(before.lstrip("0") + after), len(after), 1)
+    if not before.strip("0"):
+        digits = max(len(after), 1)
+    if point or int(before) >= 2**63:
+        return Number(digits, len(after)) if digits <= MOST_DIGITS else None
+    return INT if int(before) < 2**31 else LONG
+
+
+def _operand(value: Expression, kind: Number) -> Number:
+    """The decimal that Spark takes for one side of an operator whose other side is a decimal."""
+    if not kind.whole:
+        return kind
+    value = value.unnest()
+    literal = value.this if isinstance(value, exp.Neg) else value
+    if isinstance(literal, exp.Literal):
+        return Number(len(str(int(literal.name))))
+    return Number(kind.digits)
+
+
+def _adjusted(digits: int, fraction: int) -> Number:
+    """A result with so many digits, cut where 38 are not enough.
+
+    >>> str(_adjusted(37, 12)), str(_adjusted(49, 12)), str(_adjusted(39, 10))
+    ('decimal(37,12)', 'decimal(38,6)', 'decimal(38,9)')
+    """
+    if digits <= MOST_DIGITS:
+        return Number(digits, fraction)
+    least = min(fraction, _LEAST_FRACTION)
+    return Number(MOST_DIGITS, max(MOST_DIGITS - (digits - fraction), least))
+
+
+def _wider(kinds: Iterable[Number | None]) -> Number | None:
+    """The type that holds values of all of these types; None if that is in doubt."""
+    found = list(kinds)
+    exact = [kind for kind in found if kind is not None]
+    if not exact or len(exact) < len(found):
+        return None
+    if all(kind.whole for kind in exact):
+        return max(exact, key=lambda kind: kind.digits)
+    fraction = max(kind.fraction for kind in exact)
+    digits = max(kind.digits - kind.fraction for kind in exact) + fraction
+    if len({(kind.digits, kind.fraction) for kind in exact}) == 1:
+        return Number(exact[0].digits, exact[0].fraction)
+    return Number(digits, fraction) if digits <= MOST_DIGITS else None

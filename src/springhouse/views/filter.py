@@ -13,12 +13,26 @@ from sqlglot import exp
 
 from springhouse.views.algebra import Filter, Generate, Project
 from springhouse.views.expressions import column, free_columns
-from springhouse.views.rows import Near, Rows, Side, Touched, Writer, quoted, restricted, sql
+from springhouse.views.rows import (
+    Near,
+    Rows,
+    Side,
+    Touched,
+    Writer,
+    quoted,
+    restricted,
+    sql,
+    unless_ghost,
+    without_ghosts,
+)
 
 
 def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[Rows]:
     used = needed.union(*map(free_columns, node.conditions))
     changed = writer.change(node.child, used, node.conditions)
+    real = without_ghosts(changed, sorted(used), node.conditions, writer.alias(node.child))
+    if real is not None:
+        return [real.kept([unless_ghost(each) for each in node.conditions])]
     return [rows.kept(node.conditions) for rows in changed]
 
 
@@ -38,7 +52,12 @@ def filtered(
 def change_of_project(node: Project, needed: frozenset[str], writer: Writer) -> list[Rows]:
     outputs = [(name, value) for name, value in node.outputs if name in needed]
     used = frozenset().union(*(free_columns(value) for _, value in outputs))
-    return [rows.as_columns(outputs) for rows in writer.change(node.child, used)]
+    changed = writer.change(node.child, used)
+    values = [value for _, value in outputs]
+    real = without_ghosts(changed, sorted(used), values, writer.alias(node.child))
+    if real is not None:
+        return [real.as_columns((name, unless_ghost(value)) for name, value in outputs)]
+    return [rows.as_columns(outputs) for rows in changed]
 
 
 def projected(
@@ -89,6 +108,5 @@ def _generated(node: Generate, rows: Rows, writer: Writer) -> Rows:
     table = rows.table(writer.alias(node.child))
     source = f"{table}\nLATERAL VIEW {outer}{sql(node.generator)} made AS {made}"
     columns = {name: column(name) for name in (*rows.columns, *node.made)}
-    return Rows(
-        source, columns, (), None if rows.weight is None else column("__springhouse_weight")
-    )
+    weight = None if rows.weight is None else column("__springhouse_weight")
+    return Rows(source, columns, (), weight, has_ghosts=rows.has_ghosts)

@@ -7,6 +7,7 @@ For children R1 … Rn, with the primes after the change:
 one term per child that changed, exactly, self-joins too: a table that is joined with itself is two
 children. Each term begins with the change, the small side, and goes on along the equalities, so
 that each further child is met with few rows, and only those rows of it are read that can meet them.
+A condition that divides waits until no ghosts are left (`views.rows`).
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,11 @@ from springhouse.views.rows import (
     Writer,
     every,
     known_of,
+    may_divide,
     restricted,
     united_rows,
+    unless_ghost,
+    without_ghosts,
 )
 
 
@@ -33,8 +37,15 @@ def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[Rows
     used = needed.union(*map(free_columns, node.conditions))
     moving = [c for c in node.children if writer.change(c, used & set(c.columns))]
     still = [(child, Side.AFTER) for child in node.children if child not in moving]
+    dividing = tuple(each for each in node.conditions if may_divide(each))
+    if dividing and len(moving) > 1:
+        others = tuple(each for each in node.conditions if each not in dividing)
+        pairs = change(InnerJoin(node.children, others), used, writer)
+        real = without_ghosts(pairs, sorted(used), dividing, writer.alias(node))
+        return [real.kept([unless_ghost(each) for each in dividing])] if real is not None else []
     if len(moving) < 2 or not still or not _connected(moving, node.conditions):
-        return _terms(node, used, writer)
+        terms = _terms(node, used, writer)
+        return [replace(term, has_ghosts=True) for term in terms] if len(moving) > 1 else terms
     # Those that do not change are joined once, with the change of all others together.
     inner = {name for child in moving for name in child.columns}
     own = tuple(each for each in node.conditions if free_columns(each) <= inner)
@@ -42,7 +53,7 @@ def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[Rows
     core = InnerJoin(tuple(moving), own)
     names = sorted(used & inner)
     whole = united_rows(_terms(core, used & inner, writer), names, writer.alias(core))
-    return [_joined(whole, core, still, rest, used, writer)]
+    return [replace(_joined(whole, core, still, rest, used, writer), has_ghosts=True)]
 
 
 def _connected(nodes: list[Node], conditions: tuple[Expression, ...]) -> bool:
@@ -138,7 +149,8 @@ def _joined(
             source += "\n  ON " + every(ready)
     columns = {name: column(name) for name in known}
     weight = column(WEIGHT) if start.weight is not None else None
-    return Rows(source, columns, tuple(pending), weight, None, known_of(close))
+    near_all = known_of(close)
+    return Rows(source, columns, tuple(pending), weight, None, near_all, start.has_ghosts)
 
 
 def _next(waiting: list[tuple[Node, Side]], pending: list[Expression], known: list[str]) -> int:

@@ -53,7 +53,8 @@ def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows
         nulls = {name: exp.Null() for name in sorted(there)}
         turned.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
     # Together, so that the NULLs get the types of what they stand for.
-    return [*parts, united_rows(turned, sorted(here | there), writer.alias(node))]
+    terms = [*parts, united_rows(turned, sorted(here | there), writer.alias(node))]
+    return [replace(term, has_ghosts=bool(parts) or term.has_ghosts) for term in terms]
 
 
 def snapshot(
@@ -98,7 +99,7 @@ def _outer(
     columns = {name: column(name) for name in (*rows.columns, *right.columns)}
     weight = column(WEIGHT) if rows.weight is not None else None
     # Of the partners nothing is known: they may be NULLs, which are nowhere.
-    return Rows(source, columns, (), weight, None, known_of(rows.near))
+    return Rows(source, columns, (), weight, None, known_of(rows.near), rows.has_ghosts)
 
 
 def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer) -> Rows:
@@ -109,4 +110,4 @@ def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer)
     source = f"{table}\nJOIN {left.table(writer.alias(node.left))}\n  ON {every(node.conditions)}"
     columns = {name: column(name) for name in (*left.columns, *changed.columns)}
     known = known_of((*left.near, *changed.near))
-    return Rows(source, columns, (), column(WEIGHT), None, known)
+    return Rows(source, columns, (), column(WEIGHT), None, known, changed.has_ghosts)

@@ -12,6 +12,11 @@ change, and gets `Rows`. Three hints make that cheap:
     touched   only rows are wanted whose columns equal those of a row of a relation: a semi join,
               pushed down to the scans as far as it goes
     where     only rows are wanted that meet conditions, which are asked of them later in any case
+
+Ghosts: the terms of a join's change meet rows that were never there together, such as a new row of
+one side with an old row of the other. Another term takes each of them back, but who divides by
+their values may divide by 0. So a division is guarded: it is done only for those rows whose weights
+do not cancel out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +31,7 @@ from springhouse.views.algebra import Node
 from springhouse.views.expressions import Expression, column, replaced
 
 WEIGHT = "__springhouse_weight"
+_NET = "__springhouse_net"
 _MARK = "\0"
 _UNION, _UNION_END = "\x0e", "\x0f"
 
@@ -75,6 +81,7 @@ class Rows:
 
     If it is not, `known` tells where columns of the source come from, as far as that is known:
     the first answer is from the change itself, the last from the relation that was met last.
+    `has_ghosts` if some of the rows were never there and cancel each other out.
     """
 
     source: str
@@ -83,6 +90,7 @@ class Rows:
     weight: Expression | None = None
     base: str | None = None
     known: Known = field(default_factory=dict)
+    has_ghosts: bool = False
 
     def kept(self, conditions: Sequence[Expression]) -> "Rows":
         """Only the rows that meet conditions over the columns."""
@@ -137,7 +145,8 @@ class Rows:
             return self
         weight = column(WEIGHT) if self.weight is not None else None
         columns = {n: column(n) for n in self.columns}
-        return Rows(self.table(alias), columns, (), weight, None, known_of(self.near))
+        near = known_of(self.near)
+        return Rows(self.table(alias), columns, (), weight, None, near, self.has_ghosts)
 
     @property
     def own_names(self) -> bool:
@@ -213,7 +222,41 @@ def united_rows(parts: Sequence[Rows], names: Sequence[str], alias: str) -> Rows
     source = f"(\n{indented(united(parts, names))}\n) AS {alias}"
     weight = column(WEIGHT) if parts[0].weight is not None else None
     known = known_of(near_to(parts, names))
-    return Rows(source, {name: column(name) for name in names}, (), weight, None, known)
+    ghosts = any(part.has_ghosts for part in parts)
+    return Rows(source, {name: column(name) for name in names}, (), weight, None, known, ghosts)
+
+
+def without_ghosts(
+    parts: Sequence[Rows], names: Sequence[str], values: Iterable[Expression], alias: str
+) -> Rows | None:
+    """The parts of a change without ghosts; None if there are none, or if none of `values` minds.
+
+    The values have to be computed `unless_ghost`.
+    """
+    if not names or not any(p.has_ghosts for p in parts) or not any(map(may_divide, values)):
+        return None
+    whole = united_rows(parts, names, alias)
+    net = f"SUM({WEIGHT}) OVER (PARTITION BY {', '.join(map(quoted, names))}) AS {_NET}"
+    source = f"(\n  SELECT *, {net}\n  FROM {indented(whole.source).lstrip()}\n) AS {alias}"
+    return replace(whole, source=source, where=(raw(f"{_NET} <> 0"),), has_ghosts=False)
+
+
+def unless_ghost(value: Expression) -> Expression:
+    """A value over rows `without_ghosts`, written so that Spark can't compute it before that.
+
+    That the rows are filtered does not help: Spark pushes a condition that divides down below.
+    """
+    if not may_divide(value):
+        return value
+    return exp.Case().when(raw(f"{_NET} <> 0"), value.copy())
+
+
+def may_divide(value: Expression) -> bool:
+    """Whether a value divides by something that may be 0."""
+    return any(
+        not (isinstance(each.expression, exp.Literal) and each.expression.name.strip("0."))
+        for each in value.find_all(exp.Div, exp.IntDiv, exp.Mod)
+    )
 
 
 def known_of(near: Iterable[Near]) -> Known:

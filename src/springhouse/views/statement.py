@@ -3,8 +3,8 @@
 Everything here is data. The lake runs it, `explain` prints it, a planner may choose from it.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from springhouse.views.expressions import Expression
@@ -64,11 +64,15 @@ class Statement:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of what a step writes: those that readers see, hidden ones, and its key."""
+    """The columns of what a step writes: those that readers see, hidden ones, and its key.
+
+    `types` are those of sums, as the statements take them to be.
+    """
 
     visible: tuple[str, ...]
     hidden: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
