@@ -79,32 +79,34 @@ def strict(
     """
     return Term(
         kind,
-        _strict(kernel, [part.compute for part in parts], [part.fallible for part in parts]),
+        _strict(kernel, parts),
         fallible=fallible or any(part.fallible for part in parts),
         constant=all(part.constant for part in parts),
     )
 
 
-def _strict(kernel: Kernel, parts: Sequence[Compute], fallible: Sequence[bool]) -> Compute:
+def _strict(kernel: Kernel, parts: Sequence[Term]) -> Compute:
     if len(parts) == 1:
-        (only,) = parts
+        only = parts[0].compute
         return lambda pack: kernel(only(pack))
-    if not any(fallible[1:]):
+    if not any(part.fallible for part in parts[1:]):
         if len(parts) == 2:
-            one, two = parts
+            one, two = (part.compute for part in parts)
             return lambda pack: kernel(one(pack), two(pack))
-        return lambda pack: kernel(*(part(pack) for part in parts))
+        computes = [part.compute for part in parts]
+        return lambda pack: kernel(*(compute(pack) for compute in computes))
 
     def compute(pack: pa.RecordBatch) -> Value:
-        values = [parts[0](pack)]
-        for part, may_fail in zip(parts[1:], fallible[1:], strict=True):
-            if not may_fail:
-                values.append(part(pack))
+        values = [parts[0].compute(pack)]
+        for part in parts[1:]:
+            if not part.fallible:
+                values.append(part.compute(pack))
                 continue
             there = pc.is_valid(values[0])
             for value in values[1:]:
                 there = pc.and_(there, pc.is_valid(value))
-            values.append(on_rows(pack, there, part))
+            made = on_rows(pack, there, part.compute)
+            values.append(pa.scalar(None, part.type) if made.type == pa.null() else made)
         return kernel(*values)
 
     return compute
