@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,7 @@ EXACT_DIGITS = 15
 _BLANK = "".join(map(chr, range(33))) + "\x7f"
 _WHOLE = re.compile(r"[+-]?[0-9]+\Z")
 _FRACTION = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _WORDS = {"inf": "inf", "infinity": "inf", "nan": "nan"}
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
 _DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\Z", re.DOTALL)
@@ -182,10 +184,9 @@ def _other_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]
     return each(kind, lambda value: fitted(value, kind)), True
 
 
-def _decimal_of(value: float, kind: pa.DataType) -> Decimal:
-    if value != value or value in (float("inf"), float("-inf")):
-        raise OverflowError(f"{value} does not fit {spelled(kind)}")
-    return fitted(Decimal(repr(value)), kind)
+def _decimal_of(value: float, kind: pa.DataType) -> Decimal | None:
+    # NaN and the infinities are NULL, and no error.
+    return fitted(Decimal(repr(value)), kind) if isfinite(value) else None
 
 
 # Truth values.
@@ -277,7 +278,7 @@ def _read_fraction(text: str) -> float:
 
 def _read_decimal(text: str, kind: pa.DataType) -> Decimal:
     found = text.strip(_BLANK)
-    if not _FRACTION.match(found):
+    if not _DECIMAL.match(found):
         raise _malformed(text, kind)
     return fitted(Decimal(found), kind)
 

@@ -38,7 +38,8 @@ _KERNELS = {
 def fitted(value: Decimal, kind: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal:
     """The decimal rounded to the scale of a type; an error if it is too large for it."""
     made = value.quantize(Decimal(1).scaleb(-kind.scale), rounding, EXACT)
-    if abs(made) >= Decimal(10) ** (kind.precision - kind.scale):
+    # Not abs(): it would round to the digits of the thread's context.
+    if made.copy_abs() >= Decimal(1).scaleb(kind.precision - kind.scale):
         raise OverflowError(f"{value} does not fit {spelled(kind)}")
     return made
 
@@ -179,7 +180,8 @@ def rounded(term: Term, places: int, *, even: bool = False) -> Term:
     def fraction(value: float) -> float:
         if value != value or value in (float("inf"), float("-inf")):
             return value
-        return float(shortest(value, kind).quantize(Decimal(1).scaleb(-places), mode, _WIDE))
+        # Digits have no negative zero.
+        return float(shortest(value, kind).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
 
     return strict(kind, each(kind, fraction), [term])
 

@@ -187,7 +187,7 @@ def _texts(parts: Terms) -> list[Term] | None:
 
 def _calculation(sign: str) -> Callable[[Terms], Term | None]:
     def make(parts: Terms) -> Term | None:
-        if len(parts) == 2 and sign in "+-" and parts[0].type == DATE:
+        if len(parts) == 2 and sign in "+-" and parts[0].type == DATE and parts[1].type != NULL:
             return _days_later(parts, sign=1 if sign == "+" else -1)
         pair = _numbers(parts)
         if pair is None:
@@ -249,6 +249,17 @@ def _one_number(
         if len(parts) != 1 or not is_number(parts[0].type):
             return None
         return make(parts[0]) if not whole or parts[0].type in INTEGERS else None
+
+    return checked
+
+
+def _turned(make: Callable[[Term], Term]) -> Callable[[Terms], Term | None]:
+    """Spark rounds a DECIMAL to 34 digits when it turns its sign; so longer ones are refused."""
+
+    def checked(parts: Terms) -> Term | None:
+        if parts and pa.types.is_decimal128(parts[0].type) and parts[0].type.precision > 34:
+            return None
+        return _one_number(make)(parts)
 
     return checked
 
@@ -542,9 +553,9 @@ _FUNCTIONS: dict[str, Callable[[Terms], Term | None]] = {
     "|": _bits("|"),
     "^": _bits("^"),
     "~": _one_number(_bits_turned, whole=True),
-    "negative": _one_number(numbers.negative),
+    "negative": _turned(numbers.negative),
     "positive": _one_number(lambda term: term),
-    "abs": _one_number(numbers.absolute),
+    "abs": _turned(numbers.absolute),
     "sqrt": _one_number(_double(numbers.square_root)),
     "sign": _one_number(_double(numbers.sign_of)),
     "signum": _one_number(_double(numbers.sign_of)),
