@@ -6,6 +6,8 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
@@ -28,7 +30,7 @@ from springhouse.lake.flows.task import StageTask
 from springhouse.lake.log import TableLog
 from springhouse.lake.quality import with_verdicts
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table, read_arrow
+from springhouse.lake.tables import frame_of, open_table, read_arrow, spark_schema
 from springhouse.project.declaration import Expectation, OnViolation, Place
 
 sys.path.append(str(Path(__file__).parents[1] / "flows"))
@@ -123,6 +125,39 @@ def test_a_partitioned_table_with_old_files_is_read_too(
         got = run_flow(spark, copied, sources={"given": place}, targets={"copy": str(copy)})
         assert got == {"copy": 3}
         assert stored(copy) == [(1, "a", None), (2, "b", None), (3, "a", 0.5)]
+
+
+def test_every_type_arrives_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    """Also a timestamp without a zone, in rows that change hands and in rows that do not."""
+
+    @springhouse.flow
+    def passed(flow: Draft) -> None:
+        given = flow.read("given").write("copy")
+        given.aggregate("at", d="max(d)", noted="min(noted)").sort("at").write("groups")
+
+    moment = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
+    rows = pa.table(
+        {
+            "at": pa.array([moment.replace(tzinfo=None), None], pa.timestamp("us")),
+            "noted": pa.array([moment, None], pa.timestamp("us", tz="UTC")),
+            "d": pa.array([Decimal("1.50"), None], pa.decimal128(12, 2)),
+            "b": pa.array([b"x", None], pa.binary()),
+        }
+    )
+    write_deltalake(str(tmp_path / "given"), rows)
+    targets = {name: str(tmp_path / name) for name in ("copy", "groups")}
+    for source in (str(tmp_path / "given"), frame_of(spark, rows, spark_schema(rows.schema))):
+        run_flow(spark, passed, sources={"given": source}, targets=targets)
+    opened = open_table(Storage(targets["copy"]))
+    assert opened is not None
+    assert [f.dataType.simpleString() for f in opened.schema.fields] == [
+        "timestamp_ntz",
+        "timestamp",
+        "decimal(12,2)",
+        "binary",
+    ]
+    assert stored(tmp_path / "copy") == sorted(2 * sorted_rows(rows), key=repr)
+    assert len(stored(tmp_path / "groups")) == 4
 
 
 def test_a_source_that_is_no_table(spark: SparkSession, tmp_path: Path) -> None:

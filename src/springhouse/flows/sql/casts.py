@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.numbers import fitted, to_long
+from springhouse.flows.sql.numbers import fitted, shortest, to_long
 from springhouse.flows.sql.terms import (
     Kernel,
     NotInSpark,
@@ -186,7 +186,11 @@ def _other_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]
 
 def _decimal_of(value: float, kind: pa.DataType) -> Decimal | None:
     # NaN and the infinities are NULL, and no error.
-    return fitted(Decimal(repr(value)), kind) if isfinite(value) else None
+    if not isfinite(value):
+        return None
+    if abs(value) >= 10.0 ** (kind.precision - kind.scale + 1):
+        raise OverflowError(f"{value} does not fit {spelled(kind)}")
+    return fitted(shortest(value), kind)
 
 
 # Truth values.

@@ -8,12 +8,13 @@ is rounded as Spark does it, in the shortest decimal digits that tell it.
 import decimal
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.terms import Term, Value, constant, each, on_arrays, strict
+from springhouse.flows.sql.terms import NotInSpark, Term, Value, constant, each, on_arrays, strict
 from springhouse.flows.sql.types import (
     BIGINT,
     DOUBLE,
@@ -178,20 +179,33 @@ def rounded(term: Term, places: int, *, even: bool = False) -> Term:
         return strict(kind, each(kind, whole), [term], fallible=True)
 
     def fraction(value: float) -> float:
-        if value != value or value in (float("inf"), float("-inf")):
+        if not isfinite(value) or (places >= 0 and abs(value) >= _WHOLE_FROM):
             return value
         # Digits have no negative zero.
-        return float(shortest(value, kind).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
+        return float(shortest(value).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
 
-    return strict(kind, each(kind, fraction), [term])
+    return strict(kind, each(kind, fraction), [term], fallible=places < 0)
 
 
 _WIDE = decimal.Context(prec=1000, rounding=ROUND_HALF_UP)
 
 
-def shortest(value: float, kind: pa.DataType) -> Decimal:
-    """The fraction in the fewest digits that tell it from all others of its type."""
-    return Decimal(repr(value) if kind == DOUBLE else str(np.float32(value)))
+_WHOLE_FROM = 2.0**53
+"""From here on a DOUBLE holds whole numbers only, and not all of them."""
+
+
+def shortest(value: float) -> Decimal:
+    """The DOUBLE in the fewest digits that tell it from all others.
+
+    These are the digits that Java knows it by, if it is smaller than 2^53. What older versions of
+    Java print of larger ones is longer, and Spark rounds what Java prints.
+    """
+    if abs(value) >= _WHOLE_FROM:
+        raise NotInSpark(
+            f"the last digits of {value} as DOUBLE depend on the version of Java",
+            hint="Cast it to BIGINT first, or use a Python function with `apply`.",
+        )
+    return Decimal(repr(value))
 
 
 def _rounded_decimal(term: Term, places: int, mode: str) -> Term:

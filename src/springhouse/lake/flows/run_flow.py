@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import CommitConflict, LakeError
@@ -37,14 +36,14 @@ from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.leases import held_in
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet
+from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet, spark_schema
 from springhouse.lake.writing import rows_of, write_arrow
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_REPORT = from_arrow_schema(REPORT)
+_REPORT = spark_schema(REPORT)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def run_flow(
             hint=f'targets={{"{missing[0]}": "a folder for its Delta table", …}}',
         )
     places = {name: all_places[name] for name in graph.targets}
-    schemas = {name: from_arrow_schema(graph.nodes[name].inputs[0]) for name in places}
+    schemas = {name: spark_schema(graph.nodes[name].inputs[0]) for name in places}
     for name, place in places.items():
         _prove_same(name, place, schemas[name])
     if numbered is not None:
@@ -211,7 +210,7 @@ class _Pouring:
         source = self._source(intake)
         if source is not None:
             return source.read(self._spark) if isinstance(source, TableSource) else source
-        schema = from_arrow_schema(intake.schema)
+        schema = spark_schema(intake.schema)
         return read_parquet(self._spark, *self._written(intake.feed), schema)
 
     def _written(self, feed: Feed) -> tuple[Storage, list[str]]:
@@ -247,7 +246,7 @@ def _columns(source: "DataFrame | TableSource") -> pa.Schema:
 
 
 def _struct(intake: Intake) -> StructType:
-    return from_arrow_schema(intake.schema)
+    return spark_schema(intake.schema)
 
 
 def _hashable(rows: "DataFrame", name: str) -> "Column":
@@ -290,7 +289,7 @@ def deliver(
         change = Change(note, adds, transactions=transactions)
         try:
             if ground is None:
-                create(place, from_arrow_schema(graph.nodes[name].inputs[0]), change)
+                create(place, spark_schema(graph.nodes[name].inputs[0]), change)
             elif adds or transactions:
                 commit(ground, change)
         except CommitConflict:
