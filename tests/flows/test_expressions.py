@@ -1,5 +1,7 @@
 """Does an expression give what SQL gives? DuckDB is the judge, NULLs included."""
 
+from decimal import Decimal
+
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,6 +66,31 @@ def test_the_same_as_sql(sql: str) -> None:
         database.register("rows", pa.Table.from_batches([ROWS]))
         wanted = database.sql(f"SELECT {sql} FROM rows").fetchall()
     assert found.to_pylist() == [value for (value,) in wanted]
+
+
+AS_SPARK_HAS_IT = [
+    ("t NOT LIKE '%slo'", [False, True, None, True, False]),
+    ("a IN (-4)", [False, False, None, True, False]),
+    ("a NOT IN (1, NULL)", [False, None, None, None, None]),
+    ("round(a, -1)", [0, 0, None, 0, 10]),
+    ("ltrim(t)", ["Oslo", "Bergen ", None, "", "oslo"]),
+    ("trim(BOTH 'o' FROM lower(t))", ["sl", " bergen ", None, "", "sl"]),
+    ("1.10 + 0.2", [Decimal("1.30")] * 5),
+    ("CASE WHEN a = 1 THEN 0 ELSE 10 / (a - 1) END", [0, 10.0, None, -2.0, 2.5]),
+    ("a % 3", [1, 2, None, -1, 2]),
+    ("if(a > 1, 'x', NULL)", [None, "x", None, None, "x"]),
+    ("nullif(a, 1)", [None, 2, None, -4, 5]),
+    ("TRY_CAST(t AS INT)", [None] * 5),
+    ("year(TIMESTAMP '2024-02-29 12:30:00')", [2024] * 5),
+    ("sqrt(b - 10) = sqrt(b - 20)", [True, None, True, True, True]),
+    ("- 0.0D = 0", [True] * 5),
+]
+
+
+@pytest.mark.parametrize(("sql", "wanted"), AS_SPARK_HAS_IT)
+def test_what_was_once_wrong(sql: str, wanted: list[object]) -> None:
+    found = column(compiled(sql, ROWS.schema, "test")(ROWS), ROWS.num_rows)
+    assert found.to_pylist() == wanted
 
 
 def test_an_expression_of_pyarrow() -> None:
