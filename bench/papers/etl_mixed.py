@@ -40,6 +40,7 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _figure import Finding
@@ -54,7 +55,7 @@ from _flows import (
     tpch_sources,
 )
 
-from springhouse.flows.activities.sort import Sort
+from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.execution import PolicyName, execute_siss
 from springhouse.flows.graph import Graph, Kind, Node, Output, extended
@@ -109,7 +110,7 @@ def line(rows: Rows, column: str, length: int) -> Rows:
 def hard_line(rows: Rows, column: str, length: int) -> Rows:
     """So many computations that keep a processor busy: each writes the number as text and back."""
     for _ in range(length):
-        rows = rows.compute(**{column: f"CAST(CAST({column} AS STRING) AS DOUBLE)"})
+        rows = rows.compute(**{column: pc.field(column).cast("string").cast("double")})
     return rows
 
 
@@ -128,7 +129,7 @@ def sorted_union(flow: Draft, one: Rows, other: Rows, columns: list[str]) -> Row
 
     Flows have no verb for it; a union with a sort behind would leave both inputs in one subflow.
     """
-    keys = [(column, "ascending") for column in columns]
+    keys = [by_name(column) for column in columns]
     made = Node(
         flow.fresh("sorted union"),
         Kind.ACTIVITY,

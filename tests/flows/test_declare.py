@@ -41,7 +41,7 @@ def test_a_flow_reads_like_a_sentence_and_does_what_it_says() -> None:
 Declare = Callable[[Draft], object]
 WRONG: list[tuple[str, Declare]] = [
     ('names a column "price"', lambda flow: flow.read("orders").where("price > 0")),
-    ("amount is int64, not a condition", lambda flow: flow.read("orders").where("amount")),
+    ("amount is BIGINT, not a condition", lambda flow: flow.read("orders").where("amount")),
     ('the columns of "nowhere" are not known', lambda flow: flow.read("nowhere")),
     ("amount \\+ 1 has no name", lambda flow: flow.read("orders").select("amount + 1")),
     (

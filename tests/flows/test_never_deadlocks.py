@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from patience import patience
 from springhouse.flows.activities.router import Router
-from springhouse.flows.activities.sort import Sort
+from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.activities.union import Union
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
@@ -59,7 +59,7 @@ def activity(name: str, kind: str) -> Node:
         case "route":
             return Node(name, Kind.ACTIVITY, one, two, lambda size: Router([ODD]), router=True)
         case "sort":
-            keys = [("a", "ascending")]
+            keys = [by_name("a")]
             return Node(
                 name,
                 Kind.ACTIVITY,

@@ -72,6 +72,52 @@ def test_an_activity_that_raises_fails_its_flow_and_is_named(threads: int) -> No
         failing.run({"numbers": numbers}, threads=threads, pack_bytes=100)
 
 
+class _Unheard(BaseException):
+    """Not an Exception."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("policy", [PolicyName.LOCALITY, PolicyName.FIRST_COME])
+@pytest.mark.parametrize("raised", [SystemExit(3), GeneratorExit(), _Unheard("no")], ids=repr)
+def test_an_activity_that_raises_no_exception_fails_its_flow_too(
+    raised: BaseException, policy: PolicyName, threads: int
+) -> None:
+    @flow
+    def leaving(flow: Draft) -> None:
+        def leave(pack: pa.RecordBatch) -> pa.RecordBatch:
+            raise raised
+
+        flow.read("numbers").apply(leave).write("out")
+
+    numbers = pa.table({"a": list(range(1000))})
+    with pytest.raises(FlowError, match=f'activity "leave" failed: {type(raised).__name__}'):
+        leaving.run({"numbers": numbers}, policy=policy, threads=threads, pack_bytes=100)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_source_that_gives_no_pack_fails_its_flow(threads: int) -> None:
+    @flow
+    def copied(flow: Draft) -> None:
+        flow.read("numbers").write("out")
+
+    graph = copied.graph({"numbers": pa.schema({"a": pa.int64()})})
+    sink = Collected(graph.nodes["out"].inputs[0])
+
+    def neither() -> object:
+        yield "no pack"
+
+    settings = Settings(threads=threads)
+    with pytest.raises(FlowError, match='"read numbers"'):
+        run_flow(graph, {"numbers": neither}, {"out": sink}, settings)  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("word", ["threads", "queue_packs", "pack_bytes"])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5])
+def test_a_flow_without_threads_or_queues_is_refused(word: str, value: object) -> None:
+    with pytest.raises(FlowError, match=f"can't run with {word}={value}"):
+        failing.run({"numbers": pa.table({"a": [1]})}, **{word: value})
+
+
 def test_many_flows_at_once_on_two_nodes_of_two_threads() -> None:
     settings = Settings(policy=PolicyName.LOCALITY, queue_packs=2, pack_bytes=PACK_BYTES)
     graph = ARCHETYPES["butterfly"].flow.graph({n: t.schema for n, t in tables().items()})

@@ -1,8 +1,13 @@
 """Do flows on Spark give what Spark's own SQL gives, and reach every table once?"""
 
 import json
+import os
+import shutil
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
@@ -18,13 +23,14 @@ from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import FlowError
 from springhouse.flows.settings import Settings
 from springhouse.flows.stages import stages
+from springhouse.lake.commits import committing
 from springhouse.lake.flows.arriving import arrive_in_tasks
 from springhouse.lake.flows.run_flow import run_flow
 from springhouse.lake.flows.task import StageTask
 from springhouse.lake.log import TableLog
 from springhouse.lake.quality import with_verdicts
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table, read_arrow
+from springhouse.lake.tables import frame_of, open_table, read_arrow, spark_schema
 from springhouse.project.declaration import Expectation, OnViolation, Place
 
 sys.path.append(str(Path(__file__).parents[1] / "flows"))
@@ -121,6 +127,39 @@ def test_a_partitioned_table_with_old_files_is_read_too(
         assert stored(copy) == [(1, "a", None), (2, "b", None), (3, "a", 0.5)]
 
 
+def test_every_type_arrives_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    """Also a timestamp without a zone, in rows that change hands and in rows that do not."""
+
+    @springhouse.flow
+    def passed(flow: Draft) -> None:
+        given = flow.read("given").write("copy")
+        given.aggregate("at", d="max(d)", noted="min(noted)").sort("at").write("groups")
+
+    moment = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
+    rows = pa.table(
+        {
+            "at": pa.array([moment.replace(tzinfo=None), None], pa.timestamp("us")),
+            "noted": pa.array([moment, None], pa.timestamp("us", tz="UTC")),
+            "d": pa.array([Decimal("1.50"), None], pa.decimal128(12, 2)),
+            "b": pa.array([b"x", None], pa.binary()),
+        }
+    )
+    write_deltalake(str(tmp_path / "given"), rows)
+    targets = {name: str(tmp_path / name) for name in ("copy", "groups")}
+    for source in (str(tmp_path / "given"), frame_of(spark, rows, spark_schema(rows.schema))):
+        run_flow(spark, passed, sources={"given": source}, targets=targets)
+    opened = open_table(Storage(targets["copy"]))
+    assert opened is not None
+    assert [f.dataType.simpleString() for f in opened.schema.fields] == [
+        "timestamp_ntz",
+        "timestamp",
+        "decimal(12,2)",
+        "binary",
+    ]
+    assert stored(tmp_path / "copy") == sorted(2 * sorted_rows(rows), key=repr)
+    assert len(stored(tmp_path / "groups")) == 4
+
+
 def test_a_source_that_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
     targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
     with pytest.raises(LakeError, match="there is no Delta table to read"):
@@ -150,6 +189,135 @@ def test_a_batch_reaches_each_table_once_though_it_is_run_again(
     assert stored(tmp_path / "total") == [(20,)]
     run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=targets, batch=2)
     assert len(stored(tmp_path / "odd")) == 10
+
+
+@springhouse.flow
+def copied(flow: Draft) -> None:
+    flow.read("given").write("one").where("n > 0").write("two")
+
+
+def given_table(folder: Path, *values: int, mode: str = "append") -> None:
+    write_deltalake(str(folder), pa.table({"n": pa.array(values, pa.int64())}), mode=mode)
+
+
+def copied_into(folder: Path) -> dict[str, str]:
+    return {name: str(folder / name) for name in ("one", "two")}
+
+
+def test_a_gap_between_batches_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    given_table(tmp_path / "given", 1)
+    sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
+    with pytest.raises(FlowError, match='would leave a gap: "one" has no batch of it yet'):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=2)
+    run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    with pytest.raises(FlowError, match='would leave a gap: "one" has batch 1 of it last'):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=3)
+    for number in (0, -1, True):
+        with pytest.raises(FlowError, match="batches are numbered 1, 2, 3"):
+            run_flow(spark, copied, sources=sources, targets=targets, batch=number)
+    assert stored(tmp_path / "one") == [(1,)]
+
+
+@pytest.mark.parametrize("commits", [2, 3])
+def test_every_attempt_of_a_batch_reads_what_the_first_one_read(
+    commits: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The driver dies before its first target or between two, and the source grows meanwhile."""
+    given_table(tmp_path / "given", 1, 2)
+    sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
+    left = iter(range(commits))
+
+    def die() -> None:
+        if next(left, None) is None:
+            raise ConnectionAbortedError
+
+    with committing(die), pytest.raises(ConnectionAbortedError):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    given_table(tmp_path / "given", 3)
+    run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    assert stored(tmp_path / "one") == stored(tmp_path / "two") == [(1,), (2,)]
+    run_flow(spark, copied, sources=sources, targets=targets, batch=2)
+    assert len(stored(tmp_path / "one")) == len(stored(tmp_path / "two")) == 5
+
+
+def test_a_batch_is_not_repeated_with_a_table_that_was_made_anew(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    given_table(tmp_path / "given", 1, 2)
+    sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
+    run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    shutil.rmtree(tmp_path / "two")
+    shutil.rmtree(tmp_path / "given")
+    given_table(tmp_path / "given", 7, 8)
+    with pytest.raises(FlowError, match='another table as its source "given"'):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+
+
+def test_a_finished_batch_does_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    given_table(tmp_path / "given", 1, 2)
+    sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
+    run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+
+    def everything() -> list[str]:
+        return sorted(str(path) for path in tmp_path.rglob("*"))
+
+    before = everything()
+    got = run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    assert got == {"one": 0, "two": 0}
+    assert everything() == before, "no file was written, no commit made"
+
+
+def test_files_of_a_flow_that_died_are_removed_by_vacuum(
+    spark: SparkSession, project: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A target is a table of a warehouse; what nobody committed there goes with its vacuum."""
+    given_table(tmp_path / "given", 1)
+    sql = f"CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_delta('{tmp_path}/given');"
+    house = springhouse.open(str(project(sql)))
+    house.refresh()
+    target = next(path.parent for path in tmp_path.rglob("orders/_delta_log"))
+    places = {"one": str(target), "two": str(tmp_path / "two")}
+    rows = pa.record_batch({"n": pa.array(range(10), pa.int64())})
+    (stage,) = stages(copied.graph({"given": rows.schema}))
+    told = pa.Table.from_batches(StageTask(stage, places, {}, SMALL)([rows]))
+    assert told.num_rows, "the tasks reported files; the driver dies here"
+    (target / "_staging-0123" / "in between").mkdir(parents=True)
+    (target / "_staging-0123" / "in between" / "rows.parquet").write_bytes(b"PAR1")
+    assert len(list(target.rglob("*.parquet"))) == 3
+    house.vacuum("0 seconds", grace_seconds=-1)
+    assert len(list(target.rglob("*.parquet"))) == 1
+    assert stored(target) == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("deed", "sentence"),
+    [
+        ("kill", "a worker of Spark was killed while it ran the flow; no table was changed"),
+        ("exit", 'activity "act" failed: SystemExit: 3'),
+        ("interrupt", "the flow failed on Spark: KeyboardInterrupt"),
+    ],
+)
+def test_a_worker_that_dies_is_one_sentence(
+    deed: str, sentence: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    @springhouse.flow
+    def dying(flow: Draft) -> None:
+        def act(pack: pa.RecordBatch) -> pa.RecordBatch:
+            if deed == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if deed == "exit":
+                raise SystemExit(3)
+            raise KeyboardInterrupt
+
+        flow.read("numbers").apply(act).write("out")
+
+    with pytest.raises(FlowError) as raised:
+        run_flow(
+            spark, dying, sources={"numbers": numbers(spark)}, targets={"out": str(tmp_path / "o")}
+        )
+    assert raised.value.problem == sentence
+    assert "\tat " not in str(raised.value)
+    assert not (tmp_path / "o" / "_delta_log").exists()
 
 
 def test_what_activities_did_stands_in_the_commit(spark: SparkSession, tmp_path: Path) -> None:

@@ -145,11 +145,12 @@ class Item:
                     return Performed(tuple(self._weighed(*each) for each in given))
                 rest = iter(given)
             output = next(rest, None)
-        except Exception as failure:  # noqa: BLE001  whatever an activity raises fails its flow
+            if output is None:
+                return Performed()
+            return Performed((self._weighed(*output),), rest)
+        except BaseException as failure:  # noqa: BLE001  whatever an activity raises fails its flow
+            # SystemExit too: it would end this thread only, and whoever waits would wait for ever.
             return Performed(failure=failure)
-        if output is None:
-            return Performed()
-        return Performed((self._weighed(*output),), rest)
 
     def _weighed(self, port: int, pack: pa.RecordBatch) -> Sized:
         return Sized(port, pack, self._scales[port](pack))

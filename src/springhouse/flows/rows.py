@@ -9,9 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from springhouse.flows.activities.aggregate import (
     Aggregate,
@@ -31,11 +28,25 @@ from springhouse.flows.activities.each import (
 from springhouse.flows.activities.history import History, HistorySpec
 from springhouse.flows.activities.join import Join, JoinSpec, common_type
 from springhouse.flows.activities.router import Judge, Router
-from springhouse.flows.activities.sort import Sort
+from springhouse.flows.activities.sort import Key, Sort
 from springhouse.flows.activities.surrogate_key import SurrogateKey
 from springhouse.flows.activities.union import Union
-from springhouse.flows.expressions import Compiled, Expression, compiled, placed, schema_of, type_of
+from springhouse.flows.expressions import (
+    Compiled,
+    Expression,
+    compiled,
+    named,
+    order_of,
+    placed,
+    schema_of,
+    term_of,
+    tree_of,
+    type_of,
+)
 from springhouse.flows.graph import FlowError, Halves, Kind, Node, Operator
+from springhouse.flows.sql.parse import STAR, Call, Literal, Name, Tree
+from springhouse.flows.sql.terms import typed
+from springhouse.flows.sql.types import is_number, is_plain, spelled
 
 if TYPE_CHECKING:
     from springhouse.flows.declare import Draft
@@ -66,13 +77,13 @@ class Rows:
     def select(self, *columns: str, name: str | None = None) -> "Rows":
         """Only these columns, each a name or `expression AS name`."""
         name = self._draft.fresh(name or "select")
-        wanted = [_aliased(text, name) for text in columns]
+        wanted = [named(text, name) for text in columns]
         return self._project(name, "select", wanted)
 
     def compute(self, *, name: str | None = None, **columns: Expression) -> "Rows":
         """All columns, and these computed ones beside or instead of them."""
         name = self._draft.fresh(name or "compute")
-        kept_columns = [(c, f"`{c}`") for c in self.schema.names if c not in columns]
+        kept_columns = [(c, Name((c,))) for c in self.schema.names if c not in columns]
         return self._project(name, "compute", [*kept_columns, *columns.items()])
 
     def apply(
@@ -247,6 +258,12 @@ class Rows:
         name = self._draft.fresh(name or "aggregate")
         keys = _listed(by)
         _columns_of(self, keys, name)
+        for key in keys:
+            if not is_plain(self.schema.field(key).type):
+                raise FlowError(
+                    f'activity "{name}" can\'t group by "{key}", a '
+                    f"{spelled(self.schema.field(key).type)}"
+                )
         made = {c: _measure(text, self.schema, name) for c, text in measures.items()}
         fields = [self.schema.field(key) for key in keys]
         fields += [pa.field(column, kind) for column, (_, kind) in made.items()]
@@ -268,14 +285,14 @@ class Rows:
         )
 
     def sort(self, *columns: str, name: str | None = None) -> "Rows":
-        """In the order of these columns, each `name` or `name DESC`."""
+        """In the order of these keys, as behind ORDER BY: `sort("a DESC NULLS LAST, b")`."""
         name = self._draft.fresh(name or "sort")
         keys = []
-        for text in columns:
-            column, _, direction = text.strip().partition(" ")
-            _columns_of(self, [column], name)
-            down = direction.strip().upper() == "DESC"
-            keys.append((column, "descending" if down else "ascending"))
+        for tree, descending, nulls_first in order_of(", ".join(columns), name):
+            term = term_of(tree, self.schema, name)
+            if not is_plain(term.type):
+                raise FlowError(f'activity "{name}" can\'t sort by {spelled(term.type)}')
+            keys.append(Key(term.compute, descending, nulls_first))
         schema = self.schema
         make = partial(Sort, schema, keys)
         return self._then(name, "sort", schema, make, blocking=True, together=[])
@@ -417,39 +434,42 @@ def _columns_of(rows: Rows, names: Sequence[str], activity: str) -> None:
 def _condition(condition: Expression, schema: pa.Schema, activity: str) -> Compiled:
     kind = type_of(condition, schema, activity)
     if kind != pa.bool_():
-        raise FlowError(f'activity "{activity}": {condition} is {kind}, not a condition')
+        raise FlowError(f'activity "{activity}": {condition} is {spelled(kind)}, not a condition')
     return compiled(condition, schema, activity)
 
 
-def _aliased(text: str, activity: str) -> tuple[str, str]:
-    try:
-        parsed = sqlglot.parse_one(text, dialect="spark")
-    except SqlglotError as failure:
-        reason = str(failure).splitlines()[0]
-        raise FlowError(f'activity "{activity}": "{text}" is not a column: {reason}') from None
-    named = parsed.alias_or_name
-    if not named:
-        raise FlowError(
-            f'activity "{activity}": {text} has no name', hint=f'Write "{text} AS name".'
-        )
-    inner = parsed.this if isinstance(parsed, exp.Alias) else parsed
-    return named, inner.sql("spark")
-
-
-_AGGREGATES = {exp.Sum: "sum", exp.Count: "count", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
+_AGGREGATES = ("sum", "count", "min", "max", "avg")
 
 
 def _measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure, pa.DataType]:
-    parsed = sqlglot.parse_one(text, dialect="spark")
-    function = _AGGREGATES.get(type(parsed))  # type: ignore[arg-type]
-    if function is None or isinstance(parsed.this, exp.Distinct):
+    tree = tree_of(text, activity)
+    if not isinstance(tree, Call) or tree.function not in _AGGREGATES or not tree.arguments:
         raise FlowError(
             f'activity "{activity}": {text} is not an aggregate that a flow has',
             hint="There are sum, count, min, max and avg.",
         )
-    if isinstance(parsed.this, exp.Star):
+    function, arguments = tree.function, tree.arguments
+    if arguments == (STAR,) and function == "count":
         return Measure("count", None, pa.int64()), pa.int64()
-    inner = parsed.this.sql("spark")
-    given = type_of(inner, schema, activity)
-    measure = Measure(function, compiled(inner, schema, activity), given)
+    inner = arguments[0]
+    if function == "count" and len(arguments) > 1:
+        inner = _where_all_are_known(arguments)
+    elif len(arguments) > 1:
+        raise FlowError(f'activity "{activity}": {function} has one argument: {text}')
+    term = term_of(inner, schema, activity)
+    counted = is_number(term.type) if function in ("sum", "avg") else is_plain(term.type)
+    if not counted and function != "count":
+        raise FlowError(
+            f'activity "{activity}": a flow has no {function} of {spelled(term.type)}: {text}'
+        )
+    given = pa.int32() if term.type == pa.null() else term.type
+    measure = Measure(function, typed(term, given).compute, given)
     return measure, measured_type(function, given)
+
+
+def _where_all_are_known(arguments: Sequence[Tree]) -> Tree:
+    """1 where no argument is NULL, else NULL: what count(x, y) counts."""
+    known: Tree = Call("isnotnull", (arguments[0],))
+    for argument in arguments[1:]:
+        known = Call("and", (known, Call("isnotnull", (argument,))))
+    return Call("case", (known, Literal(1, pa.int32())))

@@ -8,6 +8,7 @@ so threads do work side by side. Each thread sleeps on a binary semaphore of its
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import perf_counter
 
 from springhouse.errors import SpringhouseError
@@ -68,14 +69,22 @@ class Pool:
         self._semaphores = [threading.Lock() for _ in range(count)]
         self._running: dict[int, Running] = {}
         self._closing = threading.Event()
+        self._broken: BaseException | None = None
         work = self._work_simply if settings.policy is PolicyName.FIRST_COME else self._work
         self._threads = [
-            threading.Thread(target=work, args=(thread, cpus), name=f"flow-{thread}", daemon=True)
+            threading.Thread(
+                target=self._guarded,
+                args=(work, thread, cpus),
+                name=f"flow-{thread}",
+                daemon=True,
+            )
             for cpus, threads in zip(self.topology.nodes, nodes, strict=True)
             for thread in threads
         ]
         if len(nodes) > 1:
-            balancer = threading.Thread(target=self._balance, name="flow-balance", daemon=True)
+            balancer = threading.Thread(
+                target=self._guarded, args=(self._balance,), name="flow-balance", daemon=True
+            )
             self._threads.append(balancer)
         for semaphore in self._semaphores:
             semaphore.acquire()
@@ -101,6 +110,7 @@ class Pool:
         """Begin a flow beside those that run."""
         running = Running(request)
         with self._lock:
+            request.failure = request.failure or self._broken
             if request.is_over:
                 running.finished(clock())
                 return running
@@ -108,6 +118,18 @@ class Pool:
             advice = self._engine.submit(request)
         self._carry_out(advice)
         return running
+
+    def _guarded(self, work: Callable[..., None], *arguments: object) -> None:
+        """Let a thread work; if it fails, so do the flows that would wait for it."""
+        try:
+            work(*arguments)
+        except BaseException as failure:  # noqa: BLE001  who waits for a dead thread waits for ever
+            with self._lock:
+                self._broken = failure
+                running, self._running = self._running, {}
+            for each in running.values():
+                each.request.failure = each.request.failure or failure
+                each.finished(clock())
 
     def _work(self, thread: int, processors: tuple[int, ...]) -> None:
         self._settle(processors)
@@ -156,7 +178,9 @@ class Pool:
             self.times_woken += 1
             self._semaphores[thread].release()
         for request in advice.over:
-            self._running.pop(id(request)).finished(clock())
+            running = self._running.pop(id(request), None)
+            if running is not None:
+                running.finished(clock())
 
     def _settle(self, processors: tuple[int, ...]) -> None:
         """Stay on the processors of the node, not on one: 002 section 7 says why."""
@@ -255,9 +279,11 @@ def outcome(request: Request, at: Instant) -> Measured:
     for item in request.items.values():
         close = getattr(item.rest, "close", None)
         if close is not None:
-            close()
-    if isinstance(failure, SpringhouseError):
+            # What an activity says on its way out must not hide why the flow failed.
+            with suppress(BaseException):
+                close()
+    # A KeyboardInterrupt is the user's, at the keyboard, whatever the activity was doing.
+    if isinstance(failure, SpringhouseError | KeyboardInterrupt):
         raise failure
-    raise FlowError(
-        f'activity "{request.failed_in}" failed: {type(failure).__name__}: {failure}'
-    ) from failure
+    blamed = "the flow" if request.failed_in is None else f'activity "{request.failed_in}"'
+    raise FlowError(f"{blamed} failed: {type(failure).__name__}: {failure}") from failure

@@ -26,6 +26,17 @@ class Settings:
     theta: int = THETA
     slot_seconds: float = SLOT_SECONDS
 
+    def __post_init__(self) -> None:
+        for word in ("threads", "queue_packs", "pack_bytes"):
+            value = getattr(self, word)
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int) or value < 1
+            ):
+                raise FlowError(
+                    f"a flow can't run with {word}={value!r}",
+                    hint=f"{word} is a whole number, 1 or more.",
+                )
+
     def topology(self) -> Topology:
         """The threads: as many as were asked for, or one per processor of this machine."""
         found = read_topology()

@@ -231,6 +231,11 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
+def spark_schema(schema: pa.Schema) -> StructType:
+    """A schema of Arrow as Spark's; a timestamp without a zone stays one."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
 def file_columns(storage: Storage, file: DataFile) -> list[str]:
     """The columns that are in a file, hidden ones too."""
     with (

@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 from springhouse.flows.expressions import Compiled, column
 from springhouse.flows.graph import Output
 from springhouse.flows.row_pack import cut, one_of
+from springhouse.flows.sql.numbers import mean_of
+from springhouse.flows.sql.order import ordered, restored, with_one_zero
 
 PORTION_ROWS = 16_384
 """Group that many rows at once: to group a few takes a quarter of a millisecond, too."""
@@ -97,7 +99,7 @@ class Aggregate:
         return self._groups()
 
     def _part(self, pack: pa.RecordBatch) -> pa.Table:
-        columns = {name: pack.column(name) for name in self._keys}
+        columns = {name: with_one_zero(pack.column(name)) for name in self._keys}
         wanted, names = [], []
         for name, measure in self._measures.items():
             given = f"__{name}"
@@ -142,9 +144,9 @@ class Aggregate:
         columns = [merged[name] for name in self._keys]
         for name, measure in self._measures.items():
             if measure.function == "avg":
-                total = pc.cast(merged[part_name(name, "sum")], pa.float64())
-                count = pc.cast(merged[part_name(name, "count")], pa.float64())
-                columns.append(pc.divide(total, count))
+                kind = self._schema.field(name).type
+                parts = (merged[part_name(name, "sum")], merged[part_name(name, "count")])
+                columns.append(_mean(*parts, kind))
             else:
                 columns.append(merged[part_name(name, measure.function)])
         yield from self._packs(columns)
@@ -197,6 +199,8 @@ def measured_type(function: str, given: pa.DataType | None) -> pa.DataType:
         return pa.int64()
     assert given is not None
     if function == "avg":
+        if pa.types.is_decimal(given):
+            return pa.decimal128(min(38, given.precision + 4), min(38, given.scale + 4))
         return pa.float64()
     if function == "sum":
         if pa.types.is_integer(given):
@@ -205,6 +209,15 @@ def measured_type(function: str, given: pa.DataType | None) -> pa.DataType:
             return pa.decimal128(min(38, given.precision + 10), given.scale)
         return pa.float64()
     return given
+
+
+def _mean(totals: pa.ChunkedArray, counts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Sums by counts: doubles, or decimals rounded half up; NULL of nothing."""
+    if not pa.types.is_decimal(kind):
+        return pc.divide(pc.cast(totals, pa.float64()), pc.cast(counts, pa.float64()))
+    pairs = zip(totals.to_pylist(), counts.to_pylist(), strict=True)
+    means = [None if total is None else mean_of(total, count, kind) for total, count in pairs]
+    return pa.chunked_array([pa.array(means, kind)])
 
 
 def _grouped(
@@ -223,14 +236,25 @@ def _grouped(
             kind = rows.schema.field(name).type
             kinds[name] = kind if merging else measured_type("sum", kind)
             rows = _widened(rows, name)
+    extremes = {str(part[0]): rows.schema.field(str(part[0])).type for part in _extremes(wanted)}
+    for name in extremes:
+        index = rows.schema.get_field_index(name)
+        rows = rows.set_column(index, name, ordered(rows[name]))
     made = rows.group_by(keys, use_threads=False).aggregate(list(wanted))
-    ordered = [made[name] for name in keys]
+    columns = [made[name] for name in keys]
     for part, name in zip(wanted, names, strict=True):
         given = made[f"{part[0]}_{part[1]}"]
         if part[1] == "sum":
             given = _narrowed(given, kinds[str(part[0])], name)
-        ordered.append(given)
-    return pa.Table.from_arrays(ordered, names=[*keys, *names])
+        elif part[1] in ("min", "max"):
+            given = restored(given, extremes[str(part[0])])
+        columns.append(given)
+    return pa.Table.from_arrays(columns, names=[*keys, *names])
+
+
+def _extremes(wanted: Sequence[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
+    """Arrow's own smallest and largest value pass over NaN."""
+    return (part for part in wanted if part[1] in ("min", "max"))
 
 
 def _widened(rows: pa.Table, name: str) -> pa.Table:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.activities.sort import in_order
+from springhouse.flows.activities.sort import by_name, in_order
 from springhouse.flows.graph import Output
 from springhouse.flows.row_pack import cut
+from springhouse.flows.sql.order import ordered
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 DIMENSION, CHANGES = 0, 1
@@ -93,7 +94,7 @@ def versions(before: pa.Table, changes: pa.Table, spec: HistorySpec) -> pa.Table
 
 
 def _ordered(rows: pa.Table, keys: Sequence[str], sequence: str) -> pa.Table:
-    return in_order(rows, [(name, "ascending") for name in (*keys, sequence)])
+    return in_order(rows, [by_name(name) for name in (*keys, sequence)])
 
 
 def _same_as_next(rows: pa.Table, names: Sequence[str]) -> pa.Array:
@@ -101,7 +102,7 @@ def _same_as_next(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     count = rows.num_rows
     same = pa.repeat(pa.scalar(True), max(0, count - 1))
     for name in names:
-        values = rows[name].combine_chunks()
+        values = ordered(rows[name].combine_chunks())
         one, other = values[:-1], values[1:]
         both_null = pc.and_(pc.is_null(one), pc.is_null(other))
         same = pc.and_(same, pc.or_(pc.fill_null(pc.equal(one, other), False), both_null))

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from springhouse.flows.graph import Output
 from springhouse.flows.row_pack import cut
+from springhouse.flows.sql.order import ordered
 
 PORTION_ROWS = 65_536
 HELD, PROBED = 0, 1
@@ -123,4 +124,4 @@ def _keys(rows: pa.Table, names: Sequence[str], number: str) -> pa.Table:
 
 
 def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else values
+    return pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else ordered(values)

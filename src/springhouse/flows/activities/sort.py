@@ -1,21 +1,29 @@
 """Rows in order: a blocking activity, as the first row out may be the last one in."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from springhouse.flows.expressions import Compiled, column
 from springhouse.flows.graph import Output
 from springhouse.flows.row_pack import cut
+from springhouse.flows.sql.order import ordered
 
-SortKeys = Sequence[tuple[str, str]]
-"""Columns, each "ascending" or "descending"; NULLs are first in ascending order, as in Spark."""
+
+class Key(NamedTuple):
+    """One key of an order: what computes it, and where large values and NULLs are."""
+
+    compute: Compiled
+    descending: bool = False
+    nulls_first: bool = True
 
 
 class Sort:
     """Holds everything until the end, then gives it in order."""
 
-    def __init__(self, schema: pa.Schema, keys: SortKeys, pack_bytes: int) -> None:
+    def __init__(self, schema: pa.Schema, keys: Sequence[Key], pack_bytes: int) -> None:
         self._schema, self._keys, self._pack_bytes = schema, list(keys), pack_bytes
         self._held: list[pa.RecordBatch] = []
 
@@ -34,18 +42,33 @@ class Sort:
                 yield 0, pack
 
 
-def in_order(rows: pa.Table, keys: SortKeys) -> pa.Table:
-    """The rows sorted as Spark does: stable enough for equals, NULLs first unless descending.
+def in_order(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
+    """The rows sorted as Spark sorts them; rows with equal keys stay in their order.
 
     Arrow puts all NULLs of all keys at one end, so each key that may be NULL gets a column before
     it that says so.
     """
-    named: list[tuple[str, str]] = []
-    marked = rows
-    for number, (name, direction) in enumerate(keys):
-        if rows[name].null_count:
-            flag = f"__null_{number}"
-            marked = marked.append_column(flag, rows[name].is_valid())
-            named.append((flag, direction))
-        named.append((name, direction))
-    return rows.take(pc.sort_indices(marked, sort_keys=named)).combine_chunks()
+    (whole,) = rows.combine_chunks().to_batches() or [None]
+    if whole is None:
+        return rows
+    columns: dict[str, pa.Array] = {}
+    directions: list[tuple[str, str]] = []
+    for number, key in enumerate(keys):
+        values = ordered(column(key.compute(whole), whole.num_rows))
+        if values.null_count:
+            columns[f"known {number}"] = values.is_valid()
+            directions.append((f"known {number}", _direction(not key.nulls_first)))
+        columns[f"key {number}"] = values
+        directions.append((f"key {number}", _direction(key.descending)))
+    if not columns:
+        return rows
+    return rows.take(pc.sort_indices(pa.table(columns), sort_keys=directions)).combine_chunks()
+
+
+def _direction(descending: bool) -> str:
+    return "descending" if descending else "ascending"
+
+
+def by_name(name: str) -> Key:
+    """The order of a column: the smallest first, NULLs before."""
+    return Key(lambda pack: pack.column(name))

@@ -47,9 +47,9 @@ class Portion:
 class TableSource:
     """One version of a Delta table as a source of a flow."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, version: int | None = None) -> None:
         storage = Storage.at(location)
-        opened = open_table(storage)
+        opened = open_table(storage, version)
         if opened is None:
             raise LakeError(
                 "there is no Delta table to read",
@@ -59,6 +59,16 @@ class TableSource:
         self._opened: TableVersion = opened
         self.schema: pa.Schema = opened.arrow_schema
         self.is_plain = opened.is_plain and not any(map(pa.types.is_nested, self.schema.types))
+
+    @property
+    def version(self) -> int:
+        """Which version of the table it is."""
+        return self._opened.version
+
+    @property
+    def identity(self) -> str:
+        """What tells the table from one that was made anew in the same place."""
+        return str(self._opened.delta.metadata().id)
 
     @property
     def files(self) -> tuple[str, ...]:

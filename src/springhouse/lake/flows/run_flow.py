@@ -5,7 +5,7 @@ stages of one level run at the same time. Rows that change hands rest as Parquet
 folder, and Spark's shuffle brings them to the next stage. When all stages are done, every target
 gets its files in one atomic commit, with a transaction that names the batch: whoever runs the same
 batch again, after a driver died between two commits, adds to the tables that were missing and skips
-those that were not.
+those that were not (`batches`).
 """
 
 import json
@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from springhouse.errors import LakeError
+from springhouse.errors import CommitConflict, LakeError
 from springhouse.flows.declare import Flow
 from springhouse.flows.graph import FlowError, Graph
 from springhouse.flows.monitor import ActivityStatistics
@@ -30,18 +29,20 @@ from springhouse.flows.settings import Settings
 from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
 from springhouse.lake.clock import never_jumps, steady_clock
 from springhouse.lake.commits import Change, commit, create
+from springhouse.lake.flows.batches import Batch
+from springhouse.lake.flows.failures import one_sentence
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.leases import held_in
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet
+from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet, spark_schema
 from springhouse.lake.writing import rows_of, write_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_REPORT = from_arrow_schema(REPORT)
+_REPORT = spark_schema(REPORT)
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,19 @@ def run_flow(
 
     A source may also be a DataFrame: then Spark computes its rows and hands them over. With a
     `batch` number (1, 2, 3, …) the rows of that batch reach each table once, however often it is
-    run: a table that has it already gets nothing.
+    run: a table that has it already gets nothing. Every attempt reads the versions of the sources
+    that the first one read; what a DataFrame gives is up to its owner.
     """
-    opened = {n: TableSource(s) if isinstance(s, str) else s for n, s in sources.items()}
+    numbered = None if batch is None else Batch(flow.name, batch)
+    all_places = {name: Storage.at(target) for name, target in targets.items()}
+    pins = numbered.pins(all_places) if numbered is not None else None
+
+    def open_source(name: str, source: "DataFrame | str") -> "DataFrame | TableSource":
+        if not isinstance(source, str):
+            return source
+        return TableSource(source) if numbered is None else numbered.opened(source, name, pins)
+
+    opened = {name: open_source(name, source) for name, source in sources.items()}
     graph = flow.graph({name: _columns(source) for name, source in opened.items()})
     missing = [name for name in graph.targets if name not in targets]
     if missing:
@@ -75,11 +86,22 @@ def run_flow(
             f'the flow "{flow.name}" writes "{missing[0]}", and nobody said where that is',
             hint=f'targets={{"{missing[0]}": "a folder for its Delta table", …}}',
         )
-    places = {name: Storage.at(targets[name]) for name in graph.targets}
+    places = {name: all_places[name] for name in graph.targets}
+    schemas = {name: spark_schema(graph.nodes[name].inputs[0]) for name in places}
+    for name, place in places.items():
+        _prove_same(name, place, schemas[name])
+    if numbered is not None:
+        if not numbered.missing(places):
+            return dict.fromkeys(places, 0)
+        tables = {n: s for n, s in opened.items() if isinstance(s, TableSource)}
+        if pins is None and tables:
+            pins = numbered.pin(places, schemas, tables)
+            # Another attempt may have begun at the same time, a moment earlier.
+            opened |= {n: numbered.opened(str(sources[n]), n, pins) for n in tables}
     began = never_jumps()
     with held_in(places.values()):
         poured = pour(spark, graph, opened, places, settings or flow.settings())
-        return deliver(flow.name, graph, places, poured, batch, never_jumps() - began)
+        return deliver(flow.name, graph, places, poured, numbered, never_jumps() - began)
 
 
 def pour(
@@ -137,7 +159,8 @@ class _Pouring:
         else:
             task = replace(task, portions=table.portions())
             rows = table.numbers(self._spark, task.portions)
-        reported = rows.mapInArrow(task, _REPORT).toArrow()
+        with one_sentence():
+            reported = rows.mapInArrow(task, _REPORT).toArrow()
         # Of no rows at all Spark may start no task; an aggregate of nothing is still a row.
         return reported if reported.num_rows else pa.Table.from_batches(task(()))
 
@@ -186,7 +209,7 @@ class _Pouring:
         source = self._source(intake)
         if source is not None:
             return source.read(self._spark) if isinstance(source, TableSource) else source
-        schema = from_arrow_schema(intake.schema)
+        schema = spark_schema(intake.schema)
         return read_parquet(self._spark, *self._written(intake.feed), schema)
 
     def _written(self, feed: Feed) -> tuple[Storage, list[str]]:
@@ -222,7 +245,7 @@ def _columns(source: "DataFrame | TableSource") -> pa.Schema:
 
 
 def _struct(intake: Intake) -> StructType:
-    return from_arrow_schema(intake.schema)
+    return spark_schema(intake.schema)
 
 
 def _hashable(rows: "DataFrame", name: str) -> "Column":
@@ -237,20 +260,16 @@ def deliver(
     graph: Graph,
     places: Mapping[str, Storage],
     poured: Poured,
-    batch: int | None,
+    batch: Batch | None,
     seconds: float,
 ) -> dict[str, int]:
     """Commit what was poured, one atomic commit per table; gives the rows that each got."""
-    transaction = f"springhouse/{flow}"
-    transactions = {} if batch is None else {transaction: batch}
+    transactions = {} if batch is None else {batch.transaction: batch.number}
     delivered: dict[str, int] = {}
     for name, place in places.items():
-        schema = from_arrow_schema(graph.nodes[name].inputs[0])
         ground = open_table(place)
-        if ground is not None:
-            _prove_same(name, place, schema, ground.schema)
         delivered[name] = 0
-        if ground is not None and batch is not None and ground.offset(transaction) >= batch:
+        if ground is not None and any(ground.offset(a) >= n for a, n in transactions.items()):
             continue
         adds = poured.files[name]
         delivered[name] = rows_of(adds)
@@ -263,24 +282,35 @@ def deliver(
             rows=delivered[name] + (ground.rows if ground is not None else 0),
             seconds=seconds,
             changes=None if adds else (),
-            flows={flow: _flow_note(transaction, batch, poured)},
+            flows={flow: _flow_note(batch, poured)},
             activities={name: did.as_json() for name, did in poured.activities.items()},
         )
         change = Change(note, adds, transactions=transactions)
-        if ground is None:
-            create(place, schema, change)
-        elif adds or transactions:
-            commit(ground, change)
+        try:
+            if ground is None:
+                create(place, spark_schema(graph.nodes[name].inputs[0]), change)
+            elif adds or transactions:
+                commit(ground, change)
+        except CommitConflict:
+            if batch is None or batch.missing({name: place}):
+                raise
+            # Another attempt of the same batch was first; our files are nobody's.
+            delivered[name] = 0
     return delivered
 
 
-def _flow_note(transaction: str, batch: int | None, poured: Poured) -> FlowNote:
+def _flow_note(batch: Batch | None, poured: Poured) -> FlowNote:
     read = [did.rows_out for name, did in poured.activities.items() if name.startswith("this task")]
-    offsets = {} if batch is None else {transaction: (batch - 1, batch)}
+    offsets = {} if batch is None else {batch.transaction: (batch.number - 1, batch.number)}
     return FlowNote(offsets, rows_in=max(read, default=0))
 
 
-def _prove_same(name: str, place: Storage, wanted: StructType, found: StructType) -> None:
+def _prove_same(name: str, place: Storage, wanted: StructType) -> None:
+    ground = open_table(place)
+    if ground is None:
+        return
+    found = ground.schema
+
     def columns(schema: StructType) -> Iterable[tuple[str, str]]:
         return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 

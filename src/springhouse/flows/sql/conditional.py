@@ -1,0 +1,97 @@
+"""CASE, IF, COALESCE and what they are made into: each row takes the value of one branch.
+
+A branch is computed for the rows that take it, and for no others.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.sql.logic import compare
+from springhouse.flows.sql.terms import Compute, Term, Value, constant, on_rows
+from springhouse.flows.sql.types import NULL
+
+
+def case(branches: Sequence[tuple[Term, Term]], otherwise: Term, kind: pa.DataType) -> Term:
+    """The value of the first branch whose condition is true."""
+    parts = [otherwise, *(term for branch in branches for term in branch)]
+
+    def compute(pack: pa.RecordBatch) -> Value:
+        left: Value = pa.scalar(True)
+        ways: list[tuple[Value, Compute]] = []
+        for condition, value in branches:
+            met = _met(pack, left, condition)
+            ways.append((met, value.compute))
+            left = pc.and_not(left, met)
+        made = _chosen(pack, left, otherwise, kind)
+        for (met, _), (_, value) in zip(reversed(ways), reversed(branches), strict=True):
+            made = pc.if_else(met, _chosen(pack, met, value, kind), made)
+        return made
+
+    return Term(
+        kind,
+        compute,
+        any(term.fallible for term in parts),
+        all(term.constant for term in parts),
+    )
+
+
+def _met(pack: pa.RecordBatch, left: Value, condition: Term) -> Value:
+    """The rows among those that are left for which the condition is true."""
+    if not condition.fallible:
+        holds = condition.compute(pack)
+    else:
+        holds = on_rows(pack, left, condition.compute)
+        if holds.type == NULL:
+            return pa.scalar(False)
+    return pc.and_(left, pc.fill_null(holds, False))
+
+
+def _chosen(pack: pa.RecordBatch, rows: Value, term: Term, kind: pa.DataType) -> Value:
+    if not term.fallible:
+        return term.compute(pack)
+    made = on_rows(pack, rows, term.compute)
+    return pa.scalar(None, kind) if made.type == NULL else made
+
+
+def coalesce(parts: Sequence[Term], kind: pa.DataType) -> Term:
+    """The first value that is not NULL."""
+
+    def compute(pack: pa.RecordBatch) -> Value:
+        made = parts[0].compute(pack)
+        for part in parts[1:]:
+            made = pc.if_else(pc.is_valid(made), made, _chosen(pack, pc.is_null(made), part, kind))
+        return made
+
+    return Term(
+        kind,
+        compute,
+        any(part.fallible for part in parts),
+        all(part.constant for part in parts),
+    )
+
+
+def null_if(one: Term, equal: Term) -> Term:
+    """NULL where the values are equal, else the first."""
+    return case([(equal, constant(None, one.type))], one, one.type)
+
+
+def extreme(sign: str, parts: Sequence[Term], kind: pa.DataType) -> Term:
+    """GREATEST (">") or LEAST ("<") of what is not NULL."""
+
+    def compute(pack: pa.RecordBatch) -> Value:
+        made = parts[0].compute(pack)
+        for part in parts[1:]:
+            value = part.compute(pack)
+            pair = [Term(kind, lambda pack, v=v: v) for v in (value, made)]  # type: ignore[misc]
+            better = pc.fill_null(compare(sign, *pair).compute(pack), False)
+            made = pc.if_else(pc.or_(better, pc.is_null(made)), value, made)
+        return made
+
+    return Term(
+        kind,
+        compute,
+        any(part.fallible for part in parts),
+        all(part.constant for part in parts),
+    )

@@ -1,0 +1,288 @@
+"""What do +, -, *, /, %, DIV, round and their like give?
+
+Whole numbers that overflow and divisions by zero are errors. A DECIMAL result is computed exactly,
+rounded half up to the scale of its type, and an error if it does not fit. A number with a fraction
+is rounded as Spark does it, in the shortest decimal digits that tell it.
+"""
+
+import decimal
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from math import isfinite
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.sql.terms import NotInSpark, Term, Value, constant, each, on_arrays, strict
+from springhouse.flows.sql.types import (
+    BIGINT,
+    DOUBLE,
+    INTEGERS,
+    MOST_DIGITS,
+    adjusted,
+    is_fraction,
+    spelled,
+)
+
+EXACT = decimal.Context(prec=200, rounding=ROUND_HALF_UP)
+"""In which decimals are computed: no result of two decimals has more digits, quotients aside."""
+
+_QUOTIENT = Decimal(1).scaleb(-MOST_DIGITS - 1)
+_KERNELS = {
+    "+": (pc.add_checked, pc.add, EXACT.add),
+    "-": (pc.subtract_checked, pc.subtract, EXACT.subtract),
+    "*": (pc.multiply_checked, pc.multiply, EXACT.multiply),
+}
+
+
+def fitted(value: Decimal, kind: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal:
+    """The decimal rounded to the scale of a type; an error if it is too large for it."""
+    made = value.quantize(Decimal(1).scaleb(-kind.scale), rounding, EXACT)
+    # Not abs(): it would round to the digits of the thread's context.
+    if made.copy_abs() >= Decimal(1).scaleb(kind.precision - kind.scale):
+        raise OverflowError(f"{value} does not fit {spelled(kind)}")
+    return made
+
+
+def calculate(sign: str, one: Term, other: Term) -> Term:
+    """`+`, `-` or `*` of two terms of one type that is not DECIMAL."""
+    checked, plain, _ = _KERNELS[sign]
+    kernel = checked if one.type in INTEGERS else plain
+    return strict(one.type, kernel, [one, other], fallible=one.type in INTEGERS)
+
+
+def calculate_decimals(sign: str, one: Term, other: Term) -> Term:
+    """`+`, `-`, `*`, `/` or `%` of two DECIMALs."""
+    a, b = one.type, other.type
+    whole_a, whole_b, scale = a.precision - a.scale, b.precision - b.scale, max(a.scale, b.scale)
+    if sign in ("+", "-"):
+        precision = max(whole_a, whole_b) + scale + 1
+    elif sign == "*":
+        precision, scale = a.precision + b.precision + 1, a.scale + b.scale
+    elif sign == "/":
+        scale = max(6, a.scale + b.precision + 1)
+        precision = whole_a + b.scale + scale
+    else:
+        precision = min(whole_a, whole_b) + scale
+    kind = adjusted(precision, scale)
+    if sign in ("+", "-", "*") and precision <= MOST_DIGITS:
+        # Arrow's rules are the same, and nothing is rounded or too large.
+        return strict(kind, _KERNELS[sign][1], [one, other])
+    exact: Callable[[Decimal, Decimal], Decimal]
+    if sign == "/":
+        exact = _quotient
+    elif sign == "%":
+        exact = _remainder
+    else:
+        exact = _KERNELS[sign][2]
+    return strict(
+        kind, each(kind, lambda x, y: fitted(exact(x, y), kind)), [one, other], fallible=True
+    )
+
+
+def _quotient(one: Decimal, other: Decimal) -> Decimal:
+    if not other:
+        raise ZeroDivisionError("division by zero")
+    return EXACT.divide(one, other).quantize(_QUOTIENT, ROUND_HALF_UP, EXACT)
+
+
+def mean_of(total: Decimal, count: int, kind: pa.DataType) -> Decimal:
+    """The average of DECIMALs."""
+    return fitted(_quotient(total, Decimal(count)), kind)
+
+
+def _remainder(one: Decimal, other: Decimal) -> Decimal:
+    if not other:
+        raise ZeroDivisionError("division by zero")
+    return EXACT.remainder(one, other)
+
+
+def divide(one: Term, other: Term) -> Term:
+    """`/` of two DOUBLEs."""
+
+    def kernel(a: Value, b: Value) -> Value:
+        zero = pc.and_(pc.equal(b, pa.scalar(0.0)), pc.is_valid(a))
+        if pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py():
+            raise ZeroDivisionError("division by zero")
+        return pc.divide(a, b)
+
+    return strict(DOUBLE, kernel, [one, other], fallible=True)
+
+
+def remainder(one: Term, other: Term) -> Term:
+    """`%` of two terms of one type that is not DECIMAL: it has the sign of the first."""
+
+    def kernel(a: pa.Array, b: pa.Array) -> pa.Array:
+        valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
+        x, y = (
+            pc.fill_null(v, pa.scalar(1, v.type)).to_numpy(zero_copy_only=False) for v in (a, b)
+        )
+        known = valid.to_numpy(zero_copy_only=False)
+        if np.any((y == 0) & known):
+            raise ZeroDivisionError("division by zero")
+        y = np.where(y == 0, 1, y).astype(y.dtype)
+        if one.type in INTEGERS:
+            # The remainder by -1 is 0, and the processor may trap for the smallest number.
+            y = np.where(y == -1, 1, y).astype(y.dtype)
+        with np.errstate(all="ignore"):
+            return pa.array(np.fmod(x, y), one.type, mask=~known)
+
+    return strict(one.type, on_arrays(kernel), [one, other], fallible=True)
+
+
+def quotient(one: Term, other: Term) -> Term:
+    """DIV of two BIGINTs."""
+
+    def kernel(a: pa.Array, b: pa.Array) -> pa.Array:
+        # Arrow looks at what is behind a NULL, too.
+        one_there = pc.if_else(pc.is_valid(a), b, pa.scalar(1, BIGINT))
+        return pc.divide_checked(a, pc.if_else(pc.is_valid(a), one_there, pa.scalar(1, BIGINT)))
+
+    return strict(BIGINT, on_arrays(kernel), [one, other], fallible=True)
+
+
+def negative(term: Term) -> Term:
+    """`-x`."""
+    if pa.types.is_decimal128(term.type):
+        return strict(term.type, pc.negate, [term])
+    kernel = pc.negate_checked if term.type in INTEGERS else pc.negate
+    return strict(term.type, kernel, [term], fallible=term.type in INTEGERS)
+
+
+def absolute(term: Term) -> Term:
+    """abs(x)."""
+    kernel = pc.abs_checked if term.type in INTEGERS else pc.abs
+    return strict(term.type, kernel, [term], fallible=term.type in INTEGERS)
+
+
+def bits(sign: str, one: Term, other: Term) -> Term:
+    """`&`, `|`, `^` of two terms of one type of whole numbers."""
+    kernel = {"&": pc.bit_wise_and, "|": pc.bit_wise_or, "^": pc.bit_wise_xor}[sign]
+    return strict(one.type, kernel, [one, other])
+
+
+def rounded(term: Term, places: int, *, even: bool = False) -> Term:
+    """round(x, places): halves go away from zero; with `even` (bround) to the even digit."""
+    mode = ROUND_HALF_EVEN if even else ROUND_HALF_UP
+    kind = term.type
+    if pa.types.is_decimal128(kind):
+        return _rounded_decimal(term, places, mode)
+    if kind in INTEGERS:
+        if places >= 0:
+            return term
+        unit = Decimal(1).scaleb(-places)
+
+        def whole(value: int) -> int:
+            return int(Decimal(value).quantize(unit, mode, EXACT))
+
+        return strict(kind, each(kind, whole), [term], fallible=True)
+
+    def fraction(value: float) -> float:
+        if not isfinite(value) or (places >= 0 and abs(value) >= _WHOLE_FROM):
+            return value
+        # Digits have no negative zero.
+        return float(shortest(value).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
+
+    return strict(kind, each(kind, fraction), [term], fallible=places < 0)
+
+
+_WIDE = decimal.Context(prec=1000, rounding=ROUND_HALF_UP)
+
+
+_WHOLE_FROM = 2.0**53
+"""From here on a DOUBLE holds whole numbers only, and not all of them."""
+
+
+def shortest(value: float) -> Decimal:
+    """The DOUBLE in the fewest digits that tell it from all others.
+
+    These are the digits that Java knows it by, if it is smaller than 2^53. What older versions of
+    Java print of larger ones is longer, and Spark rounds what Java prints.
+    """
+    if abs(value) >= _WHOLE_FROM:
+        raise NotInSpark(
+            f"the last digits of {value} as DOUBLE depend on the version of Java",
+            hint="Cast it to BIGINT first, or use a Python function with `apply`.",
+        )
+    return Decimal(repr(value))
+
+
+def _rounded_decimal(term: Term, places: int, mode: str) -> Term:
+    given = term.type
+    whole = given.precision - given.scale + 1
+    if places < 0:
+        kind = pa.decimal128(min(max(whole, -places + 1), MOST_DIGITS), 0)
+    else:
+        scale = min(given.scale, places)
+        kind = pa.decimal128(min(whole + scale, MOST_DIGITS), scale)
+    unit = Decimal(1).scaleb(-places)
+
+    def function(value: Decimal) -> Decimal:
+        cut = value.quantize(unit, mode, EXACT) if places < given.scale else value
+        return fitted(cut, kind)
+
+    return strict(kind, each(kind, function), [term], fallible=True)
+
+
+def limit(term: Term, *, up: bool) -> Term:
+    """ceil(x) or floor(x): a BIGINT of a fraction, a DECIMAL of a DECIMAL."""
+    kind = term.type
+    if kind in INTEGERS:
+        return strict(BIGINT, lambda value: pc.cast(value, BIGINT), [term])
+    if pa.types.is_decimal128(kind):
+        made = pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0)
+        if kind.scale == 0:
+            made = pa.decimal128(min(kind.precision + 1, MOST_DIGITS), 0)
+        mode = ROUND_CEILING if up else ROUND_FLOOR
+        function = each(made, lambda value: fitted(value, made, mode))
+        return strict(made, function, [term], fallible=True)
+    kernel = pc.ceil if up else pc.floor
+
+    def long(value: pa.Array) -> pa.Array:
+        return to_long(kernel(pc.cast(value, DOUBLE)))
+
+    return strict(BIGINT, on_arrays(long), [term])
+
+
+def to_long(value: pa.Array) -> pa.Array:
+    """Doubles as Java casts them to a long: no fraction, NaN is 0, and what is too large is cut."""
+    known = pc.is_valid(value).to_numpy(zero_copy_only=False)
+    numbers = pc.fill_null(value, 0.0).to_numpy(zero_copy_only=False)
+    numbers = np.trunc(np.where(np.isnan(numbers), 0.0, numbers))
+    largest, least = 2**63 - 1, -(2**63)
+    inside = np.clip(numbers, -(2.0**63), np.nextafter(2.0**63, 0))
+    made = inside.astype(np.int64)
+    made = np.where(numbers >= 2.0**63, largest, np.where(numbers <= -(2.0**63), least, made))
+    return pa.array(made, BIGINT, mask=~known)
+
+
+def square_root(term: Term) -> Term:
+    """sqrt(x): NaN of what is negative."""
+    return strict(DOUBLE, pc.sqrt, [term])
+
+
+def sign_of(term: Term) -> Term:
+    """Signum of a DOUBLE."""
+    return strict(DOUBLE, pc.multiply, [_unit(term), constant(1.0, DOUBLE)])
+
+
+def _unit(term: Term) -> Term:
+    def kernel(value: Value) -> Value:
+        # Java's signum keeps NaN and -0.0.
+        unit = pc.cast(pc.sign(value), DOUBLE)
+        same = pc.or_(pc.is_nan(value), pc.equal(value, pa.scalar(0.0)))
+        return pc.if_else(same, value, unit)
+
+    return strict(DOUBLE, kernel, [term])
+
+
+def is_not_a_number(term: Term) -> Term:
+    """isnan(x): false for NULL."""
+    assert is_fraction(term.type)
+    return Term(
+        pa.bool_(),
+        lambda pack: pc.fill_null(pc.is_nan(term.compute(pack)), False),
+        term.fallible,
+        term.constant,
+    )

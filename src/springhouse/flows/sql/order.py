@@ -1,0 +1,59 @@
+"""In which order are values, and which of them are the same?
+
+For Arrow's sorts, groups and joins a FLOAT or DOUBLE is told by its bits, or NaN comes last in any
+order. In SQL there is one NaN, larger than all numbers, and one zero. So before a sort or a group
+such values are made whole numbers that are in the same order.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.sql.terms import array_of
+from springhouse.flows.sql.types import BOOLEAN, DOUBLE, FLOAT, is_fraction
+
+_Bits: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+_SIGN = np.int64(63)
+_ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+def with_one_zero(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The same values, with 0.0 for -0.0 and one NaN; others as they are."""
+    if not is_fraction(values.type):
+        return values
+    whole = array_of(values, 0)
+    known = pc.is_valid(whole).to_numpy(zero_copy_only=False)
+    numbers = pc.fill_null(whole, 0.0).to_numpy(zero_copy_only=False)
+    numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0).astype(numbers.dtype)
+    return pa.array(numbers, values.type, mask=~known)
+
+
+def ordered(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Values that Arrow puts into SQL's order; they are equal where SQL's are."""
+    if values.type == BOOLEAN:
+        return pc.cast(values, pa.int8())
+    if not is_fraction(values.type):
+        return values
+    whole = array_of(with_one_zero(values), 0)
+    known = pc.is_valid(whole).to_numpy(zero_copy_only=False)
+    numbers = pc.fill_null(pc.cast(whole, DOUBLE), 0.0).to_numpy(zero_copy_only=False)
+    return pa.array(_turned(numbers.view(np.int64)), pa.int64(), mask=~known)
+
+
+def restored(keys: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """What `ordered` was given, if that was of this type."""
+    if kind == BOOLEAN:
+        return pc.cast(keys, BOOLEAN)
+    if kind not in (FLOAT, DOUBLE):
+        return keys
+    whole = array_of(keys, 0)
+    known = pc.is_valid(whole).to_numpy(zero_copy_only=False)
+    bits = _turned(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False))
+    return pc.cast(pa.array(bits.view(np.float64), DOUBLE, mask=~known), kind, safe=False)
+
+
+def _turned(bits: _Bits) -> _Bits:
+    """Of negative numbers all bits but the sign, turned round; twice gives what it was."""
+    return bits ^ ((bits >> _SIGN) & _ALL_BUT_SIGN)

@@ -1,0 +1,166 @@
+"""What computes a value for each row, and for which rows is it computed?
+
+A term has a type and computes an array, or one scalar for all rows. Three rules are kept here, for
+all of SQL:
+
+    strict      a function is NULL where an argument is, and the arguments behind a NULL are not
+                computed
+    on_rows     what does not apply to a row (another branch of CASE, the right side of a decided
+                AND) is not computed for it, so it can't fail there
+    folded      a term without columns is computed once, when the flow is built; if that fails, it
+                fails for the first row that needs it
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.graph import FlowError
+
+Value: TypeAlias = pa.Array | pa.Scalar
+Compute: TypeAlias = Callable[[pa.RecordBatch], Value]
+Kernel: TypeAlias = Callable[..., Value]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A typed value of each row.
+
+    `fallible`: computing it can raise an error for some rows. `constant`: it needs no column.
+    `literal`: it stands in the text as it is.
+    """
+
+    type: pa.DataType
+    compute: Compute
+    fallible: bool = False
+    constant: bool = False
+    literal: bool = False
+
+    def value(self) -> Any:
+        """The value of a constant, as a Python object."""
+        assert self.constant, "only a constant has one value"
+        return self.compute(_ONE_ROW).as_py()
+
+
+_ONE_ROW = pa.RecordBatch.from_arrays([pa.nulls(1)], names=["nothing"])
+
+
+class NotInSpark(FlowError):
+    """A function, operator or combination of types that flows don't have."""
+
+
+def constant(value: object, kind: pa.DataType) -> Term:
+    """The same value for every row."""
+    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value, kind)
+    return Term(kind, lambda pack: scalar, constant=True)
+
+
+def folded(term: Term) -> Term:
+    """The term as a constant, if it needs no column and can be computed."""
+    if not term.constant or term.literal:
+        return term
+    try:
+        made = term.compute(_ONE_ROW)
+    except (pa.ArrowException, ValueError, ArithmeticError):
+        return term
+    scalar = made if isinstance(made, pa.Scalar) else made[0]
+    return Term(term.type, lambda pack: scalar, constant=True)
+
+
+def strict(
+    kind: pa.DataType, kernel: Kernel, parts: Sequence[Term], *, fallible: bool = False
+) -> Term:
+    """A function of the parts that is NULL where one of them is.
+
+    The parts are computed in their order; each only where those before it are not NULL.
+    """
+    return Term(
+        kind,
+        _strict(kernel, parts),
+        fallible=fallible or any(part.fallible for part in parts),
+        constant=all(part.constant for part in parts),
+    )
+
+
+def _strict(kernel: Kernel, parts: Sequence[Term]) -> Compute:
+    if len(parts) == 1:
+        only = parts[0].compute
+        return lambda pack: kernel(only(pack))
+    if not any(part.fallible for part in parts[1:]):
+        if len(parts) == 2:
+            one, two = (part.compute for part in parts)
+            return lambda pack: kernel(one(pack), two(pack))
+        computes = [part.compute for part in parts]
+        return lambda pack: kernel(*(compute(pack) for compute in computes))
+
+    def compute(pack: pa.RecordBatch) -> Value:
+        values = [parts[0].compute(pack)]
+        for part in parts[1:]:
+            if not part.fallible:
+                values.append(part.compute(pack))
+                continue
+            there = pc.is_valid(values[0])
+            for value in values[1:]:
+                there = pc.and_(there, pc.is_valid(value))
+            made = on_rows(pack, there, part.compute)
+            values.append(pa.scalar(None, part.type) if made.type == pa.null() else made)
+        return kernel(*values)
+
+    return compute
+
+
+def on_rows(pack: pa.RecordBatch, rows: Value, compute: Compute) -> Value:
+    """The values of these rows alone; all other rows are NULL."""
+    if isinstance(rows, pa.Scalar):
+        rows = pa.repeat(pa.scalar(bool(rows.as_py())), pack.num_rows)
+    count = rows.true_count
+    if count == pack.num_rows:
+        return compute(pack)
+    if count == 0:
+        return pa.scalar(None)
+    made = array_of(compute(pack.filter(rows)), count)
+    places = pc.subtract(pc.cumulative_sum(rows.cast(pa.int64())), pa.scalar(1, pa.int64()))
+    return made.take(pc.if_else(rows, places, pa.scalar(None, pa.int64())))
+
+
+def array_of(value: Value | pa.ChunkedArray, rows: int) -> pa.Array:
+    """A value as one array with a value for each row."""
+    if isinstance(value, pa.Scalar):
+        return pa.nulls(rows, value.type) if not value.is_valid else pa.repeat(value, rows)
+    if isinstance(value, pa.ChunkedArray):
+        return value.combine_chunks()
+    return value
+
+
+def on_arrays(kernel: Callable[..., pa.Array]) -> Kernel:
+    """A kernel that also takes scalars, of one that takes arrays of the same length."""
+
+    def call(*values: Value) -> Value:
+        lengths = [len(value) for value in values if not isinstance(value, pa.Scalar)]
+        if not lengths:
+            return kernel(*(array_of(value, 1) for value in values))[0]
+        return kernel(*(array_of(value, lengths[0]) for value in values))
+
+    return call
+
+
+def each(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
+    """A kernel that asks a Python function for each row that has no NULL."""
+
+    def compute(*arrays: pa.Array) -> pa.Array:
+        rows = zip(*(array.to_pylist() for array in arrays), strict=True)
+        made = [None if None in row else function(*row) for row in rows]
+        return pa.array(made, kind)
+
+    return on_arrays(compute)
+
+
+def typed(term: Term, kind: pa.DataType) -> Term:
+    """A term whose values have exactly this type: a NULL without a type gets it."""
+    if term.type == kind:
+        return term
+    assert term.type == pa.null(), f"{term.type} is not {kind}"
+    return replace(constant(None, kind), literal=term.literal)

@@ -1,0 +1,129 @@
+"""What do the functions of texts give? They count characters, not bytes."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.sql.terms import Kernel, NotInSpark, Term, Value, each, on_arrays, strict
+from springhouse.flows.sql.types import BOOLEAN, INT, STRING
+
+
+def upper(term: Term) -> Term:
+    """upper(x)."""
+    return strict(STRING, _by_case(pc.ascii_upper, str.upper), [term])
+
+
+def lower(term: Term) -> Term:
+    """lower(x)."""
+    return strict(STRING, _by_case(pc.ascii_lower, str.lower), [term])
+
+
+def _by_case(plain: Callable[[Value], Value], function: Callable[[str], str]) -> Kernel:
+    def compute(values: pa.Array) -> pa.Array:
+        if pc.all(pc.string_is_ascii(values), skip_nulls=True).as_py() is not False:
+            return plain(values)
+        # Arrow's maps one character to one: a sharp s would stay as it is.
+        return every(values)
+
+    every = each(STRING, function)
+    return on_arrays(compute)
+
+
+def length(term: Term) -> Term:
+    """length(x): characters of a text, bytes of a binary."""
+    kernel = pc.utf8_length if term.type == STRING else pc.binary_length
+    return strict(INT, lambda value: pc.cast(kernel(value), INT), [term])
+
+
+def concat(parts: Sequence[Term]) -> Term:
+    """concat(x, y, …) and `||`."""
+    kind = parts[0].type
+    between = pa.scalar("" if kind == STRING else b"", kind)
+    if len(parts) == 1:
+        return parts[0]
+    return strict(kind, lambda *values: pc.binary_join_element_wise(*values, between), parts)
+
+
+def trimmed(side: str, term: Term, characters: str) -> Term:
+    """trim, ltrim, rtrim: without any of these characters at its ends."""
+    kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
+    if not characters:
+        return term
+    return strict(STRING, lambda value: kernel(value, characters), [term])
+
+
+def substring(term: Term, start: Term, count: Term | None) -> Term:
+    """substring(x, start, count): 1 is the first character, -1 the last, 0 the first too."""
+    if count is None:
+        return strict(
+            STRING, each(STRING, lambda text, at: _cut(text, at, 2**31 - 1)), [term, start]
+        )
+    return strict(STRING, each(STRING, _cut), [term, start, count])
+
+
+def _cut(text: str, at: int, count: int) -> str:
+    first = at - 1 if at > 0 else len(text) + at if at < 0 else 0
+    return text[max(first, 0) : max(first + count, 0)]
+
+
+def replaced(term: Term, wanted: Term, by: Term) -> Term:
+    """replace(x, wanted, by): nothing is replaced if nothing is wanted."""
+    function = each(STRING, lambda text, old, new: text.replace(old, new) if old else text)
+    return strict(STRING, function, [term, wanted, by])
+
+
+def found(test: str, term: Term, wanted: Term) -> Term:
+    """startswith, endswith, contains."""
+    functions: dict[str, Callable[[str, str], bool]] = {
+        "startswith": str.startswith,
+        "endswith": str.endswith,
+        "contains": str.__contains__,
+    }
+    return strict(BOOLEAN, each(BOOLEAN, functions[test]), [term, wanted])
+
+
+def like(term: Term, pattern: str, escape: str) -> Term:
+    """X LIKE pattern, for a pattern that stands in the text."""
+    pieces = list(_pieces(pattern, escape))
+    plain = "".join(piece for kind, piece in pieces if kind == "text")
+    kinds = [kind for kind, _ in pieces]
+    kernels: dict[tuple[str, ...], Kernel] = {
+        (): lambda value: pc.equal(value, ""),
+        ("text",): lambda value: pc.equal(value, plain),
+        ("text", "any"): lambda value: pc.starts_with(value, plain),
+        ("any", "text"): lambda value: pc.ends_with(value, plain),
+        ("any", "text", "any"): lambda value: pc.match_substring(value, plain),
+    }
+    kernel = kernels.get(tuple(kinds))
+    if kernel is None:
+        signs = {"any": ".*", "one": "."}
+        regex = "".join(signs.get(kind) or re.escape(piece) for kind, piece in pieces)
+        matches = re.compile(regex, re.DOTALL).fullmatch
+        kernel = each(BOOLEAN, lambda text: matches(text) is not None)
+    return strict(BOOLEAN, kernel, [term])
+
+
+def _pieces(pattern: str, escape: str) -> list[tuple[str, str]]:
+    """The parts of a pattern: texts, `any` for %, `one` for _."""
+    pieces: list[tuple[str, str]] = []
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape:
+            at += 1
+            character = pattern[at : at + 1]
+            if character not in ("%", "_", escape) or not character:
+                raise NotInSpark(
+                    f"in the pattern '{pattern}' the escape '{escape}' is before no %, _ or itself"
+                )
+            kind = "text"
+        else:
+            kind = {"%": "any", "_": "one"}.get(character, "text")
+        if kind == "text" and pieces and pieces[-1][0] == "text":
+            pieces[-1] = ("text", pieces[-1][1] + character)
+        elif not (kind == "any" and pieces and pieces[-1][0] == "any"):
+            pieces.append((kind, character))
+        at += 1
+    return pieces

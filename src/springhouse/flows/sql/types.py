@@ -1,0 +1,160 @@
+"""Which types are there, and in which type are two of them compared or put together?
+
+A type of Spark is told by its Arrow type. The rules are those of Spark's ANSI mode:
+
+    whole numbers       the wider of the two
+    with FLOAT          FLOAT with FLOAT; DOUBLE with any other number
+    with DECIMAL        digits before and behind the point that hold both; a whole number is a
+                        DECIMAL(3|5|10|20, 0); DOUBLE with FLOAT or DOUBLE
+    DATE, TIMESTAMP_NTZ, TIMESTAMP    the later in this list
+    NULL                the other type
+"""
+
+import pyarrow as pa
+
+BOOLEAN, STRING, BINARY, DATE, NULL = (
+    pa.bool_(),
+    pa.string(),
+    pa.binary(),
+    pa.date32(),
+    pa.null(),
+)
+TINYINT, SMALLINT, INT, BIGINT = pa.int8(), pa.int16(), pa.int32(), pa.int64()
+FLOAT, DOUBLE = pa.float32(), pa.float64()
+TIMESTAMP, TIMESTAMP_NTZ = pa.timestamp("us", tz="UTC"), pa.timestamp("us")
+
+_NAMES = {
+    TINYINT: "TINYINT",
+    SMALLINT: "SMALLINT",
+    INT: "INT",
+    BIGINT: "BIGINT",
+    FLOAT: "FLOAT",
+    DOUBLE: "DOUBLE",
+    BOOLEAN: "BOOLEAN",
+    STRING: "STRING",
+    BINARY: "BINARY",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP",
+    TIMESTAMP_NTZ: "TIMESTAMP_NTZ",
+    NULL: "VOID",
+}
+NAMED = {name: kind for kind, name in _NAMES.items()} | {
+    "BYTE": TINYINT,
+    "SHORT": SMALLINT,
+    "INTEGER": INT,
+    "LONG": BIGINT,
+    "REAL": FLOAT,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+}
+"""Types by the names that Spark's SQL has for them; DECIMAL and nested ones have parameters."""
+
+INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
+_NUMBERS = (*INTEGERS, FLOAT, DOUBLE)
+_MOMENTS = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
+_DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
+MOST_DIGITS = 38
+_LEAST_SCALE = 6
+
+
+def spelled(kind: pa.DataType) -> str:
+    """The type as SQL names it.
+
+    >>> spelled(pa.decimal128(12, 2)), spelled(pa.list_(pa.int64()))
+    ('DECIMAL(12,2)', 'ARRAY<BIGINT>')
+    """
+    if pa.types.is_decimal128(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_list(kind):
+        return f"ARRAY<{spelled(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{f.name}: {spelled(f.type)}' for f in kind)}>"
+    return _NAMES.get(kind, str(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether one can calculate with it."""
+    return kind in _NUMBERS or pa.types.is_decimal128(kind)
+
+
+def is_fraction(kind: pa.DataType) -> bool:
+    """Whether it is FLOAT or DOUBLE: these have a NaN and two zeros."""
+    return kind in (FLOAT, DOUBLE)
+
+
+def is_moment(kind: pa.DataType) -> bool:
+    """Whether it is a date or a timestamp."""
+    return kind in _MOMENTS
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether its values can be compared, ordered and grouped here: it is not nested."""
+    return kind in _NAMES or bool(pa.types.is_decimal128(kind))
+
+
+def understood(kind: pa.DataType) -> pa.DataType | None:
+    """The type in which a column of this Arrow type is computed with; None if Spark has none."""
+    if is_plain(kind) or pa.types.is_nested(kind):
+        return kind
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return STRING
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return BINARY
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        return TIMESTAMP if kind.tz else TIMESTAMP_NTZ
+    return None
+
+
+def decimal_of(kind: pa.DataType) -> pa.DataType:
+    """The DECIMAL that holds all values of a type of whole numbers, or the DECIMAL itself."""
+    return pa.decimal128(_DIGITS[kind], 0) if kind in _DIGITS else kind
+
+
+def adjusted(precision: int, scale: int) -> pa.DataType:
+    """The DECIMAL of a result: if it has too many digits, those behind the point go first.
+
+    >>> adjusted(40, 10), adjusted(76, 36)
+    (Decimal128Type(decimal128(38, 8)), Decimal128Type(decimal128(38, 6)))
+    """
+    if precision <= MOST_DIGITS:
+        return pa.decimal128(precision, scale)
+    whole = precision - scale
+    return pa.decimal128(MOST_DIGITS, max(MOST_DIGITS - whole, min(scale, _LEAST_SCALE)))
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type in which values of both are put together; None if there is none."""
+    if one == other or other == NULL:
+        return one
+    if one == NULL:
+        return other
+    if is_number(one) and is_number(other):
+        return _common_number(one, other)
+    if is_moment(one) and is_moment(other):
+        return max(one, other, key=_MOMENTS.index)
+    return None
+
+
+def _common_number(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if one in _NUMBERS and other in _NUMBERS:
+        wider = max(one, other, key=_NUMBERS.index)
+        return DOUBLE if wider == FLOAT else wider
+    if is_fraction(one) or is_fraction(other):
+        return DOUBLE
+    one, other = decimal_of(one), decimal_of(other)
+    scale = max(one.scale, other.scale)
+    whole = max(one.precision - one.scale, other.precision - other.scale)
+    # Spark would drop digits of one of them.
+    return pa.decimal128(whole + scale, scale) if whole + scale <= MOST_DIGITS else None
+
+
+def compared_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type in which values of both are compared: a text is read as the other side's type."""
+    for text, read in ((one, other), (other, one)):
+        if text == STRING and read not in (STRING, NULL, BINARY):
+            if read in INTEGERS:
+                return BIGINT
+            if is_number(read):
+                return DOUBLE
+            return read if is_plain(read) else None
+    found = common_type(one, other)
+    return found if found is None or is_plain(found) else None

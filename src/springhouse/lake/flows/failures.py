@@ -1,0 +1,50 @@
+"""What does a user read when the tasks of a flow fail? One sentence, without Java's stack.
+
+An activity that raises is named by the task itself, so its words are passed on. A worker that was
+killed can't say anything: Spark only sees that its connection is closed.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from springhouse.flows.graph import FlowError
+
+_OURS = re.compile(r"^springhouse\.[\w.]*?(\w+): (.*)", re.MULTILINE | re.DOTALL)
+_RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*): (.+)$", re.MULTILINE)
+_KILLED = ("Python worker exited unexpectedly", "Python worker failed to connect back")
+_LOST = ("ExecutorLostFailure", "Could not execute broadcast", "executor heartbeat timed out")
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Turn what Spark says of failed tasks into a `FlowError` that a user can read."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
+            raise
+        raise failure_of(str(error)) from error
+
+
+def failure_of(said: str) -> FlowError:
+    """What Spark's words about failed tasks mean.
+
+    >>> failure_of("Traceback …\\nspringhouse.flows.graph.FlowError: it is late").problem
+    'it is late'
+    """
+    ours = _OURS.search(said)
+    if ours is not None:
+        problem, _, behind = ours.group(2).partition("\n  hint: ")
+        lines = (behind or "").splitlines()
+        return FlowError(problem.splitlines()[0], hint=lines[0] if lines else None)
+    if any(words in said for words in (*_KILLED, *_LOST)):
+        return FlowError(
+            "a worker of Spark was killed while it ran the flow; no table was changed",
+            hint="The machine may have too little memory: give the worker more, or use more and "
+            "smaller partitions. Then run the flow again.",
+        )
+    raised = [match for match in _RAISED.finditer(said) if "\tat " not in match.group(0)]
+    lines = [line.strip() for line in said.splitlines() if line.strip() and "\tat " not in line]
+    what = f"{raised[-1].group(1)}: {raised[-1].group(2)}" if raised else (lines or ["?"])[-1]
+    return FlowError(f"the flow failed on Spark: {what[:600]}")
