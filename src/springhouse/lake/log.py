@@ -4,6 +4,10 @@ delta-rs gives the files of a version. What each commit did (its note, whether i
 files that it added) stands in `_delta_log/N.json`; `TableLog` reads those once each and remembers.
 A commit without a note was made by somebody else: it counts as a change of data unless its actions
 say otherwise, and its change is worked out from the files.
+
+A table that is deleted and made anew begins again at version 0. `TableLog` notices it by the last
+entry that it read (its size and time differ, or it is gone), forgets everything, and reads the new
+log. Whoever remembers a version for longer remembers the table's id with it, and asks `has_id`.
 """
 
 import json
@@ -16,6 +20,7 @@ from urllib.parse import unquote
 
 from springhouse.lake.note import KEY, Note
 from springhouse.lake.storage import Storage
+from springhouse.lake.tables import open_table
 from springhouse.planner.provenance import Channel, Provenance, joined
 from springhouse.units import Instant
 
@@ -33,6 +38,7 @@ class Commit:
     transactions: Mapping[str, int]
     columns: int = 0  # how often the log has described the table's columns so far
     sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of the added files
+    table_id: str | None = None  # the id that this commit gives the table, if it describes it
 
     @property
     def changes_data(self) -> bool:
@@ -94,7 +100,29 @@ class TableLog:
         self._commits: list[Commit] = []
         self._snapshots: list[Snapshot] = []
         self._channel = Channel((), ())
-        self._lock = threading.Lock()
+        # Size and time of the last entry that was read; and every id that the table ever had.
+        self._last_entry: tuple[int, int] | None = None
+        self._ids: list[str] = []
+        self._lock = threading.RLock()
+
+    def table_id(self) -> str | None:
+        """The id that Delta gave the table when it was made; None if there is no table."""
+        with self._lock:
+            self._catch_up()
+            return self._known_ids()[-1] if self._commits else None
+
+    def has_id(self, table_id: str) -> bool:
+        """Whether the table is the one with this id: it may have been given another one since."""
+        with self._lock:
+            self._catch_up()
+            return bool(self._commits) and table_id in self._known_ids()
+
+    def _known_ids(self) -> list[str]:
+        """The ids in the log, oldest first; a log whose first entries are gone has a checkpoint."""
+        if not self._ids:
+            opened = open_table(self.storage)
+            self._ids = [str(opened.delta.metadata().id)] if opened is not None else [""]
+        return self._ids
 
     def commits(self) -> Sequence[Commit]:
         """All commits whose log entries are still there, oldest first, up to this very moment."""
@@ -116,10 +144,11 @@ class TableLog:
 
     def channel(self) -> Channel:
         """The table as an input channel: every state that it was in, and since when."""
-        made = self.snapshots()
-        if len(self._channel.versions) != len(made):
-            self._channel = Channel(tuple(s.made for s in made), tuple(s.at for s in made))
-        return self._channel
+        with self._lock:
+            made = self.snapshots()
+            if len(self._channel.versions) != len(made):
+                self._channel = Channel(tuple(s.made for s in made), tuple(s.at for s in made))
+            return self._channel
 
     def _catch_up(self) -> None:
         looked_at: set[TableLog] | None = getattr(_LOOKING, "at", None)
@@ -127,24 +156,46 @@ class TableLog:
             if self in looked_at:
                 return
             looked_at.add(self)
+        if self._commits and not self._goes_on():
+            self._forget()
         if not self._commits:
             # The first entries may be gone (log retention); begin where the log begins.
             for info in self._log.files():
                 if info.base_name.endswith(".json") and info.base_name[:20].isdigit():
                     self._append(int(info.base_name[:20]))
-            return
-        while self._append(self._commits[-1].version + 1):
-            pass
+
+    def _goes_on(self) -> bool:
+        """Read what is new; whether the last entry that was read is still the one that it was."""
+        while True:
+            version = self._commits[-1].version
+            names = [f"{each:020}.json" for each in (version, version + 1)]
+            last, following = self._log.entries(names)
+            if last != self._last_entry:
+                return False
+            if following is None or not self._append(version + 1):
+                return True
+
+    def _forget(self) -> None:
+        """The table was deleted: what was known of it says nothing about one in its place."""
+        self._commits.clear()
+        self._snapshots.clear()
+        self._ids.clear()
+        self._channel = Channel((), ())
+        self._last_entry = None
 
     def _append(self, version: int) -> bool:
-        text = self._log.read_text(f"{version:020}.json")
+        name = f"{version:020}.json"
+        text = self._log.read_text(name)
         if not text:
             return False
+        (self._last_entry,) = self._log.entries([name])
         commit = _parsed(version, text)
         if self._foreign and commit.note is not None:
             commit = replace(commit, note=replace(commit.note, after=Provenance(), channel=True))
         if self._commits:
             commit = replace(commit, columns=commit.columns + self._commits[-1].columns)
+        if commit.table_id is not None and commit.table_id not in self._ids[-1:]:
+            self._ids.append(commit.table_id)
         self._commits.append(commit)
         self._snapshots_with(commit)
         return True
@@ -210,6 +261,7 @@ def _parsed(version: int, text: str) -> Commit:
         removed=_data_paths(by_kind.get("remove", ())),
         transactions={t["appId"]: int(t["version"]) for t in by_kind.get("txn", ())},
         columns=len(by_kind.get("metaData", ())),
+        table_id=next((str(each["id"]) for each in by_kind.get("metaData", ())), None),
         sizes={
             unquote(add["path"]): int(add["size"])
             for add in by_kind.get("add", ())

@@ -31,6 +31,9 @@ class FlowNote:
     rows_in: int = 0
     quarantined: int = 0
     reflects: Mapping[str, list[int]] = field(default_factory=dict)
+    # What the offsets count, by stream: what is read, which one it was, and its epoch
+    # (`StreamNote` of `lake.feeds`).
+    streams: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Note:
     changes: tuple[str, ...] | None = None
     # The versions that a view was computed from, by input: its own files do not tell its inputs.
     read: Mapping[str, int] = field(default_factory=dict)
+    # The ids of the tables that those versions count, and of the tables behind them.
+    ids: Mapping[str, str] = field(default_factory=dict)
     # Inputs of which it reflects several versions: only a recomputation makes it consistent again.
     mixed: tuple[str, ...] = ()
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.

@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake, ids_of, provenance_of
 from springhouse.lake.landing import Done, Landed, land, set_aside
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
@@ -105,6 +105,7 @@ def recompute(
         definition=fingerprint(project, view),
         changes=delta.paths,
         read=inputs.read,
+        ids=ids_of(lake, inputs.read),
         state=built.state,
         stateful=plan is not None,
         violations=landed.violations,
@@ -310,6 +311,7 @@ def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
         last is not None
         and note.changes == ()
         and last.after == note.after
+        and last.ids == note.ids
         and last.definition == note.definition
         and last.stateful == note.stateful
     )
