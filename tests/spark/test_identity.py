@@ -61,3 +61,164 @@ def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: A
     assert rows(folder, "both") == [400, 500]
     # What says the same is not computed again and again.
     assert [done.committed for done in House(folder).refresh().done] == []
+
+
+READ_DELTA = """
+CREATE STREAMING TABLE copied{properties} AS SELECT id FROM STREAM read_delta('{path}');
+"""
+READ = " TBLPROPERTIES ('springhouse.recreated' = 'read')"
+
+
+def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: Any) -> None:
+    folder = project(READ_DELTA.format(path="rates", properties=""))
+    make(folder / "rates", [1], [2], [3])
+    house = House(folder)
+    assert house.refresh().ok
+    # As many versions, then more: neither is skipped, and nothing is read.
+    for commits in ([[10], [20], [30]], [[10], [20], [30], [40]], [[10]]):
+        make(folder / "rates", *commits)
+        for problem in (house.refresh().failures["copied"].problem, refreshed(folder)["copied"]):
+            assert 'the Delta table "rates" was deleted and made anew' in problem
+            assert "'springhouse.recreated' = 'read'" in problem
+        assert rows(folder, "copied") == [1, 2, 3]
+
+    # To have only what is there now: the table goes, and is made anew.
+    shutil.rmtree(folder / "storage" / "tables" / "copied")
+    assert refreshed(folder) == {}
+    assert rows(folder, "copied") == [10]
+
+
+def test_a_delta_table_that_was_made_anew_is_read_if_that_is_wanted(project: Any) -> None:
+    folder = project(READ_DELTA.format(path="rates", properties=READ))
+    make(folder / "rates", [1], [2])
+    house = House(folder)
+    assert house.refresh().ok
+    make(folder / "rates", [10], [20])
+    assert house.refresh().ok
+    assert rows(folder, "copied") == [1, 2, 10, 20]
+    write_deltalake(folder / "rates", pa.table({"id": [30]}), mode="append")
+    assert refreshed(folder) == {}
+    make(folder / "rates", [100])
+    assert house.refresh().ok
+    assert rows(folder, "copied") == [1, 2, 10, 20, 30, 100]
+    assert House(folder).refresh().done == ()
+
+
+def test_an_older_copy_of_a_delta_table_is_refused(project: Any) -> None:
+    folder = project(READ_DELTA.format(path="rates", properties=""))
+    make(folder / "rates", [1])
+    shutil.copytree(folder / "rates", folder / "backup")
+    write_deltalake(folder / "rates", pa.table({"id": [2]}), mode="append")
+    assert refreshed(folder) == {}
+    shutil.rmtree(folder / "rates")
+    shutil.move(folder / "backup", folder / "rates")
+    assert "an older copy of it was put in its place" in refreshed(folder)["copied"]
+
+
+def test_one_folder_is_one_source_however_it_is_spelled(project: Any) -> None:
+    folder = project(FILES)
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    for number, path in enumerate(
+        ("./data", "data/", str(folder / "data"), f"file://{folder}/data/", "x/../data"), 2
+    ):
+        project(FILES.replace("'data'", f"'{path}'"))
+        put(folder, f"{number}.json", number)
+        assert refreshed(folder) == {}
+        assert rows(folder, "orders") == list(range(1, number + 1))
+
+
+FLOW = """
+CREATE STREAMING TABLE orders;
+CREATE FLOW {flow} AS INSERT INTO orders BY NAME SELECT id FROM
+  STREAM read_files('{path}', format => 'json', schema => 'id BIGINT');
+"""
+
+
+def test_a_flow_with_another_name_goes_on_where_it_stood(project: Any) -> None:
+    folder = project(FLOW.format(flow="first", path="data"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    for number, flow in enumerate(("second", "third"), 2):
+        project(FLOW.format(flow=flow, path="./data"))
+        put(folder, f"{number}.json", number)
+        assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 2, 3]
+    # A new flow under the old name has offsets of its own.
+    first = FLOW.format(flow="first", path="data").replace("CREATE STREAMING TABLE orders;", "")
+    project(FLOW.format(flow="third", path="data") + first)
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 1, 2, 2, 3, 3]
+    assert House(folder).refresh().done == ()
+
+
+def test_a_flow_that_reads_something_else_asks_first(project: Any) -> None:
+    folder = project(FLOW.format(flow="taken", path="data"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    shutil.copytree(folder / "data", folder / "other")
+    project(FLOW.format(flow="taken", path="other"))
+    (planned,) = House(folder).plan()
+    assert planned.reason == 'reads the folder "other" from the start'
+    problem = refreshed(folder)["orders"]
+    assert 'reads the folder "other" now, and has read the folder "data" until now' in problem
+    assert "--yes" in problem
+    assert rows(folder, "orders") == [1]
+    assert refreshed(folder, **{"springhouse.reread": "allow"}) == {}
+    assert rows(folder, "orders") == [1, 1]
+    # Said once: from now on that is what it reads.
+    assert refreshed(folder) == {}
+    # And back again: it knows how far it had come.
+    project(FLOW.format(flow="taken", path="data"))
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 1, 2]
+
+
+def test_without_the_list_of_files_nothing_is_read_twice_or_skipped(project: Any) -> None:
+    folder = project(FILES)
+    put(folder, "1.json", 1)
+    put(folder, "2.json", 2)
+    house = House(folder)
+    assert house.refresh().ok
+    shutil.rmtree(folder / "storage" / "files")
+    put(folder, "0.json", 3)
+    put(folder, "3.json", 4)
+    for problem in (house.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
+        assert 'has read from the folder "data" is gone' in problem
+    assert not (folder / "storage" / "files").exists()
+    assert rows(folder, "orders") == [1, 2]
+    project(FILES.replace("orders AS", f"orders {READ} AS"))
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 1, 2, 2, 3, 4]
+    shutil.rmtree(folder / "storage" / "files")
+    project(FILES)
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 2, 3, 4]
+
+
+def test_a_base_tables_folder_that_was_deleted(project: Any) -> None:
+    folder = project(
+        FILES + "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM orders;"
+        "CREATE STREAMING TABLE copied AS SELECT * FROM STREAM(orders);"
+    )
+    put(folder, "1.json", 1, 2)
+    put(folder, "2.json", 3)
+    assert refreshed(folder) == {}
+    house = House(folder)
+    assert house.refresh().ok
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    for each in (house, House(folder)):
+        assert [status.name for status in each.status()] == ["orders", "copied", "n"]
+        assert "orders" in [planned.table for planned in each.plan()]
+        each.explain("n")
+        each.history("orders")
+    put(folder, "3.json", 4)
+    failures = house.refresh().failures
+    assert rows(folder, "orders") == [1, 2, 3, 4]
+    assert rows(folder, "n") == [4]
+    # The stream of what was there and the stream of what is there are two.
+    assert list(failures) == ["copied"]
+    assert rows(folder, "copied") == [1, 2, 3]
+    assert 'the table "orders" was deleted and made anew' in failures["copied"].problem

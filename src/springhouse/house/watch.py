@@ -353,7 +353,14 @@ class Watch:
         since = self._seen[table.name].waiting_since
         if since is None:
             return None
-        return Job(table.name, since, "new records")
+        return Job(table.name, since, self._why_read(table.name))
+
+    def _why_read(self, table: str) -> str:
+        with suppress(Exception):  # What is wrong with a source is told by its refresh.
+            begun = [each for feed in self.feeds(table) for each in feed.unread()]
+            if begun:
+                return f"reads {' and '.join(begun)} from the start"
+        return "new records"
 
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
         if self.chooser.missing(view.name):

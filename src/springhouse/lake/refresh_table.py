@@ -203,7 +203,7 @@ def batch_of(
 ) -> Batch:
     """What the commit of these ranges takes in."""
     offsets = {name: (given.start, given.end) for name, given in ranges.items()}
-    noted = FlowNote(offsets, feed.memory(), rows_in, aside)
+    noted = FlowNote(offsets, feed.memory(), rows_in, aside, streams=feed.noted(ranges))
     ends = {name: given.end for name, given in ranges.items()}
     channel = is_channel(project, feed.flow.target)
     return Batch(ends, noted, channel, provenance_of(lake, feed.inputs(ranges)))
