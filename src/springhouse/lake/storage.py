@@ -7,6 +7,7 @@ URI that pyarrow has a file system for:
     files/<flow>/         the write-ahead log of a `read_files` source, a Delta table too
     streams/<flow>/       checkpoint and staged batches of a Structured Streaming flow
     sinks/<table>.<sink>/ how far a sink has got, a Delta table without rows
+    warehouse/            a Delta table without rows, whose id is the id of the warehouse
     leases/<process>.json which processes are writing now (`lake/leases.py`)
 """
 
