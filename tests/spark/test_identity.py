@@ -222,3 +222,73 @@ def test_a_base_tables_folder_that_was_deleted(project: Any) -> None:
     assert list(failures) == ["copied"]
     assert rows(folder, "copied") == [1, 2, 3]
     assert 'the table "orders" was deleted and made anew' in failures["copied"].problem
+
+
+FUNCTION = """
+from pyspark import pipelines as dp
+
+dp.create_streaming_table("events", table_properties={properties})
+
+@dp.append_flow(target="events")
+def {name}():
+    return spark.readStream.format("json").schema("id BIGINT").load("{data}")
+"""
+
+
+def test_without_a_checkpoint_nothing_is_read_twice_or_skipped(project: Any) -> None:
+    def written(name: str = "taken", properties: str = "{}") -> Path:
+        folder: Path = project()
+        text = FUNCTION.format(name=name, data=folder / "data", properties=properties)
+        return project("", text)  # type: ignore[no-any-return]
+
+    folder = written()
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    # Without the table, everything is read again into the new one.
+    shutil.rmtree(folder / "storage" / "tables" / "events")
+    assert refreshed(folder) == {}
+    assert rows(folder, "events") == [1, 2]
+
+    shutil.rmtree(folder / "storage" / "streams")
+    put(folder, "3.json", 3)
+    assert 'the checkpoint of the flow "taken" is gone' in refreshed(folder)["events"]
+    assert rows(folder, "events") == [1, 2]
+    written(properties="{'springhouse.recreated': 'read'}")
+    assert refreshed(folder) == {}
+    assert rows(folder, "events") == [1, 1, 2, 2, 3]
+    written()
+    put(folder, "4.json", 4)
+    assert refreshed(folder) == {}
+    assert rows(folder, "events") == [1, 1, 2, 2, 3, 4]
+
+    # Nobody knows what a function with another name reads.
+    written("renamed")
+    assert 'the function "taken" until now' in refreshed(folder)["events"]
+    assert rows(folder, "events") == [1, 1, 2, 2, 3, 4]
+
+
+def test_a_function_that_streams_a_table_that_was_made_anew(project: Any) -> None:
+    python = """
+from pyspark import pipelines as dp
+
+@dp.table{properties}
+def copied():
+    return spark.readStream.table("orders")
+"""
+    folder = project(FILES, python.format(properties=""))
+    put(folder, "1.json", 1)
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    assert rows(folder, "copied") == [1, 2]
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    put(folder, "3.json", 3)
+    assert 'the table "orders" was deleted and made anew' in refreshed(folder)["copied"]
+    assert rows(folder, "copied") == [1, 2]
+    read = "(table_properties={'springhouse.recreated': 'read'})"
+    project(FILES, python.format(properties=read))
+    for ids in ([1, 1, 2, 2, 3], [1, 1, 2, 2, 3, 4]):
+        assert refreshed(folder) == {}
+        assert rows(folder, "copied") == ids
+        put(folder, "4.json", 4)

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import SpringhouseError
 from springhouse.lake.alignment import aligned, new_columns, parsed_schema, same_columns
+from springhouse.lake.checkpoints import StreamingFlow
 from springhouse.lake.commits import Change, add_columns, commit, ensure, prove_unread
 from springhouse.lake.feeds import Feed, is_channel
 from springhouse.lake.flows.settings import flow_settings
@@ -136,7 +137,7 @@ def append_batch(
     lake: Lake,
     project: Project,
     table: Table,
-    flow: AppendFlow,
+    stream: StreamingFlow,
     rows: "DataFrame",
     size: int,
     number: int,
@@ -147,7 +148,7 @@ def append_batch(
 
     `reflected` is None for a batch after which more comes from the same versions.
     """
-    began = lake.now()
+    began, flow = lake.now(), stream.flow
     ground, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
     landed = land(
         lake,
@@ -158,9 +159,11 @@ def append_batch(
         timestamp=table.timestamp,
         settings=flow_settings(project, table),
     )
-    transaction = batch_transaction(flow)
+    transaction = stream.transaction
     offsets = {transaction: (number, number + 1)}
-    noted = FlowNote(offsets, rows_in=landed.count, quarantined=len(landed.aside))
+    noted = FlowNote(
+        offsets, rows_in=landed.count, quarantined=len(landed.aside), streams=stream.noted()
+    )
     channel = is_channel(project, table.name)
     partial = reflected is None and not channel
     if reflected is None:
@@ -169,11 +172,6 @@ def append_batch(
         provenance = provenance_of(lake, reflected)
     batch = Batch({transaction: number + 1}, noted, channel, provenance, partial)
     return finish(lake, table, flow, ground, landed, landed.aside, batch, reason, began)
-
-
-def batch_transaction(flow: AppendFlow) -> str:
-    """The transaction whose version counts the micro-batches of a flow that are in its table."""
-    return f"springhouse/{flow.name}/batch"
 
 
 @dataclass(frozen=True)
