@@ -1,12 +1,15 @@
 """What was made anew is not what it was: never skipped, never doubled, never a traceback."""
 
 import shutil
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
+from typer.testing import CliRunner
 
+from springhouse.cli.app import app
 from springhouse.house import House
 
 FILES = """
@@ -292,3 +295,53 @@ def copied():
         assert refreshed(folder) == {}
         assert rows(folder, "copied") == ids
         put(folder, "4.json", 4)
+
+
+def test_a_flow_that_runs_once_does_not_run_again_under_another_name(project: Any) -> None:
+    once = """
+CREATE STREAMING TABLE orders;
+CREATE FLOW {name} AS INSERT INTO ONCE orders BY NAME SELECT id FROM delta.`rates`;
+"""
+    folder = project(once.format(name="first"))
+    make(folder / "rates", [1])
+    assert refreshed(folder) == {}
+    project(once.format(name="second"))
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1]
+
+
+def test_yes_lets_a_flow_read_from_the_start(project: Any, spark: Any) -> None:
+    folder = project(FLOW.format(flow="taken", path="data"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    shutil.copytree(folder / "data", folder / "other")
+    project(FLOW.format(flow="taken", path="other"))
+    runner = CliRunner()
+    asked = runner.invoke(app, ["run", "--once", "-p", str(folder)])
+    assert asked.exit_code == 1
+    assert rows(folder, "orders") == [1]
+    assert runner.invoke(app, ["run", "--once", "--yes", "-p", str(folder)]).exit_code == 0
+    assert rows(folder, "orders") == [1, 1]
+
+
+def test_a_topic_that_was_made_anew(project: Any, kafka: Any) -> None:
+    sql = f"""
+CREATE STREAMING TABLE events{{properties}} AS SELECT CAST(CAST(value AS STRING) AS BIGINT) AS id
+  FROM STREAM read_kafka('{{topic}}', bootstrapServers => '{kafka.address}'{{options}});
+"""
+    for options, properties in (("", READ), (", failOnDataLoss => 'false'", "")):
+        topic = f"anew-{uuid.uuid4().hex[:8]}"
+        folder = project(sql.format(topic=topic, options="", properties=""))
+        shutil.rmtree(folder / "storage", ignore_errors=True)
+        kafka.make(topic, partitions=1)
+        kafka.send(topic, "1", "2")
+        assert refreshed(folder) == {}
+        kafka.remove(topic)
+        kafka.make(topic, partitions=1)
+        kafka.send(topic, "10", "20", "30")
+        assert "was deleted and made anew" in refreshed(folder)["events"]
+        assert rows(folder, "events") == [1, 2]
+        project(sql.format(topic=topic, options=options, properties=properties))
+        assert refreshed(folder) == {}
+        assert rows(folder, "events") == [1, 2, 10, 20, 30]
+        assert House(folder).refresh().done == ()

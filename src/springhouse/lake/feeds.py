@@ -9,6 +9,7 @@ reorder a UNION without reading everything again. `lake.identity` says which nam
 happens when a source is another one than the one that the offsets count.
 """
 
+import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +36,7 @@ from springhouse.lake.sources.delta import DeltaSource
 from springhouse.lake.sources.registry import open_source
 from springhouse.lake.tables import TableVersion
 from springhouse.project.declaration import (
+    AppendFlow,
     CdcFlow,
     Flow,
     Place,
@@ -42,6 +44,7 @@ from springhouse.project.declaration import (
     Query,
     Reading,
     Reference,
+    SqlQuery,
 )
 from springhouse.units import Instant
 
@@ -97,6 +100,17 @@ class Feed:
     @property
     def _once(self) -> str:
         return f"springhouse/{self.flow.name}/once"
+
+    def _has_run(self, table: TableVersion) -> bool:
+        """Whether a flow that runs once did, perhaps under another name."""
+        return bool(table.offset(self._once) or self.recorded.reading(self._once_reads, None))
+
+    @property
+    def _once_reads(self) -> str:
+        """What a flow that runs once does, whatever it is called."""
+        query = self.flow.query if isinstance(self.flow, AppendFlow) else None
+        text = query.text if isinstance(query, SqlQuery) else getattr(query, "fingerprint", "")
+        return f"once:{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
 
     def horizon(self) -> dict[str, int]:
         """The ends of what comes from outside the warehouse: what is inside still moves with it."""
@@ -154,7 +168,10 @@ class Feed:
                 raise CommitConflict(
                     "the source was made anew while it was read", where=stream.reads
                 )
-        return {
+        once: dict[str, Mapping[str, str]] = {}
+        if self.flow.once:
+            once[f"{self.flow.name}/once"] = StreamNote(self._once_reads).as_json()
+        return once | {
             stream.name: StreamNote(
                 stream.reads, stream.settled.id or "", stream.settled.epoch
             ).as_json()
@@ -166,7 +183,7 @@ class Feed:
     ) -> dict[str, Range]:
         """What can be read, up to `until`, and is not in the table yet, by transaction."""
         ranges: dict[str, Range] = {}
-        if self.flow.once and table is not None and table.offset(self._once):
+        if self.flow.once and table is not None and self._has_run(table):
             return ranges
         for transaction, latest in self.latest().items():
             if not self.is_ours(transaction.rpartition("/")[2]):

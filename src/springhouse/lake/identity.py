@@ -145,7 +145,7 @@ class Recorded:
         now = list(names)
         new = [name for name in now if name not in self._owners]
         own = [name for name in self._of_flow.get(flow, ()) if self._owners[name] == flow]
-        gone = [name for name in own if name not in now]
+        gone = [name for name in own if name not in now and not name.endswith("/once")]
         return (new, gone) if new and gone else ([], [])
 
     def text(self, name: str) -> str:

@@ -218,6 +218,12 @@ class TableLog:
         self._snapshots.append(made)
 
 
+def read_commit(storage: Storage, version: int) -> Commit | None:
+    """One commit of a table, without the others; None if its log has no such entry."""
+    text = storage.inside("_delta_log").read_text(f"{version:020}.json")
+    return _parsed(version, text) if text else None
+
+
 def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
     """Whether the table is in a new state: it holds other rows, or reflects other versions."""
     note, noted_before = commit.note, before.note

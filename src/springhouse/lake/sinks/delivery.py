@@ -24,7 +24,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from springhouse.errors import SinkError
 from springhouse.lake.commits import Change, commit, ensure
 from springhouse.lake.lake import Lake, made_anew
-from springhouse.lake.log import Commit, TableLog
+from springhouse.lake.log import Commit, read_commit
 from springhouse.lake.note import Note
 from springhouse.lake.sinks.contract import Changes, Sink
 from springhouse.lake.sinks.table_changes import TableChanges
@@ -77,8 +77,8 @@ def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered |
     if newest is None:
         return None
     place = _place(lake, table, sink.name)
-    _prove_same(lake, table, sink, TableLog(place, "ledger"))
     ledger = ensure(place, _NO_ROWS, Note("schema", began))
+    _prove_same(lake, table, sink, ledger)
     given = _next(ledger, newest.made + 1, lake.log(table).commits(), sink)
     if given is None:
         return None
@@ -120,10 +120,10 @@ def _next(
     return Range(start, changing[-1] + 1) if changing else None
 
 
-def _prove_same(lake: Lake, table: str, sink: SinkCall, ledger: TableLog) -> None:
+def _prove_same(lake: Lake, table: str, sink: SinkCall, ledger: TableVersion) -> None:
     """An error if the sink was given versions of another table of this name."""
-    ids = [commit.note.ids for commit in ledger.commits() if commit.note and commit.note.ids]
-    if ids and made_anew(lake, ids[-1]):
+    last = read_commit(ledger.storage, ledger.version)
+    if last is not None and last.note is not None and made_anew(lake, last.note.ids):
         raise _given_another(sink)
 
 
