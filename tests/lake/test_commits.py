@@ -317,3 +317,15 @@ def test_who_replaces_everything_does_not_add_to_a_compaction(
     with pytest.raises(CommitConflict):
         commit(late, Change(note("replace"), [write_arrow(place, rows(2))], replace=SCHEMA))
     assert DeltaTable(place.root).to_pyarrow_table()["id"].to_pylist() == [1]
+
+
+def test_nothing_is_committed_into_a_table_that_was_deleted(
+    ground: TableVersion, place: Storage
+) -> None:
+    append(ground, 1)
+    held = open_table(place)
+    assert held is not None
+    place.inside("_delta_log").remove()
+    with pytest.raises(CommitConflict, match="deleted"):
+        append(held, 2)
+    assert open_table(place) is None

@@ -26,10 +26,12 @@ def log(tmp_path):
     return TableLog(Storage.at(str(tmp_path), tmp_path), "orders")
 
 
-def commit(folder, version):
+def commit(folder, version, table_id=None):
     """What another writer commits."""
     entry = {"commitInfo": {"timestamp": 1_700_000_000_000 + version, "operation": "WRITE"}}
     text = json.dumps(entry) + '\n{"add": {"path": "a", "dataChange": true}}\n'
+    if table_id is not None:
+        text += json.dumps({"metaData": {"id": table_id}}) + "\n"
     (folder / "_delta_log" / f"{version:020}.json").write_text(text)
 
 
@@ -232,3 +234,24 @@ def test_machines_may_differ_a_little(tmp_path):
     log = TableLog(place, "orders", lambda: Instant(NOW))
     assert log.commits()[-1].at == NOW + AHEAD - 1
     assert log.dated_ahead() is None
+
+
+def test_a_table_that_is_made_anew_is_another_one(log, tmp_path):
+    commit(tmp_path, 0, "first")
+    commit(tmp_path, 1)
+    assert (log.newest().version, log.table_id(), log.channel().versions) == (1, "first", (0, 1))
+    for entry in (tmp_path / "_delta_log").iterdir():
+        entry.unlink()
+    assert (log.newest(), log.table_id(), log.has_id("first")) == (None, None, False)
+    for version in range(3):
+        commit(tmp_path, version, "second" if version == 0 else None)
+    assert (log.newest().version, log.table_id()) == (2, "second")
+    assert (log.has_id("second"), log.has_id("first")) == (True, False)
+    assert log.channel().versions == (0, 1, 2)
+
+
+def test_a_table_that_was_given_another_id_goes_on(log, tmp_path):
+    commit(tmp_path, 0, "first")
+    commit(tmp_path, 1, "second")
+    assert log.table_id() == "second"
+    assert log.has_id("first")

@@ -291,7 +291,8 @@ NO_SESSION = (
                 "springhouse.flows.pack-bytes, springhouse.flows.policy, "
                 "springhouse.flows.queue-packs, "
                 "springhouse.inconsistency, springhouse.lateness, springhouse.period, "
-                "springhouse.priority, springhouse.sink.<name>, springhouse.staleness, "
+                "springhouse.priority, springhouse.recreated, springhouse.reread, "
+                "springhouse.sink.<name>, springhouse.staleness, "
                 "springhouse.timestamp."
             ),
         ),

@@ -94,7 +94,7 @@ def test_how_the_flow_of_one_table_runs() -> None:
                 "springhouse.flows.pack-bytes, springhouse.flows.policy, "
                 "springhouse.flows.queue-packs, "
                 "springhouse.inconsistency, springhouse.lateness, springhouse.period, "
-                "springhouse.priority, "
+                "springhouse.priority, springhouse.recreated, springhouse.reread, "
                 "springhouse.sink.<name>, springhouse.staleness, springhouse.timestamp."
             ),
         ),

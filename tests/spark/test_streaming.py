@@ -7,7 +7,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from springhouse.house import House
-from springhouse.lake.refresh_table import batch_transaction
+from springhouse.lake.checkpoints import batch_transaction
 from springhouse.lake.streaming import staged_batches
 
 PYTHON = """

@@ -38,6 +38,10 @@ def run(
         bool, typer.Option("--once", help="Bring everything up to date once, and leave.")
     ] = False,
     duration: Duration = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Let flows that read something else read it from the start."),
+    ] = False,
     project: ProjectFolder = None,
     settings: Settings = None,
 ) -> None:
@@ -45,7 +49,9 @@ def run(
     if once and duration is not None:
         raise typer.BadParameter("--once and --for exclude each other")
     listening = _Listening(console())
-    with open_house(project, settings, listening.hear, read_only=False) as house:
+    allowed = ["springhouse.reread=allow"] if yes else []
+    given = [*(settings or []), *allowed]
+    with open_house(project, given, listening.hear, read_only=False) as house:
         stop = partial(_stop, house, listening.progress)
         with listening.to(house), stopped_by_signals(stop):
             listening.say(Text(f"{clock_text(_now())} running {house.project.name}"))

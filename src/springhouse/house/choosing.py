@@ -7,7 +7,8 @@ choose, and says whether the choice would bring the view forward.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from springhouse.lake.lake import Lake, input_key, provenance_of
+from springhouse.lake.lake import Lake, input_key, made_anew, provenance_of
+from springhouse.lake.log import Snapshot
 from springhouse.planner.moment import (
     Candidate,
     Choice,
@@ -125,10 +126,29 @@ class Chooser:
         return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}
 
     def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[Candidate]:
-        every = self._lake.log(key).snapshots()
+        every = self._right_states(key)
         older = [s for s in every[:-_MOST_CANDIDATES] if s.made in also]
         snapshots = [*older, *every[-_MOST_CANDIDATES:]]
         return [Candidate(s.version, s.provenance) for s in snapshots]
+
+    def _right_states(self, key: str) -> Sequence[Snapshot]:
+        """The states of a table or view, without those that reflect tables that are gone.
+
+        A view that was computed from a table before it was made anew says the same versions as one
+        that was computed from it since: only the ids tell them apart.
+        """
+        every = self._lake.log(key).snapshots()
+        if key not in self._project.views:
+            return every
+        wrong: dict[frozenset[tuple[str, str]], bool] = {}
+        kept = []
+        for state in every:
+            ids = frozenset(state.note.ids.items()) if state.note is not None else frozenset()
+            if ids not in wrong:
+                wrong[ids] = bool(made_anew(self._lake, dict(ids)))
+            if not wrong[ids]:
+                kept.append(state)
+        return kept
 
     @staticmethod
     def _newest_of_each(candidates: Mapping[str, Sequence[Candidate]]) -> Choice:
@@ -137,7 +157,9 @@ class Chooser:
 
     def _stored(self, view: str) -> Provenance | None:
         newest = self._lake.log(view).newest()
-        return newest.provenance if newest else None
+        if newest is None or (newest.note is not None and made_anew(self._lake, newest.note.ids)):
+            return None
+        return newest.provenance
 
     def _is_ahead(self, own: Provenance | None, choice: Choice) -> bool:
         return own is None or own.precedes(provenance_of(self._lake, choice.versions))

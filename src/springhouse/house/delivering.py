@@ -14,7 +14,7 @@ from springhouse.errors import CommitConflict, told
 from springhouse.house.live import Failed, Listener
 from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.contract import Sink, SinkContext
-from springhouse.lake.sinks.delivery import deliver
+from springhouse.lake.sinks.delivery import deliver, warehouse_id
 from springhouse.lake.sinks.registry import open_sink
 from springhouse.project.declaration import Project, SinkCall
 from springhouse.refresh.retry import Failure, failed
@@ -46,7 +46,7 @@ class Courier:
         self._owns = owns
         self._listener = listener
         self._opened: dict[tuple[str, str], Sink] = {}
-        self._seen: dict[tuple[str, str], int] = {}
+        self._seen: dict[tuple[str, str], tuple[str | None, int]] = {}
         self._sinks = [
             (table, sink)
             for table in (*project.tables, *project.views)
@@ -102,13 +102,14 @@ class Courier:
     def _catch_up(self, table: str, sink: SinkCall) -> None:
         key = table, sink.name
         newest = self._lake.log(table).newest()
-        if newest is None or self._seen.get(key) == newest.made:
+        own = self._lake.log(table).table_id()
+        if newest is None or self._seen.get(key) == (own, newest.made):
             return
         if key not in self._opened:
             self._opened[key] = open_sink(sink, self._project.sinks, self._context(table, sink))
         while (given := deliver(self._lake, table, sink, self._opened[key])) is not None:
             self._listener(given)
-        self._seen[key] = newest.made
+        self._seen[key] = own, newest.made
 
     def _let_go(self, table: str, sink: SinkCall) -> None:
         """Close a sink, so that it is opened anew next time, here or on another node."""
@@ -119,5 +120,12 @@ class Courier:
 
     def _context(self, table: str, sink: SinkCall) -> SinkContext:
         return SinkContext(
-            table, sink.name, self._project.name, self._lake.folder, self._clock, self._node
+            table,
+            sink.name,
+            self._project.name,
+            self._lake.folder,
+            self._clock,
+            self._node,
+            warehouse_id(self._lake),
+            self._lake.log(table).table_id() or "",
         )

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from springhouse.errors import CommitConflict, NotOwned
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.cdc import apply_changes
+from springhouse.lake.checkpoints import settled_stream
 from springhouse.lake.commits import committing
 from springhouse.lake.describing import describe_table
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.presence import FileLost
-from springhouse.lake.refresh_table import append, append_batch, batch_transaction
+from springhouse.lake.refresh_table import append, append_batch
 from springhouse.lake.refresh_together import Member, append_together
 from springhouse.lake.refresh_view import NotDriven, refresh_view
 from springhouse.lake.streaming import run_stream
@@ -215,17 +216,16 @@ def _run_flow(
 
 
 def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[Done]:
-    stored = watch.lake.find(table.name)
-    committed = stored.offset(batch_transaction(flow)) if stored else 0
+    stream = settled_stream(watch.lake, watch.project, table, flow)
 
     def commit(
         rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int] | None
     ) -> Done:
         return append_batch(
-            watch.lake, watch.project, table, flow, rows, size, number, reflected, reason
+            watch.lake, watch.project, table, stream, rows, size, number, reflected, reason
         )
 
-    return run_stream(watch.lake, watch.project, table, flow, committed, commit)
+    return run_stream(watch.lake, watch.project, stream, commit)
 
 
 def _refresh_view(

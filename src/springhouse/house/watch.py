@@ -19,7 +19,8 @@ from springhouse.house.ways import Decided, Ways
 from springhouse.lake.feeds import Feed, is_channel, open_feed
 from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.healing import lost_by
-from springhouse.lake.lake import QUARANTINE, Lake, input_key, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake, input_key, made_anew, provenance_of
+from springhouse.lake.note import Note
 from springhouse.lake.presence import FileLost
 from springhouse.lake.quarantine import pending
 from springhouse.lake.sources.contract import Range
@@ -344,7 +345,9 @@ class Watch:
             return None
         with self._lock:
             opened = self._opened.get(table)
-            if opened is None or opened.version != newest[-1].version:
+            # One that was made anew may have come to the same version.
+            known = opened is not None and self.lake.log(table).has_id(opened.table_id)
+            if opened is None or not known or opened.version != newest[-1].version:
                 found = self.lake.find(table)
                 if found is None:
                     return None
@@ -401,7 +404,14 @@ class Watch:
         since = self._seen[table.name].waiting_since
         if since is None:
             return None
-        return Job(table.name, since, "new records")
+        return Job(table.name, since, self._why_read(table.name))
+
+    def _why_read(self, table: str) -> str:
+        with suppress(Exception):  # What is wrong with a source is told by its refresh.
+            begun = [each for feed in self.feeds(table) for each in feed.unread()]
+            if begun:
+                return f"reads {' and '.join(begun)} from the start"
+        return "new records"
 
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
         if self._damage(view.name) is not None:
@@ -491,14 +501,18 @@ class Watch:
             return "its rows were changed by another writer"
         if newest.note.definition != fingerprint(self.project, view):
             return "its definition changed"
-        if self._made_anew(newest.note.after):
+        if self._made_anew(newest.note):
             return "an input was made anew"
         if view.name in self._lost:
             return f'its file "{self._lost[view.name].path}" is lost'
         return None
 
-    def _made_anew(self, reflected: Provenance) -> bool:
+    def _made_anew(self, note: Note) -> bool:
         """Whether a table that is reflected was deleted and began again at version 0."""
+        if note.ids:
+            return bool(made_anew(self.lake, note.ids))
+        # Written before ids were: the number of versions is all there is to tell it by.
+        reflected = note.after
         for pathway in reflected.reflected:
             commits = self.lake.log(source_of(pathway)).commits()
             if commits and commits[-1].version < (reflected.newest(pathway) or 0):

@@ -83,6 +83,7 @@ def committing(prove: Callable[[], None]) -> Iterator[None]:
 def commit(ground: TableVersion, change: Change) -> None:
     """Write the change on top of the ground, or raise `CommitConflict` and change nothing."""
     _PROOF.get()()
+    _prove_there(ground)
     _prove_files(ground.storage, change)
     now = int(change.note.at * 1000)
     data_change = change.note.kind != "compaction"
@@ -116,6 +117,13 @@ def _settle(storage: Storage, after: int) -> None:
         written = open_table(storage)
         assert written is not None
         written.delta.cleanup_metadata()
+
+
+def _prove_there(ground: TableVersion) -> None:
+    """Raise `CommitConflict` if the table was deleted since: delta-rs would commit into nothing."""
+    (entry,) = ground.storage.inside("_delta_log").entries([f"{ground.version:020}.json"])
+    if entry is None:
+        raise CommitConflict("the table was deleted meanwhile", where=ground.storage.root)
 
 
 def _prove_files(storage: Storage, change: Change) -> None:

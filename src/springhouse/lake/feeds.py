@@ -5,7 +5,8 @@ it is the version of a transaction in the Delta log of the flow's target, one pe
 written in the same commit as the rows. So it can't disagree with the rows, whoever wrote them last.
 
 The name of a transaction comes from what is read, not from where it stands in the query: a user may
-reorder a UNION without reading everything again.
+reorder a UNION without reading everything again. `lake.identity` says which name that is, and what
+happens when a source is another one than the one that the offsets count.
 """
 
 import hashlib
@@ -13,17 +14,30 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from springhouse.errors import CommitConflict
+from springhouse.lake.identity import (
+    Policy,
+    Recorded,
+    Settled,
+    StreamNote,
+    chosen_name,
+    epoch_of,
+    in_words,
+    reads_of,
+    refused_change,
+    refused_source,
+)
 from springhouse.lake.lake import Lake, key_of
-from springhouse.lake.log import TableLog
 from springhouse.lake.sources.contract import Range, Source, SourceContext
 from springhouse.lake.sources.delta import DeltaSource
 from springhouse.lake.sources.registry import open_source
 from springhouse.lake.tables import TableVersion
 from springhouse.project.declaration import (
+    AppendFlow,
     CdcFlow,
     Flow,
     Place,
@@ -31,6 +45,7 @@ from springhouse.project.declaration import (
     Query,
     Reading,
     Reference,
+    SqlQuery,
 )
 from springhouse.units import Instant
 
@@ -48,9 +63,18 @@ class Stream:
     name: str
     reference: Reference
     source: Source
+    reads: str = ""
+    # Which source the offsets count: settled whenever its end is asked for.
+    settled: Settled = field(default_factory=Settled, compare=False)
 
     def transaction(self, partition: str) -> str:
-        return f"springhouse/{self.name}/{partition}"
+        epoch = f"~{self.settled.epoch}" if self.settled.epoch else ""
+        return f"springhouse/{self.name}{epoch}/{partition}"
+
+    def partition(self, transaction: str) -> str | None:
+        """The partition that a transaction of this stream is of, whatever its epoch; else None."""
+        found = re.fullmatch(rf"springhouse/{re.escape(self.name)}(~[^/]*)?/(.*)", transaction)
+        return found[2] if found else None
 
 
 @dataclass(frozen=True)
@@ -61,9 +85,12 @@ class Feed:
     streams: tuple[Stream, ...]
     # Which of their partitions are ours to read: all of them, unless nodes share the work.
     is_ours: Callable[[str], bool] = lambda partition: True
+    recorded: Recorded = field(default_factory=Recorded)
+    policy: Policy = field(default_factory=Policy)
 
     def latest(self) -> dict[str, int]:
-        """The end of what can be read now, by transaction."""
+        """The end of what can be read now, by transaction; an error if it is not what it was."""
+        self._settle()
         once = {self._once: 1} if self.flow.once else {}
         return once | {
             stream.transaction(partition): end
@@ -80,22 +107,95 @@ class Feed:
     def _once(self) -> str:
         return f"springhouse/{self.flow.name}/once"
 
+    def _has_run(self, table: TableVersion) -> bool:
+        """Whether a flow that runs once did, perhaps under another name."""
+        return bool(table.offset(self._once) or self.recorded.reading(self._once_reads, None))
+
+    @property
+    def _once_reads(self) -> str:
+        """What a flow that runs once does, whatever it is called."""
+        query = self.flow.query if isinstance(self.flow, AppendFlow) else None
+        text = query.text if isinstance(query, SqlQuery) else getattr(query, "fingerprint", "")
+        return f"once:{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
+
     def horizon(self) -> dict[str, int]:
         """The ends of what comes from outside the warehouse: what is inside still moves with it."""
-        outside = {s.transaction("") for s in self.streams if s.reference.reading is Reading.SOURCE}
-        return {name: end for name, end in self.latest().items() if name.startswith(tuple(outside))}
+        outside = [s for s in self.streams if s.reference.reading is Reading.SOURCE]
+        return {
+            name: end
+            for name, end in self.latest().items()
+            if any(stream.partition(name) is not None for stream in outside)
+        }
+
+    def unread(self) -> list[str]:
+        """What the flow would read from the start, though it has read something else until now."""
+        new, _ = self.recorded.replaced(self.flow.name, [stream.name for stream in self.streams])
+        return [in_words(stream.reads) for stream in self.streams if stream.name in new]
+
+    def _settle(self) -> None:
+        """Find out whether each source is the one that the offsets count."""
+        names = [stream.name for stream in self.streams]
+        _, gone = self.recorded.replaced(self.flow.name, names)
+        if gone and not self.policy.reread:
+            raise refused_change(self.flow, self.unread(), list(map(self.recorded.text, gone)))
+        for stream in self.streams:
+            self._settle_one(stream)
+
+    def _settle_one(self, stream: Stream) -> None:
+        source = stream.source
+        incarnation = getattr(source, "incarnation", None)
+        if incarnation is None:
+            return
+        policy = self.policy
+        if getattr(source, "reads_recreated", False):
+            policy = replace(policy, read_recreated=True)
+        begin_anew = getattr(source, "begin_anew", None)
+        now = incarnation()
+        lost = now is None and getattr(source, "must_be_there", False)
+        if lost and self.recorded.end(stream.name):
+            if not policy.read_recreated:
+                raise refused_source(self.flow, stream.reads)
+            assert begin_anew is not None
+            begin_anew()
+            now = incarnation()
+        epoch = epoch_of(self.flow, stream.name, stream.reads, self.recorded, now, policy)
+        noted = self.recorded.stream(stream.name)
+        if begin_anew is not None and noted is not None and noted.id and now != noted.id:
+            begin_anew()
+        stream.settled.id, stream.settled.epoch = now, epoch
+
+    def noted(self, ranges: Mapping[str, Range]) -> dict[str, Mapping[str, str]]:
+        """Which sources the offsets of these ranges count; an error if they changed meanwhile."""
+        for stream in self.streams:
+            incarnation = getattr(stream.source, "incarnation", None)
+            if not self._own(stream, ranges) or incarnation is None:
+                continue
+            if not stream.settled.is_still(incarnation()):
+                raise CommitConflict(
+                    "the source was made anew while it was read", where=stream.reads
+                )
+        once: dict[str, Mapping[str, str]] = {}
+        if self.flow.once:
+            once[f"{self.flow.name}/once"] = StreamNote(self._once_reads).as_json()
+        return once | {
+            stream.name: StreamNote(
+                stream.reads, stream.settled.id or "", stream.settled.epoch
+            ).as_json()
+            for stream in self.streams
+        }
 
     def behind(
         self, table: TableVersion | None, until: Mapping[str, int] | None = None
     ) -> dict[str, Range]:
         """What can be read, up to `until`, and is not in the table yet, by transaction."""
         ranges: dict[str, Range] = {}
-        if self.flow.once and table is not None and table.offset(self._once):
+        if self.flow.once and table is not None and self._has_run(table):
             return ranges
         for transaction, latest in self.latest().items():
             if not self.is_ours(transaction.rpartition("/")[2]):
                 continue
             start = table.offset(transaction) if table else 0
+            self._prove_not_back(transaction, start, latest)
             end = latest if until is None else min(latest, until.get(transaction, latest))
             end = min(end, start + self._largest_range(transaction))
             if end > start:
@@ -143,7 +243,9 @@ class Feed:
     def partition_of(self, transaction: str) -> str:
         """The partition of the one stream that a transaction is of."""
         (stream,) = self.streams
-        return transaction.removeprefix(stream.transaction(""))
+        partition = stream.partition(transaction)
+        assert partition is not None
+        return partition
 
     def transaction_of(self, partition: str) -> str:
         """The transaction of a partition of the one stream."""
@@ -205,17 +307,27 @@ class Feed:
     def _largest_range(self, transaction: str) -> int:
         """How many offsets one commit may take in: a source that says nothing sets no limit."""
         for stream in self.streams:
-            if transaction.startswith(stream.transaction("")):
+            if stream.partition(transaction) is not None:
                 return int(getattr(stream.source, "largest_range", None) or sys.maxsize)
         return sys.maxsize
 
     def _own(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, Range]:
-        prefix = stream.transaction("")
         return {
-            transaction.removeprefix(prefix): given
+            partition: given
             for transaction, given in ranges.items()
-            if transaction.startswith(prefix)
+            if (partition := stream.partition(transaction)) is not None
         }
+
+    def _prove_not_back(self, transaction: str, start: int, latest: int) -> None:
+        """An error if a source that never forgets ends before what was read of it."""
+        if start <= latest:
+            return
+        for stream in self.streams:
+            stepped_back = getattr(stream.source, "stepped_back", None)
+            if stream.partition(transaction) is not None and stepped_back is not None:
+                problem = stepped_back(start, latest)
+                if problem is not None:
+                    raise problem
 
 
 def open_feed(
@@ -227,21 +339,27 @@ def open_feed(
     is_ours: Callable[[str], bool] = lambda partition: True,
 ) -> Feed:
     """Open the sources of a flow, with what its last commit remembered."""
-    remembered = _remembered(lake.log(flow.target), flow.name)
+    recorded = Recorded(lake.log(flow.target), project.flows_into(flow.target))
     streams: list[Stream] = []
     references = [r for r in stream_references(project, flow) if r.reading is not Reading.OTHER]
     for reference in references:
-        name = _unique(f"{flow.name}/{_slug(reference)}", [stream.name for stream in streams])
+        taken = [stream.name for stream in streams]
+        name = chosen_name(flow, reference, lake.folder, recorded, taken)
         context = SourceContext(
             flow=name,
             folder=lake.folder,
             storage=lake.storage.inside("files", name.replace("/", ".")),
             now=now,
             node=node,
-            memory=remembered.get(name, {}),
+            memory=recorded.memory(name),
         )
-        streams.append(Stream(name, reference, _source(lake, project, reference, context)))
-    return Feed(flow, tuple(streams), is_ours)
+        source = _source(lake, project, reference, context)
+        stream = Stream(name, reference, source, reads_of(reference, lake.folder))
+        noted = recorded.stream(name)
+        stream.settled.epoch = noted.epoch if noted is not None else ""
+        streams.append(stream)
+    policy = Policy.of(project, project.tables[flow.target])
+    return Feed(flow, tuple(streams), is_ours, recorded, policy)
 
 
 def stream_references(project: Project, flow: Flow) -> list[Reference]:
@@ -279,33 +397,3 @@ def _source(lake: Lake, project: Project, reference: Reference, context: SourceC
         assert reference.source is not None
         return open_source(reference.source, project.sources, context)
     return DeltaSource(lake.log(key_of(reference)))
-
-
-def _remembered(log: TableLog, flow: str) -> Mapping[str, Any]:
-    for commit in reversed(log.commits()):
-        noted = commit.note.flows.get(flow) if commit.note else None
-        if noted is not None:
-            return noted.memory
-    return {}
-
-
-def _slug(reference: Reference) -> str:
-    """What is read, as a name that a folder may have, and that nothing else has.
-
-    `read_files('data/orders')` is `read_files.data.orders-3f2a`, whatever its other options are.
-    """
-    parts = [reference.name]
-    if reference.source is not None:
-        parts = [reference.source.plugin, *reference.source.arguments[:1]]
-    whole = ".".join(parts)
-    readable = re.sub(r"[^A-Za-z0-9_]+", ".", whole).strip(".").lower()[:60]
-    return f"{readable}-{hashlib.sha256(whole.encode()).hexdigest()[:4]}"
-
-
-def _unique(name: str, taken: list[str]) -> str:
-    if name not in taken:
-        return name
-    count = 2
-    while f"{name}.{count}" in taken:
-        count += 1
-    return f"{name}.{count}"

@@ -125,6 +125,28 @@ class Lake:
         ]
 
 
+def ids_of(lake: Lake, read: Mapping[str, int]) -> dict[str, str]:
+    """The ids of the tables whose versions these are, and of the tables that views among them read.
+
+    A version of a view counts for what it was computed from, which may be gone by now.
+    """
+    found: dict[str, str] = {}
+    for key, version in read.items():
+        log = lake.log(key)
+        states = [s for s in log.snapshots() if s.made <= version]
+        note = states[-1].note if states else None
+        behind = note.ids if note is not None and note.kind in ("replace", "merge") else {}
+        own = log.table_id()
+        found |= dict(behind)
+        found |= {key: own} if own is not None else {}
+    return found
+
+
+def made_anew(lake: Lake, ids: Mapping[str, str]) -> list[str]:
+    """The tables that are not those with these ids: deleted, and perhaps made anew."""
+    return [key for key, known in ids.items() if not lake.log(key).has_id(known)]
+
+
 def provenance_of(lake: Lake, read: Mapping[str, int], *, apart: bool = False) -> Provenance:
     """What rows reflect that were computed from these versions of these tables.
 

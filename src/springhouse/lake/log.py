@@ -14,6 +14,10 @@ the next entry with a believable date, or when it was first seen; nobody waits f
 entry that is dated before the one below it counts as made with that. So
 
     at of a commit  <=  at of the next commit  <=  now, or a minute later
+
+A table that is deleted and made anew begins again at version 0. `TableLog` notices it by the last
+entry that it read (its size and time differ, or it is gone), forgets everything, and reads the new
+log. Whoever remembers a version for longer remembers the table's id with it, and asks `has_id`.
 """
 
 import json
@@ -32,6 +36,7 @@ from springhouse.errors import LakeError
 from springhouse.lake.clock import AHEAD, steady_clock
 from springhouse.lake.note import FORMAT, KEY, NewerNote, Note
 from springhouse.lake.storage import Storage
+from springhouse.lake.tables import open_table
 from springhouse.planner.provenance import Channel, Provenance, joined
 from springhouse.units import Instant
 
@@ -53,6 +58,7 @@ class Commit:
     transactions: Mapping[str, int]
     columns: int = 0  # how often the log has described the table's columns so far
     sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of the added files
+    table_id: str | None = None  # the id that this commit gives the table, if it describes it
 
     @property
     def changes_data(self) -> bool:
@@ -118,7 +124,29 @@ class TableLog:
         self._commits: list[Commit] = []
         self._snapshots: list[Snapshot] = []
         self._channel = Channel((), ())
-        self._lock = threading.Lock()
+        # Size and time of the last entry that was read; and every id that the table ever had.
+        self._last_entry: tuple[int, int] | None = None
+        self._ids: list[str] = []
+        self._lock = threading.RLock()
+
+    def table_id(self) -> str | None:
+        """The id that Delta gave the table when it was made; None if there is no table."""
+        with self._lock:
+            self._catch_up()
+            return self._known_ids()[-1] if self._commits else None
+
+    def has_id(self, table_id: str) -> bool:
+        """Whether the table is the one with this id: it may have been given another one since."""
+        with self._lock:
+            self._catch_up()
+            return bool(self._commits) and table_id in self._known_ids()
+
+    def _known_ids(self) -> list[str]:
+        """The ids in the log, oldest first; a log whose first entries are gone has a checkpoint."""
+        if not self._ids:
+            opened = open_table(self.storage)
+            self._ids = [str(opened.delta.metadata().id)] if opened is not None else [""]
+        return self._ids
 
     def commits(self) -> Sequence[Commit]:
         """All commits whose log entries are still there, oldest first, up to this very moment."""
@@ -140,10 +168,11 @@ class TableLog:
 
     def channel(self) -> Channel:
         """The table as an input channel: every state that it was in, and since when."""
-        made = self.snapshots()
-        if len(self._channel.versions) != len(made):
-            self._channel = Channel(tuple(s.made for s in made), tuple(s.at for s in made))
-        return self._channel
+        with self._lock:
+            made = self.snapshots()
+            if len(self._channel.versions) != len(made):
+                self._channel = Channel(tuple(s.made for s in made), tuple(s.at for s in made))
+            return self._channel
 
     def damage(self) -> LakeError | None:
         """What is wrong with the first entry that can't be read; None if all can."""
@@ -170,6 +199,8 @@ class TableLog:
             if self in looked_at:
                 return
             looked_at.add(self)
+        if self._commits and not self._is_the_same():
+            self._forget()
         self._damage = None
         found: list[Commit] = []
         try:
@@ -182,6 +213,20 @@ class TableLog:
             self._damage = error
         for commit in _believable(found, self._now()):
             self._take(commit)
+        if found:
+            (self._last_entry,) = self._log.entries([f"{found[-1].version:020}.json"])
+
+    def _is_the_same(self) -> bool:
+        """Whether the last entry that was read is still the one that it was."""
+        return self._log.entries([f"{self._commits[-1].version:020}.json"]) == [self._last_entry]
+
+    def _forget(self) -> None:
+        """The table was deleted: what was known of it says nothing about one in its place."""
+        self._commits.clear()
+        self._snapshots.clear()
+        self._ids.clear()
+        self._channel = Channel((), ())
+        self._last_entry = None
 
     def _unread(self) -> Iterator[int]:
         """The versions whose entries come next, as far as they may be there."""
@@ -206,6 +251,8 @@ class TableLog:
         if self._commits and commit.at < self._commits[-1].at:
             # A clock went back, or two machines differ. A later commit is never older.
             commit = _made_at(commit, self._commits[-1].at)
+        if commit.table_id is not None and commit.table_id not in self._ids[-1:]:
+            self._ids.append(commit.table_id)
         self._commits.append(commit)
         self._snapshots_with(commit)
 
@@ -225,6 +272,12 @@ class TableLog:
         provenance = _provenance(commit, self.name)
         made = Snapshot(commit.version, commit.version, at, provenance, commit.note)
         self._snapshots.append(made)
+
+
+def read_commit(storage: Storage, version: int) -> Commit | None:
+    """One commit of a table, without the others; None if its log has no such entry."""
+    text = storage.inside("_delta_log").read_text(f"{version:020}.json")
+    return _parsed(version, text) if text else None
 
 
 def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
@@ -432,6 +485,7 @@ def _parsed(version: int, text: str) -> Commit:
         removed=_data_paths(by_kind.get("remove", ())),
         transactions=dict(_transaction(each) for each in by_kind.get("txn", ())),
         columns=len(by_kind.get("metaData", ())),
+        table_id=next((str(m["id"]) for m in by_kind.get("metaData", ()) if "id" in m), None),
         sizes=dict(_size(add) for add in by_kind.get("add", ()) if "size" in add),
     )
 

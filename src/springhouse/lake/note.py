@@ -57,6 +57,9 @@ class FlowNote:
     quarantined: int = 0
     reflects: Mapping[str, list[int]] = field(default_factory=dict)
     aside: str = ""
+    # What the offsets count, by stream: what is read, which one it was, and its epoch
+    # (`StreamNote` of `lake.feeds`).
+    streams: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -104,6 +107,8 @@ class Note:
     changes: tuple[str, ...] | None = None
     # The versions that a view was computed from, by input: its own files do not tell its inputs.
     read: Mapping[str, int] = field(default_factory=dict)
+    # The ids of the tables that those versions count, and of the tables behind them.
+    ids: Mapping[str, str] = field(default_factory=dict)
     # Inputs of which it reflects several versions: only a recomputation makes it consistent again.
     mixed: tuple[str, ...] = ()
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.

@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake, ids_of, provenance_of
 from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
@@ -108,6 +108,7 @@ def recompute(
         definition=fingerprint(project, view),
         changes=delta.paths,
         read=inputs.read,
+        ids=ids_of(lake, inputs.read),
         state=built.state,
         stateful=plan is not None,
         failed=chosen.failed,
@@ -314,6 +315,7 @@ def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
         last is not None
         and note.changes == ()
         and last.after == note.after
+        and last.ids == note.ids
         and last.definition == note.definition
         and last.stateful == note.stateful
         and last.failed == note.failed

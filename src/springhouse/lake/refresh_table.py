@@ -26,6 +26,7 @@ from springhouse.lake.alignment import (
     same_columns,
     widened,
 )
+from springhouse.lake.checkpoints import StreamingFlow
 from springhouse.lake.commits import (
     Change,
     able_to_hold,
@@ -140,7 +141,7 @@ def append_batch(
     lake: Lake,
     project: Project,
     table: Table,
-    flow: AppendFlow,
+    stream: StreamingFlow,
     rows: "DataFrame",
     size: int,
     number: int,
@@ -151,7 +152,7 @@ def append_batch(
 
     `reflected` is None for a batch after which more comes from the same versions.
     """
-    began = lake.now()
+    began, flow = lake.now(), stream.flow
     settle(lake, table.name)
     fit, rows = fitted(lake, project, table, flow, lake.find(table.name), rows)
     landed = land(
@@ -163,9 +164,11 @@ def append_batch(
         timestamp=table.timestamp,
         settings=flow_settings(project, table),
     )
-    transaction = batch_transaction(flow)
+    transaction = stream.transaction
     offsets = {transaction: (number, number + 1)}
-    noted = FlowNote(offsets, rows_in=landed.count, quarantined=len(landed.aside))
+    noted = FlowNote(
+        offsets, rows_in=landed.count, quarantined=len(landed.aside), streams=stream.noted()
+    )
     channel = is_channel(project, table.name)
     partial = reflected is None and not channel
     if reflected is None:
@@ -174,11 +177,6 @@ def append_batch(
         provenance = provenance_of(lake, reflected)
     batch = Batch({transaction: number + 1}, noted, channel, provenance, partial)
     return finish(lake, table, flow, fit, landed, landed.aside, batch, reason, began)
-
-
-def batch_transaction(flow: AppendFlow) -> str:
-    """The transaction whose version counts the micro-batches of a flow that are in its table."""
-    return f"springhouse/{flow.name}/batch"
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ def batch_of(
 ) -> Batch:
     """What the commit of these ranges takes in."""
     offsets = {name: (given.start, given.end) for name, given in ranges.items()}
-    noted = FlowNote(offsets, feed.memory(), rows_in, aside)
+    noted = FlowNote(offsets, feed.memory(), rows_in, aside, streams=feed.noted(ranges))
     ends = {name: given.end for name, given in ranges.items()}
     channel = is_channel(project, feed.flow.target)
     return Batch(ends, noted, channel, provenance_of(lake, feed.inputs(ranges)))

@@ -39,7 +39,7 @@ from springhouse.lake.costs import (
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import Lake, provenance_of
+from springhouse.lake.lake import Lake, ids_of, provenance_of
 from springhouse.lake.landing import Done
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
@@ -410,6 +410,7 @@ def _incremental(
         definition=fingerprint(project, view),
         changes=delta.paths,
         read=read,
+        ids=ids_of(lake, read),
         mixed=reflected.mixed,
         state=_states(newest.note, work),
         stateful=done is not None or newest.note.stateful,
@@ -425,7 +426,8 @@ def _incremental(
         reason=reason,
         read=read,
     )
-    if done is None and newest.note.after == note.after and newest.note.read == note.read:
+    known = newest.note
+    if done is None and (known.after, known.read, known.ids) == (note.after, note.read, note.ids):
         return replace(told, seconds=lake.now() - began, committed=False)
     note = replace(note, seconds=lake.now() - began)
     transactions = {REFRESH: ground.version + 1}

@@ -12,7 +12,7 @@ from springhouse.errors import LakeError
 from springhouse.lake import changes
 from springhouse.lake.alignment import same_columns
 from springhouse.lake.incremental import ChangedInput
-from springhouse.lake.lake import Lake
+from springhouse.lake.lake import Lake, made_anew
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
@@ -31,6 +31,9 @@ def inputs_before(
 ) -> dict[str, TableVersion] | str:
     """The inputs as the view reflects them, or why they can't be had."""
     before: dict[str, TableVersion] = {}
+    anew = made_anew(lake, note.ids)
+    if anew:
+        return f'"{anew[0]}" was made anew'
     for name, key in plan.inputs.items():
         if key not in note.read:
             return f'it has not read "{key}" before'

@@ -7,9 +7,11 @@ URI that pyarrow has a file system for:
     files/<flow>/         the write-ahead log of a `read_files` source, a Delta table too
     streams/<flow>/       checkpoint and staged batches of a Structured Streaming flow
     sinks/<table>.<sink>/ how far a sink has got, a Delta table without rows
+    warehouse/            a Delta table without rows, whose id is the id of the warehouse
     leases/<process>.json which processes are writing now (`lake/leases.py`)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -95,6 +97,14 @@ class Storage:
                 return str(stream.read().decode())
         except FileNotFoundError:
             return None
+
+    def entries(self, names: Sequence[str]) -> list[tuple[int, int] | None]:
+        """Size and time (in nanoseconds) of files in it; None for one that is not there."""
+        found = self.filesystem.get_file_info([f"{self.path}/{name}" for name in names])
+        return [
+            (info.size or 0, info.mtime_ns or 0) if info.type == fs.FileType.File else None
+            for info in found
+        ]
 
     def modified(self, name: str) -> int | None:
         """When a file in it was written, in nanoseconds; None if there is none."""

@@ -17,6 +17,7 @@ Spark streams that folder.
 """
 
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable
@@ -29,7 +30,9 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SourceError
 from springhouse.lake.changes import appended
+from springhouse.lake.checkpoints import StreamingFlow
 from springhouse.lake.durable import sync_tree
+from springhouse.lake.identity import refused_source
 from springhouse.lake.inputs import Inputs, NotThereYet
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing import Done
@@ -37,7 +40,7 @@ from springhouse.lake.log import TableLog
 from springhouse.lake.queries import blamed_on
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import open_table
-from springhouse.project.declaration import AppendFlow, Project, Reading, Reference, Table
+from springhouse.project.declaration import AppendFlow, Project, Reading, Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,15 +63,13 @@ class StagedBatch:
 def run_stream(
     lake: Lake,
     project: Project,
-    table: Table,
-    flow: AppendFlow,
-    committed: int,
+    stream: StreamingFlow,
     commit: Commit,
     timeout_seconds: int = 600,
 ) -> list[Done]:
-    """Take in all that the flow's stream has now; `committed` batches are in already."""
-    place = lake.storage.inside("streams", flow.name)
-    inputs = _StreamInputs(lake, project, place)
+    """Take in all that the flow's stream has now, after the batches that are in already."""
+    flow, place, committed = stream.flow, stream.place, stream.committed
+    inputs = _StreamInputs(lake, project, stream)
     with blamed_on(flow.place):
         rows = inputs.frame(flow.query)
         if not rows.isStreaming:
@@ -151,9 +152,10 @@ def staged_batches(place: Storage) -> list[StagedBatch]:
 class _StreamInputs(Inputs):
     """The inputs of a streaming function: tables of ours as files that Spark can stream."""
 
-    def __init__(self, lake: Lake, project: Project, place: Storage) -> None:
+    def __init__(self, lake: Lake, project: Project, stream: StreamingFlow) -> None:
         super().__init__(lake, project, {})
-        self._place = place
+        self._stream = stream
+        self._place = stream.place
         self.linked: dict[str, int] = {}
 
     def resolve(self, reference: Reference) -> "DataFrame | None":
@@ -171,7 +173,7 @@ class _StreamInputs(Inputs):
         if newest is None:
             raise NotThereYet(name, str(reference.place))
         folder = self._place.inside("input", name)
-        self.linked[name] = _link_new_files(log, folder, reference)
+        self.linked[name] = _link_new_files(log, folder, reference, self._stream)
         opened = open_table(log.storage, newest.version)
         assert opened is not None
         schema = StructType(opened.schema.fields)
@@ -180,13 +182,17 @@ class _StreamInputs(Inputs):
         return stream
 
 
-def _link_new_files(log: TableLog, folder: Storage, reference: Reference) -> int:
+def _link_new_files(
+    log: TableLog, folder: Storage, reference: Reference, stream: StreamingFlow
+) -> int:
     """Link the files of every new commit into a folder, in order; the version linked up to.
 
     The first time, the table as it is: what it went through to become so may be vacuumed already.
+    Of a table that was made anew, all commits, under names of their own.
     """
-    newest = log.newest()
+    newest, own = log.newest(), log.table_id()
     assert newest is not None
+    assert own is not None
     if not folder.exists():
         opened = open_table(log.storage, newest.version)
         assert opened is not None
@@ -195,9 +201,20 @@ def _link_new_files(log: TableLog, folder: Storage, reference: Reference) -> int
         aside.make()
         for index, file in enumerate(opened.files):
             _link(f"{log.storage.path}/{file.path}", f"{aside.path}/{_name(newest.made, index)}")
+        _write_ids(aside, [own])
         aside.filesystem.move(aside.path, folder.path)
         return newest.made
-    linked = {info.base_name for info in folder.files()}
+    ids = (folder.read_text(_IDS) or own).split()
+    if not log.has_id(ids[-1]):
+        if not stream.policy.read_recreated:
+            raise refused_source(stream.flow, f"table:{log.name}")
+        ids.append(own)
+    suffix = f"-{own[:8]}" if len(ids) > 1 else ""
+    linked = {
+        info.base_name
+        for info in folder.files()
+        if re.fullmatch(rf"\d+-\d+{suffix}\.parquet", info.base_name)
+    }
     last = max((int(name.split("-")[0]) for name in linked), default=-1)
     first = min((int(name.split("-")[0]) for name in linked), default=-1)
     if newest.made > last and not appended(log, max(last, 0), newest.made):
@@ -210,13 +227,24 @@ def _link_new_files(log: TableLog, folder: Storage, reference: Reference) -> int
         # The last commit may have been linked in part, when the process died.
         if commit.changes_data and commit.version > first and commit.version >= last:
             for index, path in enumerate(commit.added):
-                if (name := _name(commit.version, index)) not in linked:
+                if (name := _name(commit.version, index, suffix)) not in linked:
                     _link(f"{log.storage.path}/{path}", f"{folder.path}/{name}")
+    _write_ids(folder, ids)
     return newest.made
 
 
-def _name(version: int, index: int) -> str:
-    return f"{version:020}-{index:05}.parquet"
+_IDS = "_table_ids"
+"""The ids of the tables whose files are linked, the one that is there now last."""
+
+
+def _write_ids(folder: Storage, ids: list[str]) -> None:
+    text = "\n".join(ids)
+    if folder.read_text(_IDS) != text:
+        Path(folder.path, _IDS).write_text(text)
+
+
+def _name(version: int, index: int, suffix: str = "") -> str:
+    return f"{version:020}-{index:05}{suffix}.parquet"
 
 
 def _link(source: str, target: str) -> None:

@@ -90,6 +90,11 @@ class TableVersion:
     def size(self) -> int:
         return sum(file.size for file in self.files)
 
+    @cached_property
+    def table_id(self) -> str:
+        """The id that Delta gave the table when it was made."""
+        return str(self.delta.metadata().id)
+
     def offset(self, app_id: str) -> int:
         """The version of the last transaction of `app_id`; 0 before the first."""
         # delta-rs looks through the log for every answer, and an answer never changes.

@@ -51,6 +51,8 @@ def through(pathway: str, channel: str) -> str:
 class Channel:
     """The versions of one base table in order, each with the time when it became the newest.
 
+    A channel without versions was deleted: nothing is known of when what it had was right.
+
     Versions that changed no data (a compaction) are not listed: they are the same snapshot.
     """
 
@@ -59,15 +61,16 @@ class Channel:
 
     def since(self, version: int) -> Instant:
         """The left end of the interval of validity of `version`."""
-        return self.timestamps[self._position(version)]
+        return self.interval(version)[0]
 
     def until(self, version: int) -> Instant:
         """The right end of the interval of validity of `version`."""
-        after = self._position(version) + 1
-        return self.timestamps[after] if after < len(self.timestamps) else NOW
+        return self.interval(version)[1]
 
     def interval(self, version: int) -> tuple[Instant, Instant]:
         """The interval of validity of `version`."""
+        if not self.versions:
+            return Instant(float("-inf")), NOW
         position = self._position(version)
         after = position + 1
         until = self.timestamps[after] if after < len(self.timestamps) else NOW

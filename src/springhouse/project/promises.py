@@ -14,7 +14,7 @@ from springhouse.project.contents import Written
 from springhouse.project.declaration import Promise, RefreshMode, SinkCall
 from springhouse.project.durations import duration_seconds
 from springhouse.project.names import Names, did_you_mean
-from springhouse.project.settings import FLOW_SETTINGS, check_setting
+from springhouse.project.settings import FLOW_SETTINGS, SOURCE_SETTINGS, check_setting
 from springhouse.units import Seconds
 
 PREFIX = "springhouse."
@@ -41,6 +41,7 @@ PROPERTIES: Mapping[str, tuple[Holder, ...]] = {
     "springhouse.lateness": (Holder.TABLE,),
     "springhouse.period": (Holder.TABLE,),
     **dict.fromkeys(FLOW_SETTINGS, _STORED),
+    **dict.fromkeys(SOURCE_SETTINGS, (Holder.TABLE,)),
 }
 
 
@@ -227,7 +228,7 @@ class _Reader:
     def flow_settings(self) -> Mapping[str, str]:
         """What is set for the flow of this table alone, by the project's own keys."""
         found = {}
-        for key in FLOW_SETTINGS:
+        for key in (*FLOW_SETTINGS, *SOURCE_SETTINGS):
             written = self._written.get(key)
             if written is None:
                 continue

@@ -66,6 +66,9 @@ FLOW_SETTINGS = (
 )
 """What a table or view may set for its own flow, too."""
 
+SOURCE_SETTINGS = ("springhouse.recreated", "springhouse.reread")
+"""What a table may set for its own sources, too."""
+
 FLOW_POLICIES = ("locality", "minimum-cost", "minimum-memory", "mixed", "round-robin")
 BASIC = ("max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
 _TRACK_RULE = (
@@ -136,6 +139,18 @@ SETTINGS = (
         "how many row packs may wait for an activity",
         "a whole number",
         _count,
+    ),
+    Setting(
+        "springhouse.recreated",
+        "what a flow does when its source was deleted and made anew",
+        '"refuse" or "read"',
+        lambda value: value in ("refuse", "read"),
+    ),
+    Setting(
+        "springhouse.reread",
+        "whether a flow that reads something else than before may read it from the start",
+        '"refuse" or "allow"',
+        lambda value: value in ("refuse", "allow"),
     ),
     Setting(
         "springhouse.scheduler.basic",

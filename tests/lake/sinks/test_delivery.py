@@ -202,3 +202,48 @@ def test_options_are_held_against_the_plugin(
     assert courier.failures["t > out"].problem == (
         't.sql:1: the sink "positioned_file" has no option "pth"\n  hint: Did you mean "path"?'
     )
+
+
+def test_a_table_that_was_made_anew_is_not_taken_for_the_one_that_was_delivered(
+    lake: Lake, append: Callable[..., None]
+) -> None:
+    append(1)
+    append(2)
+    sink = Memory()
+    while deliver(lake, "t", SINK, sink) is not None:
+        pass
+    lake.place("t").remove()
+    assert deliver(lake, "t", SINK, sink) is None
+    for ids in ([10], [20], [30]):
+        append(*ids)
+        with pytest.raises(SinkError, match="the table was made anew"):
+            deliver(lake, "t", SINK, sink)
+    assert sorted(id for _, _, id in sink.rows) == [1, 2]
+
+
+@pytest.mark.parametrize("plugin", ["positioned_file", "avro"])
+def test_what_another_warehouse_wrote_is_neither_skipped_nor_mixed(
+    tmp_path: Path, plugin: str
+) -> None:
+    def courier_of(storage: str) -> Courier:
+        folder = Storage(str(tmp_path / storage))
+        lake = Lake(folder, Spark({}, "none"), tmp_path, lambda: Instant(1_000.0))
+        place = Place("t.sql", 1)
+        call = SinkCall("out", plugin, {"path": "out/put"}, place)
+        tables = {"t": Table("t", place, sinks=(call,))}
+        project = Project("p", tmp_path, "", None, None, {}, tables, {}, {}, (), {})
+        write_deltalake(lake.place("t").root, pa.table({"id": [1]}), mode="append")
+        return Courier(project, lake, lake.now, Seconds(1.0))
+
+    first = courier_of("first")
+    first.round()
+    assert first.failures == {}
+    courier_of("first").round()  # Goes on after the first one.
+    first.close()
+    written = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    second = courier_of("second")
+    second.round()
+    (failure,) = second.failures.values()
+    assert "another" in failure.problem
+    left = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert left.items() >= written.items()

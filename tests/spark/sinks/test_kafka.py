@@ -46,9 +46,9 @@ def topic(kafka: Any) -> str:
     return name
 
 
-def opened(kafka: Any, topic: str, **options: str) -> KafkaSink:
+def opened(kafka: Any, topic: str, warehouse: str = "", **options: str) -> KafkaSink:
     now = lambda: Instant(0.0)  # noqa: E731  a clock that stands
-    context = SinkContext("totals", "out", f"p-{topic}", Path(), now)
+    context = SinkContext("totals", "out", f"p-{topic}", Path(), now, "local", warehouse)
     return KafkaSink(topic, kafka.address, context=context, **options)
 
 
@@ -118,3 +118,37 @@ def test_what_can_not_be_is_told(kafka: Any, topic: str) -> None:
         opened(kafka, "nowhere").write(Given((0, "insert", [(1, 1)])), Range(0, 1))
     with pytest.raises(SinkError, match='has no option "topics"'):
         opened(kafka, topic, topics="x")
+
+
+def test_warehouses_of_one_name_do_not_take_each_others_place(kafka: Any, topic: str) -> None:
+    production, development = (opened(kafka, topic, each) for each in ("prod", "dev"))
+    production.write(Given((0, "insert", [(1, 10)])), Range(0, 3))
+    # Neither skipped, because the other one had come as far, nor shut out by the other one.
+    development.write(Given((0, "insert", [(2, 20)])), Range(0, 3))
+    production.write(Given((3, "insert", [(3, 30)])), Range(3, 4))
+    opened(kafka, topic, "made anew").write(Given((0, "insert", [(4, 40)])), Range(0, 1))
+    assert [id for _, id, _ in seen(kafka, topic)] == [1, 2, 3, 4]
+    for sink in (production, development):
+        sink.close()
+
+
+def test_a_range_that_an_older_release_wrote_is_not_written_again(kafka: Any, topic: str) -> None:
+    older = opened(kafka, topic)
+    older.write(Given((0, "insert", [(1, 10)])), Range(0, 1))
+    older.write(Given((1, "insert", [(2, 20)])), Range(1, 2))
+    newer = opened(kafka, topic, "w")
+    newer.write(Given((1, "insert", [(2, 20)])), Range(1, 2))
+    newer.write(Given((2, "insert", [(3, 30)])), Range(2, 3))
+    assert [id for _, id, _ in seen(kafka, topic)] == [1, 2, 3]
+    newer.close()
+
+
+def test_a_topic_that_is_further_than_the_ledger_says_is_not_given_all_again(
+    kafka: Any, topic: str
+) -> None:
+    sink = opened(kafka, topic, "w")
+    sink.write(Given((0, "insert", [(1, 10)])), Range(0, 1))
+    with pytest.raises(SinkError, match="how far the sink had got was forgotten"):
+        sink.write(Given((0, "insert", [(1, 10)]), (1, "insert", [(2, 20)])), Range(0, 2))
+    assert [id for _, id, _ in seen(kafka, topic)] == [1]
+    sink.close()

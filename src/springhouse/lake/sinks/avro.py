@@ -3,20 +3,26 @@
 `'springhouse.sink.export' = 'avro'` with `path`: a folder, here or in an object store, and in it
 one file for each range of versions, named after the range. A file appears whole or not at all, and
 a range that comes again replaces its own file by the same: exactly once, for whoever reads the
-folder. `read_files(…, format => 'avro')` of another warehouse is such a reader.
+folder. `read_files(…, format => 'avro')` of another warehouse is such a reader. Whose versions they
+are stands in the folder too, in `_owner`: one with the changes of another table or warehouse is
+refused.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from pyarrow import fs
 
+from springhouse.errors import SinkError
 from springhouse.lake.avro import avro_schema, fastavro
 from springhouse.lake.durable import sync_files
 from springhouse.lake.sinks.contract import Changes, SinkContext
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.storage import Storage
 from springhouse.project.built_in import write_avro
+
+_RANGE = re.compile(r"(\d{20})-(\d{20})\.avro")
 
 
 class AvroSink:
@@ -27,6 +33,7 @@ class AvroSink:
         fastavro()  # An error here has the place of the declaration.
         self._folder = Storage.at(path, relative_to=context.folder)
         self._codec = codec
+        self._identity = context.identity
         self._record = "".join(c if c.isalnum() else "_" for c in context.table)
 
     def write(self, changes: Changes, given: Range) -> None:
@@ -35,6 +42,7 @@ class AvroSink:
         first = next(records, None)
         if first is None:
             return
+        self._prove_ours(given)
         self._folder.make()
         name = f"{given.start:020}-{given.end:020}.avro"
         filesystem, path = self._folder.filesystem, self._folder.path
@@ -48,6 +56,29 @@ class AvroSink:
             sync_files(self._folder, [f"_{name}.part"], anew=True)
             filesystem.move(target, f"{path}/{name}")
             sync_files(self._folder, [name], anew=True)
+
+    def _prove_ours(self, given: Range) -> None:
+        """An error if others' changes are in the folder, or ours and nobody knows how far."""
+        if given.start == 0:
+            ranges = [_RANGE.fullmatch(info.base_name) for info in self._folder.files()]
+            if any(each is not None and int(each[2]) != given.end for each in ranges):
+                raise SinkError(
+                    "the folder has the changes of versions already, and is to be given all of "
+                    "them: it is another's, or how far the sink had got was forgotten",
+                    where=self._folder.root,
+                    hint="Give the sink another folder, or empty this one.",
+                )
+        known = self._folder.read_text("_owner")
+        if known and self._identity and known != self._identity:
+            raise SinkError(
+                "the folder has the changes of another table or warehouse",
+                where=self._folder.root,
+                hint="Give the sink another folder, or empty this one.",
+            )
+        if known is None and self._identity:
+            self._folder.make()
+            with self._folder.filesystem.open_output_stream(f"{self._folder.path}/_owner") as file:
+                file.write(self._identity.encode())
 
 
 def _records(changes: Changes) -> Iterator[dict[str, Any]]:

@@ -57,6 +57,14 @@ class SinkContext:
     folder: Path  # the project's: relative paths are relative to it
     now: Callable[[], Instant]
     node: str = "local"
+    # Which warehouse and which table it is, whatever their names: what is made anew has other ids.
+    warehouse: str = ""
+    table_id: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Whose changes the sink is given, for a sink that remembers how far it has got."""
+        return f"{self.warehouse}/{self.table_id}" if self.warehouse or self.table_id else ""
 
 
 class Changes(Protocol):

@@ -9,6 +9,10 @@ two commits in it with the writing in between:
 So a range that a dead process left behind comes again exactly as it was, and a sink can recognise
 it. The second of two processes that want to deliver the same is rejected by the first commit. And
 `vacuum` knows from the ledger which versions are still needed.
+
+Each commit in the ledger also says which table's versions it counts, by the table's id: those of a
+table that was made anew are others, and a sink that was given the old ones is not given the new
+ones in their place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +23,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.errors import SinkError
 from springhouse.lake.commits import Change, commit, ensure
-from springhouse.lake.lake import Lake
-from springhouse.lake.log import Commit
+from springhouse.lake.lake import Lake, made_anew
+from springhouse.lake.log import Commit, read_commit
 from springhouse.lake.note import Note
 from springhouse.lake.sinks.contract import Changes, Sink
 from springhouse.lake.sinks.table_changes import TableChanges
@@ -73,16 +77,18 @@ def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered |
     newest = lake.log(table).newest()
     if newest is None:
         return None
-    ledger = ensure(_place(lake, table, sink.name), _NO_ROWS, Note("schema", began))
+    place = _place(lake, table, sink.name)
+    ledger = ensure(place, _NO_ROWS, Note("schema", began))
+    _prove_same(lake, table, sink, ledger)
     given = _next(ledger, newest.made + 1, lake.log(table).commits(), sink)
     if given is None:
         return None
     if ledger.offset(_INTENDED) != given.end:
-        ledger = _written(lake, ledger, _INTENDED, given.end)
+        ledger = _written(lake, table, ledger, _INTENDED, given.end)
     counted = _Counted(TableChanges(lake, table, given))
     changes: Changes = counted
     opened.write(changes, given)
-    _written(lake, ledger, _DELIVERED, given.end)
+    _written(lake, table, ledger, _DELIVERED, given.end)
     return Delivered(table, sink.name, given, counted.rows, lake.now() - began)
 
 
@@ -104,13 +110,7 @@ def _next(
     """The range to deliver now: what was intended and not finished, else what is new."""
     start, intended = ledger.offset(_DELIVERED), ledger.offset(_INTENDED)
     if max(start, intended) > end:
-        raise SinkError(
-            f'the sink "{sink.name}" was given {max(start, intended)} versions of a table that has '
-            f"{end}: the table was made anew",
-            where=str(sink.place),
-            hint="Give the sink another name (and a new place to write to): it then gets the whole "
-            "table first.",
-        )
+        raise _given_another(sink)
     if intended > start:
         return Range(start, intended)
     new = [commit for commit in commits if start <= commit.version < end]
@@ -121,12 +121,43 @@ def _next(
     return Range(start, changing[-1] + 1) if changing else None
 
 
-def _written(lake: Lake, ledger: TableVersion, what: str, end: int) -> TableVersion:
-    note = Note("append", lake.now(), changes=(), reason=what.removeprefix("springhouse/"))
+def _prove_same(lake: Lake, table: str, sink: SinkCall, ledger: TableVersion) -> None:
+    """An error if the sink was given versions of another table of this name."""
+    last = read_commit(ledger.storage, ledger.version)
+    if last is not None and last.note is not None and made_anew(lake, last.note.ids):
+        raise _given_another(sink)
+
+
+def _given_another(sink: SinkCall) -> SinkError:
+    return SinkError(
+        f'the sink "{sink.name}" was given the changes of a table that was deleted since: the '
+        "table was made anew",
+        where=str(sink.place),
+        hint="Give the sink another name, and a new place to write to: it then gets the whole "
+        "table first.",
+    )
+
+
+def warehouse_id(lake: Lake) -> str:
+    """The id of this warehouse, which is made when it is first asked for and never changes.
+
+    It is the id of a Delta table without rows: of two processes that make it, one does.
+    """
+    return ensure(lake.storage.inside("warehouse"), _NO_ROWS, Note("schema", lake.now())).table_id
+
+
+def _written(lake: Lake, table: str, ledger: TableVersion, what: str, end: int) -> TableVersion:
+    reason = what.removeprefix("springhouse/")
+    note = Note("append", lake.now(), changes=(), reason=reason, ids=_own_id(lake, table))
     commit(ledger, Change(note, transactions={what: end}))
     after = open_table(ledger.storage)
     assert after is not None
     return after
+
+
+def _own_id(lake: Lake, table: str) -> dict[str, str]:
+    own = lake.log(table).table_id()
+    return {table: own} if own is not None else {}
 
 
 def _place(lake: Lake, table: str, sink: str) -> Storage:

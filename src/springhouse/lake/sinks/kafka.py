@@ -4,7 +4,9 @@ A range of versions is one Kafka transaction. In it also goes how far the sink h
 the range, as the offset of a consumer group that has no consumers. So when the range comes again,
 because a process died, the brokers know whether it was written, and it is skipped. A process that
 was thought dead and is not can't write any more once another has opened the sink: the transactional
-id is the sink's, and the brokers let the newest holder write.
+id is the sink's, and the brokers let the newest holder write. The ids of the warehouse and of the
+table are part of it: one that was made anew, and another one of the same name (for development, and
+for production), have transactions and a place of their own.
 
     without `key`   a message per changed row: the row and what happened to it, as JSON
     with `key`      the newest row of each key; a message without a value when the key is gone. Made
@@ -55,7 +57,10 @@ class KafkaSink:
         asked = write_kafka(topic, bootstrapServers, key, **options)
         self._topic = Topic(topic, asked.client)
         self._keys = asked.keys
-        self._id = f"springhouse/{context.project}/{context.table}/{context.name}"
+        older = f"springhouse/{context.project}/{context.table}/{context.name}"
+        self._id = f"{older}/{context.identity}" if context.identity else older
+        # Under this name an older release may have written the range that comes again.
+        self._older = older if context.identity else None
         self._settings = asked.settings
         self._producer: Any = None
         self._group: Any = None
@@ -64,8 +69,18 @@ class KafkaSink:
         """Write a message for each changed row, in one transaction, unless the topic has them."""
         try:
             self._open()
-            if self._position() >= given.end:
+            position = self._position(given)
+            if position >= given.end:
                 return
+            if given.start < position:
+                raise SinkError(
+                    f"the topic has the changes up to version {position - 1}, and those from "
+                    f"version {given.start} on are to be written: how far the sink had got was "
+                    "forgotten",
+                    where=self._topic.servers,
+                    hint="Put back the folder `sinks` of the storage; or give the sink another "
+                    "name and another topic, which gets the whole table first.",
+                )
             self._producer.begin_transaction()
             try:
                 self._send(changes)
@@ -105,7 +120,7 @@ class KafkaSink:
             {**self._settings, "group.id": self._id, "enable.auto.commit": "false"}, logger=LOGGER
         )
 
-    def _position(self) -> int:
+    def _position(self, given: Range) -> int:
         """One above the last version in the topic.
 
         0 also if the group was forgotten, as brokers do a week after its last commit: what the
@@ -114,16 +129,28 @@ class KafkaSink:
         deadline = time.monotonic() + _SECONDS
         while True:
             try:
-                return self._committed()
+                return self._committed(given)
             except client().KafkaException as error:
                 # Who keeps the offsets of groups is settled only after a broker's first start.
                 if error.args[0].code() not in _unsettled() or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
 
-    def _committed(self) -> int:
+    def _committed(self, given: Range) -> int:
+        own = self._committed_by(self._group)
+        if own or self._older is None or given.start == 0:
+            return own
+        # Not the first range, and nothing under this id: it began under the older one.
+        settings = {**self._settings, "group.id": self._older, "enable.auto.commit": "false"}
+        older = client().Consumer(settings, logger=LOGGER)
+        try:
+            return self._committed_by(older)
+        finally:
+            older.close()
+
+    def _committed_by(self, group: Any) -> int:
         place = client().TopicPartition(self._topic.name, 0)
-        (found,) = self._group.committed([place], timeout=_SECONDS)
+        (found,) = group.committed([place], timeout=_SECONDS)
         if found.error is not None:
             raise client().KafkaException(found.error)
         return max(int(found.offset), 0)

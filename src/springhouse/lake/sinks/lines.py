@@ -3,10 +3,13 @@
 `'springhouse.sink.audit' = 'positioned_file'` with `path`: one line of JSON per changed row, in the
 file of `positioned_file`, whose offsets are then the versions of the table. A range that comes
 again was either written whole, and is skipped, or is cut off when the file is opened: exactly once.
+Whose versions they are stands beside the file, in `<name>.owner`: a file with the changes of
+another table, or of another warehouse, is refused.
 """
 
 from pathlib import Path
 
+from springhouse.errors import SinkError
 from springhouse.lake.sinks.contract import Changes, SinkContext
 from springhouse.lake.sinks.json_rows import json_rows
 from springhouse.lake.sinks.positioned_file import PositionedFile
@@ -21,16 +24,35 @@ class PositionedFileSink:
         write_lines(path)
         self._path = Path(context.folder) / path
         self._file: PositionedFile | None = None
+        self._identity = context.identity
 
     def write(self, changes: Changes, given: Range) -> None:
         """Append a line for each changed row, unless the file has them."""
         if self._file is None:
             self._file = PositionedFile(self._path)
+            self._prove_ours(self._file, given)
         if self._file.offset >= given.end:
             return
         self._file.resume(given.start)
         lines = [line for batch in changes.batches() for line in json_rows(batch)]
         self._file.write(lines, given.start, given.end)
+
+    def _prove_ours(self, file: PositionedFile, given: Range) -> None:
+        owner = self._path.with_name(self._path.name + ".owner")
+        known = owner.read_text() if owner.exists() else None
+        # Without an owner the file is new, or an older release wrote it: it has what was given
+        # before, and perhaps the range that comes again.
+        fits = known == self._identity if known else file.offset in (0, *given)
+        if not fits and self._identity:
+            self.close()
+            raise SinkError(
+                "the file has the changes of another table or warehouse",
+                where=str(self._path),
+                hint="Give the sink another file, or move this one (with its .owner and "
+                ".checkpoints) away.",
+            )
+        if known is None and self._identity:
+            owner.write_text(self._identity)
 
     def close(self) -> None:
         """Let others write the file."""

@@ -41,6 +41,21 @@ class DeltaSource:
             return f'there is no Delta table at "{self._log.storage.root}" yet'
         return None
 
+    def incarnation(self) -> str | None:
+        """The id of the table, which one that is made anew does not have; None without a table."""
+        return self._log.table_id()
+
+    def stepped_back(self, start: int, latest: int) -> SourceError | None:
+        """What to say if fewer versions are there than were read; nothing while none is there."""
+        if latest == 0:
+            return None
+        return SourceError(
+            f"the Delta table has {latest} versions, and {start} were read: an older copy of it "
+            "was put in its place",
+            where=self._log.storage.root,
+            hint="Put back the newer one; or delete what reads it, which is then made anew.",
+        )
+
     def latest(self) -> Mapping[str, int]:
         """One above the version that made the rows that are there now."""
         self._log.prove_whole()

@@ -58,6 +58,7 @@ class FileLog:
         self._storage = context.storage
         self._now = context.now
         self._ground: TableVersion | None = None
+        self._entry: tuple[int, int] | None = None  # of the ground in the Delta log
         self._loaded: set[str] = set()  # the log's own data files that were read
         self._files: list[FoundFile] = []
         self._paths: set[str] = set()
@@ -80,11 +81,21 @@ class FileLog:
             while self._unwritten:
                 # Created and then read again, in case somebody else created it and admitted files.
                 if self._ground is None:
-                    ensure(self._storage, _COLUMNS, Note("schema", self._now()))
+                    self.make()
                 else:
                     with suppress(CommitConflict):
                         self._append(self._ground, list(self._unwritten.values()))
                 self._catch_up()
+
+    def incarnation(self) -> str | None:
+        """The id of the log; None if there is none."""
+        with self._lock:
+            self._catch_up()
+            return self._ground.table_id if self._ground is not None else None
+
+    def make(self) -> None:
+        """Make an empty log, unless there is one."""
+        ensure(self._storage, _COLUMNS, Note("schema", self._now()))
 
     def files(self, given: Range) -> Sequence[FoundFile]:
         """The files at these offsets."""
@@ -124,11 +135,17 @@ class FileLog:
 
     def _catch_up(self) -> None:
         """Read what was appended since the last time, by us or by another process."""
-        if self._ground is not None and not self._moved(self._ground):
+        if self._ground is not None and self._is_newest(self._ground):
             return
-        self._ground = open_table(self._storage)
+        before, self._ground = self._ground, open_table(self._storage)
+        if before is not None and (
+            self._ground is None or self._ground.table_id != before.table_id
+        ):
+            # Another log is in its place: what was read of the old one says nothing about it.
+            self._loaded, self._files, self._paths = set(), [], set()
         if self._ground is None:
             return
+        self._entry = self._entries(self._ground.version)[0]
         unread = [f.path for f in self._ground.files if f.path not in self._loaded]
         rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
         self._loaded = {file.path for file in self._ground.files}
@@ -142,5 +159,9 @@ class FileLog:
             self._paths.add(row["path"])
             self._unwritten.pop(row["path"], None)
 
-    def _moved(self, ground: TableVersion) -> bool:
-        return self._storage.inside("_delta_log", f"{ground.version + 1:020}.json").exists()
+    def _is_newest(self, ground: TableVersion) -> bool:
+        entry, following = self._entries(ground.version, ground.version + 1)
+        return following is None and entry == self._entry
+
+    def _entries(self, *versions: int) -> list[tuple[int, int] | None]:
+        return self._storage.inside("_delta_log").entries([f"{v:020}.json" for v in versions])

@@ -91,6 +91,17 @@ class ReadFiles:
             return None
         return f'the folder "{self._folder.root}" that "{self._path}" names is not there'
 
+    must_be_there = True
+    """Offsets count what the log of files says: without it nobody knows which files were read."""
+
+    def incarnation(self) -> str | None:
+        """The id of the log of files; None if there is none."""
+        return self._log.incarnation()
+
+    def begin_anew(self) -> None:
+        """Begin a log of files in which none is."""
+        self._log.make()
+
     def latest(self) -> Mapping[str, int]:
         """The number of files so far, with those that are new in the folder."""
         return {_PARTITION: self._log.see(self._found())}

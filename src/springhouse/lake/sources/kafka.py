@@ -73,10 +73,28 @@ class ReadKafka:
         self._where = f"{context.flow}: {topic}"
         self.largest_range = asked.largest_range
         self.memory: dict[str, Any] = dict(context.memory)
+        # What the cluster has just said of the topic, and nobody has used yet.
+        self._described: tuple[str, list[int]] | None = None
+
+    @property
+    def reads_recreated(self) -> bool:
+        """Whether a topic that was made anew is read without asking: records may be lost."""
+        return not self._strict
+
+    def incarnation(self) -> str:
+        """The id that the cluster gave the topic when it was made."""
+        self._described = self._topic.describe()
+        return self._described[0]
+
+    def begin_anew(self) -> None:
+        """Forget what was remembered of a topic that is gone."""
+        if self._described is not None and self.memory.get("topic_id") != self._described[0]:
+            self.memory.clear()
 
     def latest(self) -> Mapping[str, int]:
         """Where the partitions of the topic end now."""
-        topic_id, partitions = self._topic.describe()
+        topic_id, partitions = self._described or self._topic.describe()
+        self._described = None
         self._prove_same(topic_id)
         ends = self._topic.ends(partitions)
         known = self.memory.get("ends", {})

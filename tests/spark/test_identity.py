@@ -1,0 +1,347 @@
+"""What was made anew is not what it was: never skipped, never doubled, never a traceback."""
+
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from typer.testing import CliRunner
+
+from springhouse.cli.app import app
+from springhouse.house import House
+
+FILES = """
+CREATE STREAMING TABLE orders AS SELECT id FROM
+  STREAM read_files('data', format => 'json', schema => 'id BIGINT');
+"""
+
+
+def put(folder: Path, name: str, *ids: int) -> None:
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "data" / name).write_text("".join(f'{{"id": {each}}}\n' for each in ids))
+
+
+def make(place: Path, *commits: list[int]) -> None:
+    """A Delta table of others with one commit per list, in the place of what is there."""
+    shutil.rmtree(place, ignore_errors=True)
+    for ids in commits:
+        write_deltalake(place, pa.table({"id": pa.array(ids, pa.int64())}), mode="append")
+
+
+def rows(folder: Path, table: str) -> list[int]:
+    found = DeltaTable(folder / "storage" / "tables" / table).to_pyarrow_table()
+    return sorted(next(iter(row.values())) for row in found.to_pylist())
+
+
+def refreshed(folder: Path, **settings: str) -> dict[str, str]:
+    """Bring everything up to date in a process of its own, as it were; what failed, and why."""
+    house = House(folder, configuration=settings)
+    return {name: failure.problem for name, failure in house.refresh().failures.items()}
+
+
+def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: Any) -> None:
+    folder = project(
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM delta.`rates`;"
+        "CREATE MATERIALIZED VIEW shown AS SELECT n + 0 AS n FROM total;"
+        "CREATE MATERIALIZED VIEW both AS "
+        "  SELECT t.n + r.id AS n FROM total t CROSS JOIN delta.`rates` r;"
+    )
+    make(folder / "rates", [1], [2])
+    house = House(folder)
+    assert house.refresh().ok
+    assert (rows(folder, "total"), rows(folder, "shown")) == ([3], [3])
+
+    make(folder / "rates", [10], [20])
+    assert house.refresh().ok
+    assert (rows(folder, "total"), rows(folder, "shown")) == ([30], [30])
+    assert rows(folder, "both") == [40, 50]
+
+    make(folder / "rates", [100], [200])
+    assert refreshed(folder) == {}
+    assert (rows(folder, "total"), rows(folder, "shown")) == ([300], [300])
+    assert rows(folder, "both") == [400, 500]
+    # What says the same is not computed again and again.
+    assert [done.committed for done in House(folder).refresh().done] == []
+
+
+READ_DELTA = """
+CREATE STREAMING TABLE copied{properties} AS SELECT id FROM STREAM read_delta('{path}');
+"""
+READ = " TBLPROPERTIES ('springhouse.recreated' = 'read')"
+
+
+def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: Any) -> None:
+    folder = project(READ_DELTA.format(path="rates", properties=""))
+    make(folder / "rates", [1], [2], [3])
+    house = House(folder)
+    assert house.refresh().ok
+    # As many versions, then more: neither is skipped, and nothing is read.
+    for commits in ([[10], [20], [30]], [[10], [20], [30], [40]], [[10]]):
+        make(folder / "rates", *commits)
+        for problem in (house.refresh().failures["copied"].problem, refreshed(folder)["copied"]):
+            assert 'the Delta table "rates" was deleted and made anew' in problem
+            assert "'springhouse.recreated' = 'read'" in problem
+        assert rows(folder, "copied") == [1, 2, 3]
+
+    # To have only what is there now: the table goes, and is made anew.
+    shutil.rmtree(folder / "storage" / "tables" / "copied")
+    assert refreshed(folder) == {}
+    assert rows(folder, "copied") == [10]
+
+
+def test_a_delta_table_that_was_made_anew_is_read_if_that_is_wanted(project: Any) -> None:
+    folder = project(READ_DELTA.format(path="rates", properties=READ))
+    make(folder / "rates", [1], [2])
+    house = House(folder)
+    assert house.refresh().ok
+    make(folder / "rates", [10], [20])
+    assert house.refresh().ok
+    assert rows(folder, "copied") == [1, 2, 10, 20]
+    write_deltalake(folder / "rates", pa.table({"id": [30]}), mode="append")
+    assert refreshed(folder) == {}
+    make(folder / "rates", [100])
+    assert house.refresh().ok
+    assert rows(folder, "copied") == [1, 2, 10, 20, 30, 100]
+    assert House(folder).refresh().done == ()
+
+
+def test_an_older_copy_of_a_delta_table_is_refused(project: Any) -> None:
+    folder = project(READ_DELTA.format(path="rates", properties=""))
+    make(folder / "rates", [1])
+    shutil.copytree(folder / "rates", folder / "backup")
+    write_deltalake(folder / "rates", pa.table({"id": [2]}), mode="append")
+    assert refreshed(folder) == {}
+    shutil.rmtree(folder / "rates")
+    shutil.move(folder / "backup", folder / "rates")
+    assert "an older copy of it was put in its place" in refreshed(folder)["copied"]
+
+
+def test_one_folder_is_one_source_however_it_is_spelled(project: Any) -> None:
+    folder = project(FILES)
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    for number, path in enumerate(
+        ("./data", "data/", str(folder / "data"), f"file://{folder}/data/", "x/../data"), 2
+    ):
+        project(FILES.replace("'data'", f"'{path}'"))
+        put(folder, f"{number}.json", number)
+        assert refreshed(folder) == {}
+        assert rows(folder, "orders") == list(range(1, number + 1))
+
+
+FLOW = """
+CREATE STREAMING TABLE orders;
+CREATE FLOW {flow} AS INSERT INTO orders BY NAME SELECT id FROM
+  STREAM read_files('{path}', format => 'json', schema => 'id BIGINT');
+"""
+
+
+def test_a_flow_with_another_name_goes_on_where_it_stood(project: Any) -> None:
+    folder = project(FLOW.format(flow="first", path="data"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    for number, flow in enumerate(("second", "third"), 2):
+        project(FLOW.format(flow=flow, path="./data"))
+        put(folder, f"{number}.json", number)
+        assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 2, 3]
+    # A new flow under the old name has offsets of its own.
+    first = FLOW.format(flow="first", path="data").replace("CREATE STREAMING TABLE orders;", "")
+    project(FLOW.format(flow="third", path="data") + first)
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 1, 2, 2, 3, 3]
+    assert House(folder).refresh().done == ()
+
+
+def test_a_flow_that_reads_something_else_asks_first(project: Any) -> None:
+    folder = project(FLOW.format(flow="taken", path="data"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    shutil.copytree(folder / "data", folder / "other")
+    project(FLOW.format(flow="taken", path="other"))
+    (planned,) = House(folder).plan()
+    assert planned.reason == 'reads the folder "other" from the start'
+    problem = refreshed(folder)["orders"]
+    assert 'reads the folder "other" now, and has read the folder "data" until now' in problem
+    assert "--yes" in problem
+    assert rows(folder, "orders") == [1]
+    assert refreshed(folder, **{"springhouse.reread": "allow"}) == {}
+    assert rows(folder, "orders") == [1, 1]
+    # Said once: from now on that is what it reads.
+    assert refreshed(folder) == {}
+    # And back again: it knows how far it had come.
+    project(FLOW.format(flow="taken", path="data"))
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 1, 2]
+
+
+def test_without_the_list_of_files_nothing_is_read_twice_or_skipped(project: Any) -> None:
+    folder = project(FILES)
+    put(folder, "1.json", 1)
+    put(folder, "2.json", 2)
+    house = House(folder)
+    assert house.refresh().ok
+    shutil.rmtree(folder / "storage" / "files")
+    put(folder, "0.json", 3)
+    put(folder, "3.json", 4)
+    for problem in (house.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
+        assert 'has read from the folder "data" is gone' in problem
+    assert not (folder / "storage" / "files").exists()
+    assert rows(folder, "orders") == [1, 2]
+    project(FILES.replace("orders AS", f"orders {READ} AS"))
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 1, 2, 2, 3, 4]
+    shutil.rmtree(folder / "storage" / "files")
+    project(FILES)
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 2, 3, 4]
+
+
+def test_a_base_tables_folder_that_was_deleted(project: Any) -> None:
+    folder = project(
+        FILES + "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM orders;"
+        "CREATE STREAMING TABLE copied AS SELECT * FROM STREAM(orders);"
+    )
+    put(folder, "1.json", 1, 2)
+    put(folder, "2.json", 3)
+    assert refreshed(folder) == {}
+    house = House(folder)
+    assert house.refresh().ok
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    for each in (house, House(folder)):
+        assert [status.name for status in each.status()] == ["orders", "copied", "n"]
+        assert "orders" in [planned.table for planned in each.plan()]
+        each.explain("n")
+        each.history("orders")
+    put(folder, "3.json", 4)
+    failures = house.refresh().failures
+    assert rows(folder, "orders") == [1, 2, 3, 4]
+    assert rows(folder, "n") == [4]
+    # The stream of what was there and the stream of what is there are two.
+    assert list(failures) == ["copied"]
+    assert rows(folder, "copied") == [1, 2, 3]
+    assert 'the table "orders" was deleted and made anew' in failures["copied"].problem
+
+
+FUNCTION = """
+from pyspark import pipelines as dp
+
+dp.create_streaming_table("events", table_properties={properties})
+
+@dp.append_flow(target="events")
+def {name}():
+    return spark.readStream.format("json").schema("id BIGINT").load("{data}")
+"""
+
+
+def test_without_a_checkpoint_nothing_is_read_twice_or_skipped(project: Any) -> None:
+    def written(name: str = "taken", properties: str = "{}") -> Path:
+        folder: Path = project()
+        text = FUNCTION.format(name=name, data=folder / "data", properties=properties)
+        return project("", text)  # type: ignore[no-any-return]
+
+    folder = written()
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    # Without the table, everything is read again into the new one.
+    shutil.rmtree(folder / "storage" / "tables" / "events")
+    assert refreshed(folder) == {}
+    assert rows(folder, "events") == [1, 2]
+
+    shutil.rmtree(folder / "storage" / "streams")
+    put(folder, "3.json", 3)
+    assert 'the checkpoint of the flow "taken" is gone' in refreshed(folder)["events"]
+    assert rows(folder, "events") == [1, 2]
+    written(properties="{'springhouse.recreated': 'read'}")
+    assert refreshed(folder) == {}
+    assert rows(folder, "events") == [1, 1, 2, 2, 3]
+    written()
+    put(folder, "4.json", 4)
+    assert refreshed(folder) == {}
+    assert rows(folder, "events") == [1, 1, 2, 2, 3, 4]
+
+    # Nobody knows what a function with another name reads.
+    written("renamed")
+    assert 'the function "taken" until now' in refreshed(folder)["events"]
+    assert rows(folder, "events") == [1, 1, 2, 2, 3, 4]
+
+
+def test_a_function_that_streams_a_table_that_was_made_anew(project: Any) -> None:
+    python = """
+from pyspark import pipelines as dp
+
+@dp.table{properties}
+def copied():
+    return spark.readStream.table("orders")
+"""
+    folder = project(FILES, python.format(properties=""))
+    put(folder, "1.json", 1)
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    assert rows(folder, "copied") == [1, 2]
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    put(folder, "3.json", 3)
+    assert 'the table "orders" was deleted and made anew' in refreshed(folder)["copied"]
+    assert rows(folder, "copied") == [1, 2]
+    read = "(table_properties={'springhouse.recreated': 'read'})"
+    project(FILES, python.format(properties=read))
+    for ids in ([1, 1, 2, 2, 3], [1, 1, 2, 2, 3, 4]):
+        assert refreshed(folder) == {}
+        assert rows(folder, "copied") == ids
+        put(folder, "4.json", 4)
+
+
+def test_a_flow_that_runs_once_does_not_run_again_under_another_name(project: Any) -> None:
+    once = """
+CREATE STREAMING TABLE orders;
+CREATE FLOW {name} AS INSERT INTO ONCE orders BY NAME SELECT id FROM delta.`rates`;
+"""
+    folder = project(once.format(name="first"))
+    make(folder / "rates", [1])
+    assert refreshed(folder) == {}
+    project(once.format(name="second"))
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1]
+
+
+def test_yes_lets_a_flow_read_from_the_start(project: Any, spark: Any) -> None:
+    folder = project(FLOW.format(flow="taken", path="data"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    shutil.copytree(folder / "data", folder / "other")
+    project(FLOW.format(flow="taken", path="other"))
+    runner = CliRunner()
+    asked = runner.invoke(app, ["run", "--once", "-p", str(folder)])
+    assert asked.exit_code == 1
+    assert rows(folder, "orders") == [1]
+    assert runner.invoke(app, ["run", "--once", "--yes", "-p", str(folder)]).exit_code == 0
+    assert rows(folder, "orders") == [1, 1]
+
+
+def test_a_topic_that_was_made_anew(project: Any, kafka: Any) -> None:
+    sql = f"""
+CREATE STREAMING TABLE events{{properties}} AS SELECT CAST(CAST(value AS STRING) AS BIGINT) AS id
+  FROM STREAM read_kafka('{{topic}}', bootstrapServers => '{kafka.address}'{{options}});
+"""
+    for options, properties in (("", READ), (", failOnDataLoss => 'false'", "")):
+        topic = f"anew-{uuid.uuid4().hex[:8]}"
+        folder = project(sql.format(topic=topic, options="", properties=""))
+        shutil.rmtree(folder / "storage", ignore_errors=True)
+        kafka.make(topic, partitions=1)
+        kafka.send(topic, "1", "2")
+        assert refreshed(folder) == {}
+        kafka.remove(topic)
+        kafka.make(topic, partitions=1)
+        kafka.send(topic, "10", "20", "30")
+        assert "was deleted and made anew" in refreshed(folder)["events"]
+        assert rows(folder, "events") == [1, 2]
+        project(sql.format(topic=topic, options=options, properties=properties))
+        assert refreshed(folder) == {}
+        assert rows(folder, "events") == [1, 2, 10, 20, 30]
+        assert House(folder).refresh().done == ()
