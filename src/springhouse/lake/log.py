@@ -31,12 +31,13 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from springhouse.errors import LakeError
 from springhouse.lake.clock import AHEAD, steady_clock
 from springhouse.lake.note import FORMAT, KEY, NewerNote, Note
 from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
 from springhouse.planner.provenance import Channel, Provenance, joined
 from springhouse.units import Instant
 
@@ -144,8 +145,11 @@ class TableLog:
     def _known_ids(self) -> list[str]:
         """The ids in the log, oldest first; a log whose first entries are gone has a checkpoint."""
         if not self._ids:
-            opened = open_table(self.storage)
-            self._ids = [str(opened.delta.metadata().id)] if opened is not None else [""]
+            try:
+                opened = DeltaTable(self.storage.root, storage_options=self.storage.delta_options)
+                self._ids = [str(opened.metadata().id)]
+            except DeltaError:
+                self._ids = [""]
         return self._ids
 
     def commits(self) -> Sequence[Commit]:
