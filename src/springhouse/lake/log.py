@@ -191,7 +191,8 @@ class TableLog:
         (self._last_entry,) = self._log.entries([name])
         commit = _parsed(version, text)
         if self._foreign and commit.note is not None:
-            commit = replace(commit, note=replace(commit.note, after=Provenance(), channel=True))
+            own = replace(commit.note, after=Provenance(), channel=True, ids={})
+            commit = replace(commit, note=own)
         if self._commits:
             commit = replace(commit, columns=commit.columns + self._commits[-1].columns)
         if commit.table_id is not None and commit.table_id not in self._ids[-1:]:
