@@ -16,6 +16,7 @@ from springhouse.lake.note import FORMAT, KEY, Note
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import open_table
 from springhouse.lake.writing import write_arrow
+from springhouse.planner.provenance import Provenance
 from springhouse.units import Instant
 
 
@@ -255,3 +256,13 @@ def test_a_table_that_was_given_another_id_goes_on(log, tmp_path):
     commit(tmp_path, 1, "second")
     assert log.table_id() == "second"
     assert log.has_id("first")
+
+
+def test_what_a_table_of_another_warehouse_reflects_is_that_ones_affair(tmp_path):
+    (tmp_path / "_delta_log").mkdir()
+    note = Note("replace", Instant(1.0), after=Provenance.of(orders=3), ids={"orders": "theirs"})
+    entry = {"commitInfo": {"springhouse": note.as_json()}}
+    (tmp_path / "_delta_log" / f"{0:020}.json").write_text(json.dumps(entry) + "\n")
+    place = Storage.at(str(tmp_path), tmp_path)
+    assert TableLog(place, "total").newest().note.ids == {"orders": "theirs"}
+    assert TableLog(place, "delta.`total`").newest().note.ids == {}

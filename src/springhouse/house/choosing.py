@@ -90,6 +90,8 @@ class Chooser:
             return Choice(NOW, {})
         channels = self.channels()
         candidates = self._candidates_of(keys)
+        if not all(candidates.values()):
+            return None  # An input reflects a table that was made anew, and has to come first.
         bound = self._project.views[view].promise.inconsistency_seconds
         if bound > 0:
             free = self._newest_of_each(candidates)

@@ -20,6 +20,7 @@ gone.
 import hashlib
 import os.path
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,8 @@ class Recorded:
     _ends: dict[str, int] = field(default_factory=dict)
     # The streams of each flow: those of its last commit that names them.
     _of_flow: dict[str, list[str]] = field(default_factory=dict)
+    # The loop and a refresh may ask at once.
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def stream(self, name: str) -> StreamNote | None:
         """What the last commit said that read the stream; None if it said nothing."""
@@ -160,6 +163,10 @@ class Recorded:
         return owner not in {each.name for each in self.declared}
 
     def _catch_up(self) -> None:
+        with self._lock:
+            self._read_new()
+
+    def _read_new(self) -> None:
         commits = tuple(self.log.commits()) if self.log is not None else ()
         count = len(self._read)
         if commits[:count] != self._read:

@@ -249,7 +249,8 @@ class TableLog:
 
     def _take(self, commit: Commit) -> None:
         if self._foreign and commit.note is not None:
-            commit = replace(commit, note=replace(commit.note, after=Provenance(), channel=True))
+            own = replace(commit.note, after=Provenance(), channel=True, ids={})
+            commit = replace(commit, note=own)
         if self._commits:
             commit = replace(commit, columns=commit.columns + self._commits[-1].columns)
         if self._commits and commit.at < self._commits[-1].at:
