@@ -89,8 +89,9 @@ def event_line(event: Event, now: Instant) -> Text | None:
             whereto = (f"{event.table} > {event.sink}", "bold")
             return Text.assemble(at, whereto, rows, (f" {span_text(event.seconds)}", "dim"))
         case Warned():
-            about = (f"{event.table}: " if event.table else "", "bold")
-            return Text.assemble(at, about, (event.warning, "yellow"))
+            if not event.table:
+                return Text.assemble(at, ("warning: ", "yellow"), event.warning)
+            return Text.assemble(at, (event.table, "bold"), (" warning: ", "yellow"), event.warning)
         case Failed():
             problem = next(iter(event.failure.problem.splitlines()), "")
             return Text.assemble(at, (event.table, "bold"), (" failed: ", "red"), problem)
