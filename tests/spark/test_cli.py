@@ -116,3 +116,17 @@ def test_a_wrong_query_is_exit_1(springhouse: Springhouse, sql: str, told: str):
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.startswith(told)
     assert "Traceback" not in answer.err
+
+
+def test_check_accepts_a_file_that_uses_spark_while_it_is_loaded(springhouse: Springhouse):
+    Path("transformations/early.py").write_text(
+        "from pyspark import pipelines as dp\n"
+        "count = spark.range(3).count()\n"
+        "@dp.materialized_view\n"
+        "def early():\n"
+        "    return spark.read.table('orders').limit(count)\n"
+    )
+    checked = springhouse("check")
+    assert (checked.code, checked.err) == (0, "")
+    ran = springhouse("run", "--once")
+    assert (ran.code, ran.err) == (0, "")
