@@ -92,14 +92,14 @@ def test_a_new_project_from_its_first_run_to_its_answers(springhouse: Springhous
 
 def test_a_refresh_that_fails_is_exit_1_and_told_in_full(springhouse: Springhouse):
     Path("transformations/broken.sql").write_text(
-        "CREATE MATERIALIZED VIEW broken AS SELECT colour FROM orders;\n"
+        "CREATE MATERIALIZED VIEW broken AS SELECT raise_error(country) AS colour FROM orders;\n"
     )
     ran = springhouse("run", "--once")
     assert ran.code == 1
     assert "broken failed: transformations/broken.sql:1: " in ran.out
     assert "1 failure in" in ran.out.splitlines()[-1]
     assert ran.err.startswith("failing: broken: transformations/broken.sql:1: ")
-    assert "colour" in ran.err
+    assert "USER_RAISED_EXCEPTION" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -116,3 +116,17 @@ def test_a_wrong_query_is_exit_1(springhouse: Springhouse, sql: str, told: str):
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.startswith(told)
     assert "Traceback" not in answer.err
+
+
+def test_check_accepts_a_file_that_uses_spark_while_it_is_loaded(springhouse: Springhouse):
+    Path("transformations/early.py").write_text(
+        "from pyspark import pipelines as dp\n"
+        "count = spark.range(3).count()\n"
+        "@dp.materialized_view\n"
+        "def early():\n"
+        "    return spark.read.table('orders').limit(count)\n"
+    )
+    checked = springhouse("check")
+    assert (checked.code, checked.err) == (0, "")
+    ran = springhouse("run", "--once")
+    assert (ran.code, ran.err) == (0, "")

@@ -194,7 +194,7 @@ def test_python_views_read_tables_by_names_that_they_compute(project: Any) -> No
 
 
 FAILING: list[tuple[str, str]] = [
-    ("SELECT offest FROM ticks", "cannot be resolved"),
+    ("SELECT nonsense(offset) AS x FROM ticks", "UNRESOLVED_ROUTINE"),
     ("SELECT offset, offset FROM ticks", 'has two columns named "offset"'),
     ("SELECT NULL AS nothing FROM ticks", 'the column "nothing" has no type'),
     ("SELECT assert_true(offset < 0) AS x FROM ticks", "is not true"),

@@ -1,17 +1,15 @@
 """`springhouse check`: is the project well declared?"""
 
-from springhouse.cli.options import ProjectFolder, project_folder
+from springhouse.cli.options import ProjectFolder, open_house
 from springhouse.cli.screen import count_text, show
 
 
 def check(project: ProjectFolder = None) -> None:
     """Read the project and print everything that is wrong with it."""
-    from springhouse.lake.sinks.registry import known_sinks
-    from springhouse.lake.sources.registry import known_sources
-    from springhouse.project.load import load
-
-    folder = project_folder(project)
-    declared = load(folder, known_sources=known_sources({}), known_sinks=known_sinks({}))
+    # By the same door as `run`, so that the two agree. Spark starts only if a file of the project
+    # uses it while it is loaded.
+    with open_house(project) as house:
+        declared = house.project
     counts = [
         count_text(len(declared.tables), "table"),
         count_text(len(declared.views), "view"),

@@ -336,7 +336,10 @@ class Spark:
         if context is None:
             return None
         active = SparkSession.getActiveSession()
-        if active is None or isinstance(active, _ClassicSession):
+        if isinstance(active, LazySession):
+            # A file of the project is being loaded, and waits for what we are about to make.
+            active = SparkSession(context)
+        elif active is None or isinstance(active, _ClassicSession):
             active = SparkSession.builder.getOrCreate()
         with _users_lock:
             # If another House started this Spark, it is needed until both are closed.

@@ -163,20 +163,31 @@ class _Look:
             self.unknown += self._unresolved(scope)
 
     def _sources(self, scope: Scope) -> dict[str, Columns]:
-        """What a scope reads, by alias."""
-        found: dict[str, Columns] = {}
-        for key, (node, source) in scope.selected_sources.items():
-            alias, columns = key.lower(), None
-            if isinstance(source, exp.Table):
-                reference = self._parsed.reference(source)
-                if reference is not None:
-                    columns = self._known.of_reference(reference)
-                    alias = (node.alias or reference.name.rpartition(".")[2]).lower()
-            else:
-                columns = self._outputs.get(id(source))
-            renamed = node.alias_column_names
-            found[alias] = tuple(renamed) if renamed else columns
+        """What a scope reads, by alias, as far as its rows have the columns."""
+        chosen = scope.selected_sources.items()
+        return dict(self._source(key, node, source) for key, (node, source) in chosen)
+
+    def _tested(self, scope: Scope) -> dict[str, Columns]:
+        """What a scope reads only to choose among its rows: `LEFT SEMI JOIN`, `LEFT ANTI JOIN`."""
+        found = {}
+        for key in scope.semi_or_anti_join_tables:
+            source = scope.sources.get(key)
+            node = source if isinstance(source, exp.Table) else exp.Table()
+            alias, columns = self._source(key, node, source)
+            found[alias] = columns
         return found
+
+    def _source(self, key: str, node: exp.Expr, source: object) -> tuple[str, Columns]:
+        alias, columns = key.lower(), None
+        if isinstance(source, exp.Table):
+            reference = self._parsed.reference(source)
+            if reference is not None:
+                columns = self._known.of_reference(reference)
+                alias = (node.alias or reference.name.rpartition(".")[2]).lower()
+        else:
+            columns = self._outputs.get(id(source))
+        renamed = node.alias_column_names
+        return alias, tuple(renamed) if renamed else columns
 
     def _plain(self, scope: Scope) -> bool:
         """Whether a scope is of a kind whose names are all understood."""
@@ -228,7 +239,7 @@ class _Look:
                 continue
             if not self._plain(at):
                 return
-            for alias, columns in self._sources(at).items():
+            for alias, columns in (*self._sources(at).items(), *self._tested(at).items()):
                 visible.setdefault(alias, columns)
             aliases |= {each.alias.lower() for each in at.expression.find_all(exp.Alias)}
             at = at.parent

@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from springhouse.lake.alignment import parsed_schema
+from springhouse.lake.sources import taken_apart
 from springhouse.lake.sources.batch import Batch
 from springhouse.lake.sources.contract import BAD
 from springhouse.lake.sources.csv_files import CsvFiles
 from springhouse.lake.sources.json_files import JsonFiles
 from springhouse.lake.storage import Storage
-from springhouse.project import file_options, taken_apart
+from springhouse.project import file_options
 
 ORDERS = (
     "id BIGINT, small TINYINT, amount DECIMAL(12,2), at TIMESTAMP, day DATE, share DOUBLE, "
