@@ -59,9 +59,9 @@ POINTS = (
     ("commit:before:files/orders", 1),
     ("commit:after:files/orders", 1),
     ("ensure:after:orders", 1),
-    ("commit:before:orders_quarantine", 1),
-    ("commit:after:orders_quarantine", 1),
     ("commit:before:orders", 0),
+    ("commit:after:orders_quarantine", 2),
+    ("commit:before:orders_quarantine", 0),
     ("commit:after:orders", 1),
     ("create:before:totals", 0),
     ("create:after:totals", 1),
@@ -69,6 +69,7 @@ POINTS = (
     ("commit:after:totals", 1),
     ("commit:before:customers", 0),
     ("commit:after:customers_quarantine", 1),
+    ("commit:before:customers_quarantine", 0),
     ("commit:after:customers", 1),
 )
 

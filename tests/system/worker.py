@@ -21,7 +21,7 @@ from springhouse.house import Event, Failed, Finished, House, Refreshed, Started
 from springhouse.lake import (
     cdc,
     commits,
-    landing,
+    quarantine,
     recompute,
     refresh_table,
     refresh_view,
@@ -35,7 +35,7 @@ WRITERS = (
     commits,
     delivery,
     file_log,
-    landing,
+    quarantine,
     recompute,
     refresh_table,
     refresh_view,
