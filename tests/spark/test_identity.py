@@ -1,11 +1,14 @@
 """What was made anew is not what it was: never skipped, never doubled, never a traceback."""
 
+import hashlib
+import json
 import shutil
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
@@ -345,3 +348,28 @@ CREATE STREAMING TABLE events{{properties}} AS SELECT CAST(CAST(value AS STRING)
         assert refreshed(folder) == {}
         assert rows(folder, "events") == [1, 2, 10, 20, 30]
         assert House(folder).refresh().done == ()
+
+
+@pytest.mark.parametrize("spelled", ["data", "./data", "data/"])
+def test_a_warehouse_of_an_older_release_keeps_its_offsets(project: Any, spelled: str) -> None:
+    folder = project(FILES.replace("'data'", f"'{spelled}'"))
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    # As an older release left it: named after the path as it was spelled, and nothing beside it.
+    (files,) = (folder / "storage" / "files").iterdir()
+    name = files.name.removeprefix("orders.")
+    mark = hashlib.sha256(f"read_files.{spelled}".encode()).hexdigest()[:4]
+    older = f"{name.rpartition('-')[0]}-{mark}"
+    files.rename(files.with_name(f"orders.{older}"))
+    for entry in (folder / "storage" / "tables" / "orders" / "_delta_log").glob("*.json"):
+        actions = [json.loads(line.replace(name, older)) for line in entry.read_text().splitlines()]
+        for action in actions:
+            note = action.get("commitInfo", {}).get("springhouse", {})
+            for flow in note.get("flows", {}).values():
+                assert flow.pop("streams")
+        entry.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    project(FILES)
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 2]
+    assert House(folder).refresh().done == ()
