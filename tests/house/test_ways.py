@@ -75,6 +75,11 @@ class Warehouse:
     def _commit(self, table: str, note: Note) -> None:
         place = self.house.lake.place(table)
         found = self.house.lake.find(table)
+        for path in note.changes or ():
+            # Nobody reads it here, but a commit proves that the files it names are there.
+            file = Path(place.root, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
         if found is None:
             create(place, COLUMNS[table], Change(note))
         else:
