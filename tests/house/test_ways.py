@@ -76,7 +76,8 @@ class Warehouse:
         place = self.house.lake.place(table)
         found = self.house.lake.find(table)
         for path in note.changes or ():
-            file = Path(place.root) / path
+            # Nobody reads it here, but a commit proves that the files it names are there.
+            file = Path(place.root, path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
         if found is None:
