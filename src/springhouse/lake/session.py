@@ -335,7 +335,7 @@ class Spark:
         context = SparkContext._active_spark_context  # noqa: SLF001  the only way
         if context is None:
             return None
-        active = SparkSession.getActiveSession()
+        active: Any = SparkSession.getActiveSession()
         if isinstance(active, LazySession):
             # A file of the project is being loaded, and waits for what we are about to make.
             active = SparkSession(context)
