@@ -1,14 +1,16 @@
 """`springhouse verify`: is everything what the logs say that it is?"""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from springhouse.cli.options import Json, ProjectFolder, open_house
 from springhouse.cli.screen import count_text, note, print_json, show
-from springhouse.house import House
-from springhouse.lake.verify import Verified
+
+if TYPE_CHECKING:
+    from springhouse.house import House
+    from springhouse.lake.verify import Verified
 
 
 def verify(
@@ -46,7 +48,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _tell(each: Verified) -> None:
+def _tell(each: "Verified") -> None:
     """Table by table, as soon as it is known: a large warehouse takes its time."""
     held = f"{count_text(each.rows, 'row')} in {count_text(each.files, 'file')}"
     show(Text(f"{each.table}: {held}" + ("" if each.problems else ", ok")))
@@ -56,7 +58,7 @@ def _tell(each: Verified) -> None:
         show(Text(f"  {problem}"))
 
 
-def _advise(house: House, found: list[Verified]) -> None:
+def _advise(house: "House", found: "list[Verified]") -> None:
     views = [e.table for e in found if e.problems and e.table in house.project.views]
     others = [e.table for e in found if e.problems and e.table not in house.project.views]
     if views:
@@ -68,7 +70,7 @@ def _advise(house: House, found: list[Verified]) -> None:
         )
 
 
-def _as_json(each: Verified) -> dict[str, object]:
+def _as_json(each: "Verified") -> dict[str, object]:
     return {
         "table": each.table,
         "files": each.files,
