@@ -375,6 +375,7 @@ class Live(Runner):
             for ended in self.tracks.wait(self._pause(now)):
                 self._settle(ended)
         self.finish()
+        self._warn()
 
     def _pause(self, now: Instant) -> Seconds:
         """Until a source is to be asked, or a refresh has to start that may wait until then."""
