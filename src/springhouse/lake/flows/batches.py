@@ -13,7 +13,6 @@ pin is a commit without rows, because it has to outlive vacuum and to exist once
 begin together agree on the one that was first.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,13 +20,13 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import CommitConflict, LakeError
 from springhouse.flows.graph import FlowError
+from springhouse.lake.clock import steady_clock
 from springhouse.lake.commits import Change, commit, ensure
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import open_table
-from springhouse.units import Instant
 
 _TRIES = 10
 
@@ -132,7 +131,7 @@ class Batch:
     def _note(self, memory: Mapping[str, object], rows: int = 0) -> Note:
         return Note(
             kind="append",
-            at=Instant(round(time.time(), 3)),
+            at=steady_clock(),
             channel=True,
             variant="flow",
             reason=f"begins batch {self.number}" if memory else "",
