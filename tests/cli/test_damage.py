@@ -67,7 +67,7 @@ def test_a_commit_dated_ahead_is_told_and_nothing_waits_for_it(springhouse, idle
     append(log, TEN_YEARS_AHEAD)
     ran = springhouse("run", "--once", "-p", idle_shop)
     assert ran.code == 0
-    assert "orders: version 1 is dated 2036-07-18" in ran.out
+    assert "version 1 is dated 2036-07-18" in ran.out
     (told,) = json.loads(springhouse("status", "-p", idle_shop, "--json").out)
     assert "2036-07-18" in told["warning"]
     assert told["state"] == "up to date"
