@@ -1,6 +1,7 @@
 """When is a definition the same as before?"""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from springhouse.project.declaration import Project
 from springhouse.project.fingerprint import fingerprint
@@ -39,3 +40,15 @@ def test_sql_in_a_python_file_changes_with_the_file(project: Load) -> None:
     assert of_python(project, "SELECT id AS n FROM orders") != one
     # It may define a function that the query calls.
     assert of_python(project, "SELECT id FROM orders", before="def half(x): return x / 2\n") != one
+
+
+def test_settings_that_decide_what_a_query_gives(project: Load) -> None:
+    loaded = project(f"{ORDERS}CREATE MATERIALIZED VIEW v AS SELECT id FROM orders;")
+
+    def under(**settings: str) -> str:
+        given = {key.replace("_", "."): value for key, value in settings.items()}
+        return fingerprint(replace(loaded, configuration=given), loaded.views["v"])
+
+    assert under(spark_sql_session_timeZone="Asia/Tokyo") != under()
+    assert under(spark_sql_ansi_enabled="false") != under(spark_sql_ansi_enabled="true")
+    assert under(spark_sql_shuffle_partitions="4", springhouse_tracks="3") == under()
