@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from springhouse.project.declaration import Project, Query, SqlQuery, View
 
-
 _DECIDING = (
     "spark.sql.session.",
     "spark.sql.ansi.",
