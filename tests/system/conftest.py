@@ -22,7 +22,7 @@ from patience import patience
 from springhouse.lake.session import find_java
 
 # Programs that tests start, with imports of their own: there are no doctests in them.
-collect_ignore = ["flow_life.py", "flow_twice.py", "remote.py", "worker.py"]
+collect_ignore = ["flow_life.py", "flow_twice.py", "lent_session.py", "remote.py", "worker.py"]
 
 SCRIPT = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).parents[2] / "src"
