@@ -9,7 +9,6 @@ from springhouse.house import House
 from springhouse.house.schedule import Schedule
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.note import Note
-from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import Provenance
 from springhouse.project.fingerprint import fingerprint
 from springhouse.refresh.policy import Policy
@@ -94,7 +93,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_a_small_change_is_surely_taken_in_by_increments(warehouse: Warehouse) -> None:
     offer = warehouse.house.watch.offers.cheapest("score", {"clicks": warehouse.arrive(100)})
     assert offer is not None
-    assert (offer.variant, offer.sure) == (Variant.INCREMENTAL, True)
+    assert (offer.way, offer.is_settled) == ("incremental", True)
 
 
 def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
@@ -103,7 +102,7 @@ def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
     offer = warehouse.house.watch.offers.cheapest("score", {"clicks": warehouse.arrive(ROWS)})
     assert offer is not None
     # It was never tried, so the lake has the last word.
-    assert (offer.variant, offer.sure) == (Variant.BATCH, False)
+    assert (offer.way, offer.is_settled) == ("full", False)
 
 
 def test_what_refreshes_took_corrects_the_number(warehouse: Warehouse) -> None:
@@ -123,13 +122,13 @@ def test_scheduler_and_planner_tell_the_same_number(warehouse: Warehouse) -> Non
     watch, now = warehouse.house.watch, Instant(40.0)
     warehouse.now = now
     schedule = Schedule(watch, Policy(), 2, now)
-    schedule.hear(watch.jobs(now), now)
+    schedule.hear(watch.plans(now), now)
     waiting = {waiting.table: waiting for _, waiting in schedule.order(now)}
     offer = watch.offers.cheapest("score", {"clicks": version})
-    decided = watch.ways.decide_all("score", now)
+    plan = watch.plan("score", now)
     assert offer is not None
-    assert decided is not None
-    assert waiting["score"].expected_seconds == offer.seconds == decided.cost
+    assert plan is not None
+    assert waiting["score"].expected_seconds == offer.seconds == plan.seconds
     (planned,) = [each for each in warehouse.house.plan() if each.table == "score"]
     assert planned.expected_seconds == planned.planned_seconds == offer.seconds
 
@@ -143,11 +142,9 @@ def test_a_view_that_taught_nothing_leaves_the_number_to_the_scheduler(tmp_path:
     watch, now = made.house.watch, Instant(50.0)
     assert watch.offers.cheapest("score", {"clicks": version}) is None
     schedule = Schedule(watch, Policy(), 2, now)
-    schedule.hear(watch.jobs(now), now)
+    schedule.hear(watch.plans(now), now)
     waiting = {waiting.table: waiting for _, waiting in schedule.order(now)}
-    decided = watch.ways.decide_all("score", now)
-    assert decided is not None
-    assert decided.cost == waiting["score"].expected_seconds == pytest.approx(3.0)
+    assert waiting["score"].expected_seconds == pytest.approx(3.0)
 
 
 def test_a_view_that_wants_full_refreshes_is_offered_nothing_else(tmp_path: Path) -> None:
@@ -156,4 +153,4 @@ def test_a_view_that_wants_full_refreshes_is_offered_nothing_else(tmp_path: Path
     made.refreshed("full", expected=6.0, seconds=3.0)
     offer = made.house.watch.offers.cheapest("score", {"clicks": made.arrive(100)})
     assert offer is not None
-    assert offer.variant is Variant.BATCH
+    assert offer.way == "full"

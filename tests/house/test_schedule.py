@@ -83,11 +83,11 @@ class Shop:
         """What waits, best first, and the number that decides."""
         at = Instant(now)
         schedule = Schedule(self.watch, Policy(), 2, at)
-        schedule.hear(self.watch.jobs(at), at)
+        schedule.hear(self.watch.plans(at), at)
         if observing:
             for name in self.watch.graph.order:
-                schedule.observe(name, self.watch.waiting_since(name, at), at)
-        return {job.table: waiting.why for job, waiting in schedule.order(at)}
+                schedule.observe(name, self.watch.planning.waiting_since(name, at), at)
+        return {plan.table: waiting.why for plan, waiting in schedule.order(at)}
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_what_the_promise_of_another_needs_hurries_also_if_it_waited_before(shop
     schedule = Schedule(shop.watch, Policy(), 2, Instant(1001.0))
 
     def why(now: float, *, urgent: bool) -> str:
-        jobs = [replace(each, urgent=urgent) for each in shop.watch.jobs(Instant(now))]
-        schedule.hear([each for each in jobs if each.table == "customers"], Instant(now))
+        plans = [replace(each, urgent=urgent) for each in shop.watch.plans(Instant(now))]
+        schedule.hear([each for each in plans if each.table == "customers"], Instant(now))
         (found,) = schedule.order(Instant(now))
         return found[1].why
 
@@ -131,8 +131,8 @@ def test_data_through_an_input_that_may_wait_longer_counts_from_later_on(shop: S
     shop.arrive("changes", 1000.0)
     shop.refreshed("customers", 1001.0, {"changes": LAST + 1}, {"changes": LAST + 1})
     # It may wait for two minutes, 100 seconds more than what comes through totals.
-    assert shop.watch.waiting_since("chart", Instant(1099.0)) == []
-    assert shop.watch.waiting_since("chart", Instant(1110.0)) == [1100.0]
+    assert shop.watch.planning.waiting_since("chart", Instant(1099.0)) == []
+    assert shop.watch.planning.waiting_since("chart", Instant(1110.0)) == [1100.0]
 
 
 class Clicks:
@@ -170,8 +170,8 @@ class Clicks:
         """Since when data waits by this owner's count, and what decides, after a look."""
         at = Instant(now)
         self.watch.poll(at, all_of_them=True)
-        owner.hear(self.watch.jobs(at), at)
-        found = {job.table: (waiting.since, waiting.why) for job, waiting in owner.order(at)}
+        owner.hear(self.watch.plans(at), at)
+        found = {plan.table: (waiting.since, waiting.why) for plan, waiting in owner.order(at)}
         return found.get("clicks")
 
 
@@ -191,7 +191,7 @@ def test_a_table_whose_owners_die_one_after_the_other_is_late_for_each_of_them(
     ):
         assert clicks.looked(clicks.owner(now), now) == (1000.0, why)
     # What is shown as lag is what was seen, and no guess.
-    assert clicks.watch.waiting_since("clicks", Instant(1200.0)) == [1200.0]
+    assert clicks.watch.planning.waiting_since("clicks", Instant(1200.0)) == [1200.0]
 
 
 def test_what_comes_after_an_owner_has_looked_counts_from_when_it_comes(clicks: Clicks) -> None:

@@ -106,14 +106,14 @@ def test_only_sources_of_owned_tables_are_asked(node, now):
     node.take("ticks")
     now[0] += 10
     node.house.watch.poll(now[0])
-    assert [job.table for job in node.house.watch.jobs(now[0])] == ["ticks"]
+    assert [plan.table for plan in node.house.watch.plans(now[0])] == ["ticks"]
 
 
 def test_what_was_seen_to_wait_is_forgotten_with_its_table(node, now):
     watch = watch_with_ticks(node, now)
-    assert watch.waiting_since("ticks", now[0]) == [now[0]]
+    assert watch.planning.waiting_since("ticks", now[0]) == [now[0]]
     node.permits.let_go(("ticks",), at_once=False)
-    assert watch.waiting_since("ticks", now[0] + 60) == []
+    assert watch.planning.waiting_since("ticks", now[0] + 60) == []
 
 
 def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):
@@ -122,11 +122,11 @@ def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):
     now[0] += 0.2  # Two more records come.
     watch.ran("ticks", now[0], found_something=True)
     watch.poll(now[0])
-    assert watch.jobs(now[0]) == []
+    assert watch.plans(now[0]) == []
     assert watch.next_poll(now[0]) == pytest.approx(0.8)
     now[0] += 0.8
     watch.poll(now[0])
-    assert [job.table for job in watch.jobs(now[0])] == ["ticks"]
+    assert [plan.table for plan in watch.plans(now[0])] == ["ticks"]
 
 
 def test_what_a_refresh_left_waits_for_nothing(node, now):
@@ -135,17 +135,17 @@ def test_what_a_refresh_left_waits_for_nothing(node, now):
     now[0] += 0.2
     watch.ran("ticks", now[0], found_something=True)
     watch.poll(now[0])
-    assert [job.table for job in watch.jobs(now[0])] == ["ticks"]
+    assert [plan.table for plan in watch.plans(now[0])] == ["ticks"]
 
 
 def test_a_table_of_the_warehouse_is_seen_to_move_at_once(node, now):
     watch = node.house.watch
     node.take("large")
     watch.poll(now[0])
-    assert watch.jobs(now[0]) == []
+    assert watch.plans(now[0]) == []
     begin_table(node, "orders")  # By another node.
     watch.poll(now[0] + 0.1)
-    assert [job.table for job in watch.jobs(now[0])] == ["large"]
+    assert [plan.table for plan in watch.plans(now[0])] == ["large"]
 
 
 def watch_with_ticks(node, now):

@@ -100,32 +100,32 @@ def relaxed(tmp_path: Path) -> Warehouse:
 def test_new_pages_drive_a_refresh_alone(relaxed: Warehouse) -> None:
     relaxed.arrive("pages", 400.0)
     relaxed.arrive("clicks", 400.0)
-    found = relaxed.house.watch.decided("output", Instant(500.0))
+    found = relaxed.house.watch.plan("output", Instant(500.0))
     assert found is not None
-    assert (found.variant, found.driver) == ("asynchronous", "pages")
+    assert (found.way, found.driver) == ("asynchronous", "pages")
     assert found.versions == {"pages": 1, "click_score": 0}
     assert found.asked == ("pages",)
     assert found.since == 400.0
     assert found.first == ()
-    assert "output: batch" in {each.operator for each in found.alternatives}
+    assert "full" in {each.way for each in found.others}
 
 
 def test_new_clicks_alone_want_nothing_before_a_week_has_passed(relaxed: Warehouse) -> None:
     relaxed.arrive("clicks", 400.0)
     watch = relaxed.house.watch
-    assert watch.decided("output", Instant(500.0)) is None
-    assert watch.decided("output", Instant(400.0 + 6 * DAY)) is None
-    assert watch.decided("output", Instant(400.0 + 7 * DAY)) is not None
+    assert watch.plan("output", Instant(500.0)) is None
+    assert watch.plan("output", Instant(400.0 + 6 * DAY)) is None
+    assert watch.plan("output", Instant(400.0 + 7 * DAY)) is not None
 
 
 def test_the_newest_scores_are_taken(relaxed: Warehouse) -> None:
     relaxed.arrive("clicks", 400.0)
     relaxed.refreshed("click_score", 450.0, {"clicks": 1}, {"clicks": {1}})
     relaxed.arrive("pages", 500.0)
-    found = relaxed.house.watch.decided("output", Instant(600.0))
+    found = relaxed.house.watch.plan("output", Instant(600.0))
     assert found is not None
     assert found.versions["click_score"] == 1
-    assert found.driver == "pages" or found.variant == "incremental"
+    assert found.driver == "pages" or found.way == "incremental"
 
 
 def test_all_pages_are_joined_anew_before_they_are_a_week_apart(relaxed: Warehouse) -> None:
@@ -135,9 +135,9 @@ def test_all_pages_are_joined_anew_before_they_are_a_week_apart(relaxed: Warehou
     read = {"pages": 1, "click_score": 1}
     relaxed.refreshed("output", 600.0, read, {"pages": {1}, "clicks>click_score": {0, 1}})
     relaxed.arrive("pages", 400.0 + 7 * DAY + 1.0)
-    found = relaxed.house.watch.decided("output", Instant(400.0 + 7 * DAY + 2.0))
+    found = relaxed.house.watch.plan("output", Instant(400.0 + 7 * DAY + 2.0))
     assert found is not None
-    assert found.variant == "batch"
+    assert found.way == "full"
     assert found.driver is None
 
 
@@ -147,16 +147,16 @@ def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: Warehou
     late = 400.0 + 2 * DAY
     relaxed.arrive("pages", late)
     watch = relaxed.house.watch
-    found = watch.decided("output", Instant(late + 1.0))
+    found = watch.plan("output", Instant(late + 1.0))
     assert found is not None
     assert found.first == ("click_score",)
-    jobs = {job.table: job for job in watch.jobs(Instant(late + 1.0))}
-    assert jobs["click_score"].urgent
-    assert jobs["click_score"].reason == "output needs it"
-    assert "output" not in jobs
+    plans = {plan.table: plan for plan in watch.plans(Instant(late + 1.0))}
+    assert plans["click_score"].urgent
+    assert plans["click_score"].reason == "output needs it"
+    assert "output" not in plans
 
 
-def test_a_strict_view_has_no_say(tmp_path: Path) -> None:
+def test_a_strict_view_takes_all_its_inputs_to_one_moment(tmp_path: Path) -> None:
     strict = Warehouse(tmp_path, "'springhouse.priority' = '2'")
     strict.arrive("pages", 100.0)
     strict.arrive("clicks", 100.0)
@@ -164,10 +164,10 @@ def test_a_strict_view_has_no_say(tmp_path: Path) -> None:
     strict.refreshed("output", 300.0, {"pages": 0, "click_score": 0}, {"pages": {0}, "clicks": {0}})
     strict.arrive("pages", 400.0)
     watch = strict.house.watch
-    assert watch.decided("output", Instant(500.0)) is None
-    found = watch.ways.decide_all("output", Instant(500.0))
+    found = watch.plan("output", Instant(500.0))
     assert found is not None
     assert found.driver is None
+    assert found.versions == {"pages": 1, "click_score": 0}
     assert found.reaches == Provenance({"pages": frozenset({1}), "clicks": frozenset({0})})
 
 
@@ -179,7 +179,7 @@ def test_the_plan_tells_what_asked_and_what_else_there_was(relaxed: Warehouse) -
     assert planned.inputs == {"pages": 1, "click_score": 0}
     assert planned.reaches == {"clicks>click_score": [0], "pages": [1]}
     assert planned.promise == "pages as fresh as possible"
-    assert dict(planned.alternatives)["batch"] > 0.0
+    assert dict(planned.alternatives)["full"] > 0.0
 
 
 def test_promises_by_input_imply_how_far_apart(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def house(project: Callable[..., Path]) -> House:
     arrive(folder, 2, SECOND)
     house = House(folder)
     for table in ("orders", "customers"):
-        perform(house.watch, table, "test")
+        perform(house.watch, house.watch.forced(table, "test"))
     return house
 
 

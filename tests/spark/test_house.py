@@ -141,7 +141,7 @@ def test_a_consistent_query_reads_all_tables_as_of_one_moment(project: Any) -> N
     house = House(folder)
     assert house.refresh().ok
     arrive(folder, 3)
-    perform(house.watch, "ticks", "test")
+    perform(house.watch, house.watch.forced("ticks", "test"))
     both = "SELECT n, (SELECT count(*) FROM ticks) AS m FROM total"
     assert house.query(both).collect() == [(2, 3)]
     assert house.query(both, consistent=True).collect() == [(2, 2)]

@@ -113,12 +113,15 @@ class Week:
         text = "".join(json.dumps(record) + "\n" for record in records)
         (self._folder / what).mkdir(exist_ok=True)
         (self._folder / what / f"{number}.json").write_text(text)
-        perform(self.house.watch, "crawl" if what == "crawl" else "click_score", "it arrived")
+        perform(
+            self.house.watch,
+            self.house.watch.forced("crawl" if what == "crawl" else "click_score", "it arrived"),
+        )
 
     def _refresh(self, view: str, when: str) -> None:
         self.now = Instant(self.now + 1.0)
         before = self.house.lake.find(view)
-        perform(self.house.watch, view, "a crawl came")
+        perform(self.house.watch, self.house.watch.forced(view, "a crawl came"))
         found = self.house.query(f"SELECT * FROM {view}").collect()
         self.rows[view][when] = set(map(tuple, found))
         newest = self.house.lake.log(view).newest()

@@ -295,10 +295,10 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
     house = House(folder)
     for number in range(3):
         (folder / "data" / f"{number}.json").write_text(f'{{"offset": {number}}}\n')
-        perform(house.watch, "ticks", "test")
+        perform(house.watch, house.watch.forced("ticks", "test"))
         if number != 1:
-            perform(house.watch, "total", "test")
-        perform(house.watch, "checked", "test")
+            perform(house.watch, house.watch.forced("total", "test"))
+        perform(house.watch, house.watch.forced("checked", "test"))
         n, m = rows(house, "checked")[0]
         assert n == m
     assert rows(house, "checked") == [(3, 3)]

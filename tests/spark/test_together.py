@@ -11,7 +11,7 @@ import pytest
 from patience import patience
 from springhouse.house import Event, Finished, House, Started
 from springhouse.house.owning import Permits
-from springhouse.house.performing import Wanted, perform, perform_together
+from springhouse.house.performing import Permitted, perform, perform_together
 from springhouse.lake import refresh_table, refresh_together
 from springhouse.lake.sources.files import ReadFiles
 
@@ -127,7 +127,7 @@ def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, 
     (other / "spark-pipeline.yml").write_text((folder / "spark-pipeline.yml").read_text())
     house = House(other)
     for name in TABLES:
-        perform(house.watch, name, "test")
+        perform(house.watch, house.watch.forced(name, "test"))
         assert together(house, name) == []
     return rows(house)
 
@@ -138,7 +138,7 @@ def test_one_that_is_behind_is_caught_up_by_itself_and_then_shares(
     folder = project(FIVE)
     arrive(folder, 0, *FIRST)
     house = House(folder)
-    perform(house.watch, "large", "test")
+    perform(house.watch, house.watch.forced("large", "test"))
     arrive(folder, 1, *SECOND)
     reads.clear()
     assert house.refresh().ok
@@ -195,7 +195,8 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     arrive(folder, 1, *SECOND)
     house.watch.poll(house.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
-    wanted = [Wanted(n, "test", dies(commit) if n == table else lambda: None) for n in order]
+    plans = [house.watch.forced(name, "test") for name in order]
+    wanted = [Permitted(p, dies(commit) if p.table == table else lambda: None) for p in plans]
     done: list[str] = []
     with pytest.raises(Died):
         done += (name for name, _ in perform_together(house.watch, wanted[0], wanted[1:]))

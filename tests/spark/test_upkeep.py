@@ -53,7 +53,7 @@ def test_vacuum_keeps_what_a_pending_refresh_needs(project: Callable[[str], Path
     assert reflected is not None
     # The view falls behind: one arrival and one compaction that the view has not seen.
     (house.project.folder / "data" / "0002.json").write_text('{"id": 2, "city": "Moss"}\n')
-    perform(house.watch, "orders", "test")
+    perform(house.watch, house.watch.forced("orders", "test"))
     compact(house.lake, "orders", most_files=1)
     house.vacuum("0 seconds", grace_seconds=-1)
     before = house.lake.open("orders", reflected.version)
@@ -84,7 +84,7 @@ def test_vacuum_keeps_what_another_tool_put_together(project: Callable[[str], Pa
         arrive(house, number)
     # The view falls behind, so that an older version is still needed; then somebody optimizes.
     (house.project.folder / "data" / "0009.json").write_text('{"id": 9, "city": "Moss"}\n')
-    perform(house.watch, "orders", "test")
+    perform(house.watch, house.watch.forced("orders", "test"))
     table(house, "orders").optimize.compact()
     house.vacuum("0 seconds", grace_seconds=-1)
     assert sorted(table(house, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 9]

@@ -28,7 +28,7 @@ from springhouse.lake.against_query import against_query
 from springhouse.lake.clock import steady_clock
 from springhouse.lake.describing import describe_table
 from springhouse.lake.inputs import Inputs, names_of
-from springhouse.lake.lake import QUARANTINE, Lake, key_of
+from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.landing import Done
 from springhouse.lake.quarantine import settle
 from springhouse.lake.queries import blamed_on, run_sql
@@ -42,6 +42,7 @@ from springhouse.lake.verify import Verified, verify
 from springhouse.project.declaration import Place, Project, Reading, Reference, SqlQuery
 from springhouse.project.durations import duration_seconds
 from springhouse.project.from_yaml import read_pipeline_file
+from springhouse.project.keys import key_of
 from springhouse.project.load import load
 from springhouse.project.names import did_you_mean_the
 from springhouse.project.secrets import Configuration
@@ -326,7 +327,7 @@ class House:
             return live.schedule
         self.watch.poll(now, all_of_them=True)
         schedule = Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
-        schedule.hear(self.watch.jobs(now), now)
+        schedule.hear(self.watch.plans(now), now)
         return schedule
 
     def _needed_from(self, name: str) -> list[int]:

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from springhouse.errors import CommitConflict, NotOwned, told
-from springhouse.house.performing import FlowsFailed, Wanted, flow_key, perform_together, total
+from springhouse.house.performing import (
+    FlowsFailed,
+    Permitted,
+    flow_key,
+    perform_together,
+    total,
+)
 from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Outcome, Running, Tracks
 from springhouse.house.watch import Watch, is_streaming_function
@@ -23,7 +29,7 @@ from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.log import one_look
 from springhouse.lake.sinks.delivery import Delivered
-from springhouse.refresh.job import Job
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
 from springhouse.refresh.staleness import kept_share, lag
@@ -140,39 +146,29 @@ class Runner:
 
     def _start(
         self,
-        job: Job,
+        plan: RefreshPlan,
         track: int,
         until: Mapping[str, int] | None,
-        not_after: Instant | None = None,
-        *,
-        meet_siblings: bool = True,
-        along: Sequence[Job] = (),
+        along: Sequence[RefreshPlan] = (),
     ) -> None:
-        """Start a refresh on a track; `along` are jobs that the same pass can serve."""
-        lead, *others = [self._wants(each) for each in (job, *along)]
-        for each in (lead, *others):
+        """Start a refresh on a track; `along` are those that the same pass can serve."""
+        lead, *others = [self._permitted(each) for each in (plan, *along)]
+        for each in (plan, *along):
             self._listener(Started(each.table, track, each.reason))
 
         def work() -> Iterator[Outcome]:
             with self.watch.lake.spark.track(f"track-{track}"):
                 yield from perform_together(
-                    self.watch,
-                    lead,
-                    others,
-                    until=until,
-                    most_files=self._most_files,
-                    meet_siblings=meet_siblings,
-                    not_after=not_after,
+                    self.watch, lead, others, until=until, most_files=self._most_files
                 )
 
         now = self._clock()
-        self.tracks.start(
-            [Running(each.table, track, now, each.reason) for each in (lead, *others)], work
-        )
+        running = [Running(each.table, track, now, each.reason) for each in (plan, *along)]
+        self.tracks.start(running, work)
 
-    def _wants(self, job: Job) -> Wanted:
-        """A job that starts now, with the permit that it starts with."""
-        return Wanted(job.table, job.reason, self.watch.permits.begin(job.table).prove)
+    def _permitted(self, plan: RefreshPlan) -> Permitted:
+        """A plan that starts now, with the permit that it starts with."""
+        return Permitted(plan, self.watch.permits.begin(plan.table).prove)
 
     def _settle(self, ended: Ended) -> None:
         """Write down what a refresh did, or when it is tried again."""
@@ -253,15 +249,14 @@ class Once(Runner):
             for name in [n for n in pending if self._ready(n, pending)]:
                 if name not in pending:
                     continue  # Another one took it along.
-                job = self._wanted(name, tried, until)
-                if job is None:
+                plan = self._wanted(name, tried)
+                if plan is None:
                     pending.remove(name)
                 elif self.tracks.free():
                     along = self._along(name, pending, tried)
-                    for each in (job, *along):
+                    for each in (plan, *along):
                         pending.remove(each.table)
-                    free = self.tracks.free()[0]
-                    self._start(job, free, until, meet_siblings=False, along=along)
+                    self._start(plan, self.tracks.free()[0], until, along)
             for ended in self.tracks.wait(_TICK if self.tracks.running else Seconds(0.0)):
                 self._settle(ended)
                 tried.add(ended.table)
@@ -289,14 +284,14 @@ class Once(Runner):
             self.failures.pop(flow_key(ended.table, flow), None)
         return bool(waiting)
 
-    def _along(self, name: str, pending: list[str], tried: set[str]) -> list[Job]:
-        """The jobs that can be done in one pass with the refresh of a table."""
+    def _along(self, name: str, pending: list[str], tried: set[str]) -> list[RefreshPlan]:
+        """The refreshes that can be done in one pass with that of a table."""
         if name not in self.watch.project.tables or name in self.failures:
             return []
         others = [n for n in self.watch.companions(name) if n in pending and n not in self.failures]
         ready = [n for n in others if n not in tried and self._ready(n, pending)]
-        jobs = [self.watch.job(n, self._clock(), meet_siblings=False) for n in ready]
-        return [job for job in jobs if job is not None]
+        plans = [self.watch.planning.whole(n, self._clock()) for n in ready]
+        return [plan for plan in plans if plan is not None]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
         """Try a table again: it has more to take in, or waits for what it turned out to read."""
@@ -319,18 +314,14 @@ class Once(Runner):
         upstream.discard(name)
         return not upstream & {*pending, *self.tracks.running}
 
-    def _wanted(self, name: str, tried: set[str], until: Mapping[str, int]) -> Job | None:
+    def _wanted(self, name: str, tried: set[str]) -> RefreshPlan | None:
         if name in tried:
             return None
-        now = self._clock()
+        now, planning = self._clock(), self.watch.planning
         if name in self.watch.project.tables:
             self.watch.poll(now, all_of_them=True)
-        job = self.watch.job(name, now, meet_siblings=False)
-        if job is None and name in self.watch.project.views:
-            view_inputs = self.watch.chooser.inputs(name)
-            if view_inputs.opaque and not self.watch.chooser.missing(name):
-                return Job(name, now, "its inputs can't be watched")
-        return job
+            return planning.whole(name, now)
+        return planning.whole(name, now) or planning.unwatched(name, now)
 
     def _behind(self, name: str, until: Mapping[str, int]) -> bool:
         if name not in self.watch.project.tables:
@@ -383,10 +374,10 @@ class Live(Runner):
         until_change = _TICK if change is None else change - now
         return Seconds(min(_TICK, max(min(self.watch.next_poll(now), until_change), 0.02)))
 
-    def _waiting(self, now: Instant) -> list[Job]:
+    def _waiting(self, now: Instant) -> list[RefreshPlan]:
         """The refreshes that are wanted and not running."""
         owns, running = self.watch.permits.owns, self.tracks.running
-        return [j for j in self.watch.jobs(now) if j.table not in running and owns(j.table)]
+        return [p for p in self.watch.plans(now) if p.table not in running and owns(p.table)]
 
     def _take_over(self) -> None:
         """Begin with what another node did until now."""
@@ -397,11 +388,12 @@ class Live(Runner):
 
     def _obey(self, order: Order) -> None:
         """Start a refresh: of all that waits, or of the part that the order is for."""
-        job, track, moment = order.job, order.start.track, order.until
-        if moment is None or job.table not in self.watch.project.tables:
-            self._start(job, track, None, moment, along=order.along)
-        else:
-            self._start(job, track, self.watch.ends_at(job.table, moment), along=order.along)
+        plan, moment, until = order.plan, order.until, None
+        if moment is not None and plan.table in self.watch.project.tables:
+            until = self.watch.ends_at(plan.table, moment)
+        elif moment is not None:
+            plan = self.watch.planning.part(plan, moment, self._clock())
+        self._start(plan, order.start.track, until, order.along)
 
     def _settle(self, ended: Ended) -> None:
         super()._settle(ended)
@@ -423,7 +415,7 @@ class Live(Runner):
         waiting = self.schedule.order(now)
         permits.backlog_seconds = sum(w.expected_seconds for _, w in waiting if w.released <= now)
         for name, kept in self.kept.items():
-            waits = self.watch.waiting_since(name, now)
+            waits = self.watch.planning.waiting_since(name, now)
             # Also for views of other nodes: what they read may have to hurry here.
             self.schedule.observe(name, waits, now)
             if not permits.owns(name):

@@ -12,19 +12,21 @@ then it reads which keys changed, and so which files it needs (docs/decisions/00
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 
-from springhouse.house.choosing import Chooser
 from springhouse.lake.costs import Cost, Past, corrected, lessons, unread_cost
-from springhouse.lake.lake import Lake, input_key
+from springhouse.lake.lake import Lake
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, known_plan
 from springhouse.planner.costs import Estimate, Reading
 from springhouse.planner.operators import Operator, Variant
+from springhouse.planner.refresh_plan import OtherWay
+from springhouse.planner.versions import Chooser
+from springhouse.planner.ways import Offer, Offered
 from springhouse.project.declaration import Project, RefreshMode
 from springhouse.project.fingerprint import fingerprint
 from springhouse.project.graph import Graph
+from springhouse.project.keys import input_key
 from springhouse.units import Seconds
 from springhouse.views.compile import Compiled
 from springhouse.views.variants import Way, can_drive, regrouped, synchronous
@@ -38,28 +40,6 @@ _WAYS = {
 _REMEMBERED = 20
 _CLEARLY = 2.0
 """A way that costs so many times less than the others is taken without a second look."""
-
-
-@dataclass(frozen=True)
-class Offered:
-    """In which variants a table can be refreshed, and from which inputs alone."""
-
-    inputs: tuple[str, ...]
-    variants: tuple[Variant, ...]
-    drivers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Offer:
-    """One way to refresh a view to some versions of its inputs; `sure` if no other comes near."""
-
-    variant: Variant
-    seconds: Seconds
-    sure: bool = False
-
-    @property
-    def way(self) -> Way:
-        return _WAYS[self.variant]
 
 
 class Offers:
@@ -145,11 +125,14 @@ class Offers:
             if (rows := self._changed(key, note.read[key], version))
         }
         offered = [
-            (self._seconds(name, _WAYS[each], bases, moved), each) for each in self._allowed(name)
+            (self._seconds(name, _WAYS[each], bases, moved), _WAYS[each])
+            for each in self._allowed(name)
         ]
-        (seconds, variant), *others = sorted(offered, key=lambda each: each[0])
+        (seconds, way), *others = sorted(offered, key=lambda each: each[0])
         clear = all(other >= _CLEARLY * seconds for other, _ in others)
-        return Offer(variant, Seconds(seconds), clear and self._is_tried(name, _WAYS[variant]))
+        settled = clear and self._is_tried(name, way)
+        rest = tuple(OtherWay(each.value, other) for other, each in others)
+        return Offer(way.value, Seconds(seconds), settled, rest)
 
     def _allowed(self, name: str) -> list[Variant]:
         """The variants that take all in, as far as the view wants them: there is always one."""
@@ -235,6 +218,10 @@ class Offers:
     def notes(self, name: str) -> list[Note]:
         """What the last commits of a table say about themselves."""
         return [c.note for c in self._lake.log(name).commits()[-_REMEMBERED:] if c.note]
+
+    def last_seconds(self, name: str) -> list[float]:
+        """What the last refreshes of a table took, the newest last."""
+        return [note.seconds for note in self.notes(name)]
 
     def note(self, name: str) -> Note | None:
         """What the newest commit of a table says; None if there is none, or it is not ours."""

@@ -25,8 +25,8 @@ from springhouse.lake.refresh_together import Member, append_together
 from springhouse.lake.refresh_view import NotDriven, refresh_view
 from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import AppendFlow, CdcFlow, Flow, Table
-from springhouse.units import Instant
 from springhouse.views.variants import Way
 
 if TYPE_CHECKING:
@@ -52,91 +52,66 @@ def flow_key(table: str, flow: str) -> str:
 
 def perform(
     watch: Watch,
-    name: str,
-    reason: str,
+    plan: RefreshPlan,
     *,
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
-    meet_siblings: bool = True,
-    not_after: Instant | None = None,
 ) -> list[Done]:
-    """Refresh a table or a view; what was done, one entry per commit.
-
-    A table goes up to `until` and a view no further than the moment `not_after`, if they are given.
-    """
+    """Carry a plan out, for a table up to `until`; what was done, one entry per commit."""
+    name = plan.table
     if name in watch.project.tables:
-        done = _refresh_table(watch, watch.project.tables[name], reason, until)
+        done = _refresh_table(watch, watch.project.tables[name], plan.reason, until)
     else:
         watch.prove_whole(name)
-        decided = watch.decided(name, watch.lake.now()) if meet_siblings else None
-        if decided is not None and not decided.first:
-            done = _refresh_view(watch, name, reason, decided.versions, decided.driver)
-        else:
-            choice = watch.choice(name, meet_siblings=meet_siblings, not_after=not_after)
-            offer = watch.offers.cheapest(name, choice.versions)
-            way = offer.way if offer is not None and offer.sure else None
-            done = _refresh_view(watch, name, reason, choice.versions, way=way)
+        done = _refresh_view(watch, plan)
     _tidy(watch, name, most_files)
     return done
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A table to be refreshed; `prove` raises if it may not be committed to any more."""
+class Permitted:
+    """A plan that may be carried out; `prove` raises if nothing may be committed any more."""
 
-    table: str
-    reason: str
+    plan: RefreshPlan
     prove: Callable[[], None] = lambda: None
 
 
 def perform_together(
     watch: Watch,
-    lead: Wanted,
-    along: Sequence[Wanted],
+    lead: Permitted,
+    along: Sequence[Permitted],
     *,
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
-    meet_siblings: bool = True,
-    not_after: Instant | None = None,
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
-    """Refresh a table, and take others along that read the same source; what became of each.
+    """Carry a plan out, and others along that read the same source; what became of each.
 
     Those that turn out to stand elsewhere are refreshed after it, by themselves.
     """
     with watch.lake.leases.held():
-        left = {each.table: _leased(watch, each) for each in (lead, *along)}
-        yield from _performed_together(
-            watch,
-            left,
-            until=until,
-            most_files=most_files,
-            meet_siblings=meet_siblings,
-            not_after=not_after,
-        )
+        left = {each.plan.table: _leased(watch, each) for each in (lead, *along)}
+        yield from _performed_together(watch, left, until, most_files)
 
 
-def _leased(watch: Watch, wanted: Wanted) -> Wanted:
+def _leased(watch: Watch, permitted: Permitted) -> Permitted:
     """Before each of its commits the lease is renewed, if this process slept for long."""
 
     def prove() -> None:
         watch.lake.leases.prove_held()
-        wanted.prove()
+        permitted.prove()
 
-    return replace(wanted, prove=prove)
+    return replace(permitted, prove=prove)
 
 
 def _performed_together(
     watch: Watch,
-    left: dict[str, Wanted],
-    *,
+    left: dict[str, Permitted],
     until: Mapping[str, int] | None,
     most_files: int,
-    meet_siblings: bool,
-    not_after: Instant | None,
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
     if len(left) > 1:
         members = [
-            Member(watch.project.tables[name], watch.feeds(name)[0], each.reason, each.prove)
+            Member(watch.project.tables[name], watch.feeds(name)[0], each.plan.reason, each.prove)
             for name, each in left.items()
         ]
         for name, outcome in append_together(watch.lake, watch.project, members, until):
@@ -146,23 +121,14 @@ def _performed_together(
             else:
                 yield name, _settled(each, partial(_tidied, watch, [outcome], most_files))
     for name, each in left.items():
-        alone = partial(
-            perform,
-            watch,
-            name,
-            each.reason,
-            until=until,
-            most_files=most_files,
-            meet_siblings=meet_siblings,
-            not_after=not_after,
-        )
+        alone = partial(perform, watch, each.plan, until=until, most_files=most_files)
         yield name, _settled(each, alone)
 
 
-def _settled(wanted: Wanted, work: Callable[[], list[Done]]) -> list[Done] | Exception:
+def _settled(permitted: Permitted, work: Callable[[], list[Done]]) -> list[Done] | Exception:
     """What was done for a table, or what it failed with: that is its own affair."""
     try:
-        with committing(wanted.prove):
+        with committing(permitted.prove):
             return work()
     except Exception as error:  # noqa: BLE001  whatever it is, the House reports it
         return error
@@ -228,79 +194,70 @@ def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[D
     return run_stream(watch.lake, watch.project, stream, commit)
 
 
-def _refresh_view(
-    watch: Watch,
-    name: str,
-    reason: str,
-    versions: Mapping[str, int],
-    driver: str | None = None,
-    way: Way | None = None,
-    anew: Anew | None = None,
-) -> list[Done]:
+def _refresh_view(watch: Watch, plan: RefreshPlan, anew: Anew | None = None) -> list[Done]:
     """Refresh a view; if a lost file keeps it from that, mend what can be mended and try again."""
-    lost = watch.lost(name)
+    lost = watch.lost(plan.table)
     if anew is None and lost is not None:
         anew = Anew(f"rebuilt: {lost.problem}", unreadable=True)
     met: set[tuple[str, str]] = set()
     while True:
         try:
-            return [_refreshed(watch, name, reason, versions, driver, way, anew)]
+            return [_refreshed(watch, plan, anew)]
+        except NotDriven:
+            # What was seen when it was planned is no longer so: taking all in is always right.
+            plan = replace(plan, driver=None, is_settled=False)
         except (CommitConflict, NotOwned, NotThereYet):
             raise
         except Exception as error:
-            inputs = {*versions, *watch.graph.tables_read(name)}
-            lost = lost_file(watch.lake, error, [name, *sorted(inputs)])
+            inputs = {*plan.versions, *watch.graph.tables_read(plan.table)}
+            lost = lost_file(watch.lake, error, [plan.table, *sorted(inputs)])
             if lost is None or (lost.storage.root, lost.path) in met:
                 raise
             met.add((lost.storage.root, lost.path))
-            versions, anew = _mended(watch, name, versions, lost, error)
-            driver = way = None
+            plan, anew = _mended(watch, plan, lost, error)
 
 
 def _mended(
-    watch: Watch, name: str, versions: Mapping[str, int], lost: FileLost, error: Exception
-) -> tuple[Mapping[str, int], Anew]:
-    """What to compute a view anew from, after it met a lost file; raises if there is nothing."""
-    lake, project = watch.lake, watch.project
-    why = f"rebuilt: {lost.problem}"
-    if lost.storage.root == lake.place(name).root:
-        return versions, Anew(why, unreadable=True)
-    keys = {*versions, *watch.graph.tables_read(name)}
+    watch: Watch, plan: RefreshPlan, lost: FileLost, error: Exception
+) -> tuple[RefreshPlan, Anew]:
+    """How to compute a view anew, after it met a lost file; raises if there is no way."""
+    lake, project, versions = watch.lake, watch.project, plan.versions
+    why, plan = f"rebuilt: {lost.problem}", replace(plan, driver=None, is_settled=False)
+    if lost.storage.root == lake.place(plan.table).root:
+        return plan, Anew(why, unreadable=True)
+    keys = {*versions, *watch.graph.tables_read(plan.table)}
     key = next((each for each in keys if lake.place(each).root == lost.storage.root), None)
     newest = lake.find(key) if key is not None else None
     if key is None or newest is None:
         raise lost from error
     if lost.path not in {file.path for file in newest.files}:
         # It is of an older version, which somebody vacuumed: the newest one is whole.
-        return {**versions, key: newest.version}, Anew(why)
+        return replace(plan, versions={**versions, key: newest.version}), Anew(why)
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
-    choice = watch.choice(key)
-    _refresh_view(watch, key, f"{name} reads it", choice.versions, anew=Anew(why, unreadable=True))
-    return {**versions, key: lake.open(key).version}, Anew(why)
+    first = watch.planning.forced(key, f"{plan.table} reads it", lake.now())
+    _refresh_view(watch, replace(first, driver=None), Anew(why, unreadable=True))
+    return replace(plan, versions={**versions, key: lake.open(key).version}), Anew(why)
 
 
-def _refreshed(
-    watch: Watch,
-    name: str,
-    reason: str,
-    versions: Mapping[str, int],
-    driver: str | None,
-    way: Way | None,
-    anew: Anew | None,
-) -> Done:
-    view = watch.project.views[name]
-    refresh = partial(refresh_view, watch.lake, watch.project, view, versions, reason)
+def _refreshed(watch: Watch, plan: RefreshPlan, anew: Anew | None) -> Done:
+    view = watch.project.views[plan.table]
+    way = Way(plan.way) if plan.is_settled and plan.driver is None else None
     try:
-        try:
-            done = refresh(driver=driver, way=way, anew=anew)
-        except NotDriven:
-            # What was seen when it was decided is no longer so: taking all in is always right.
-            done = refresh()
+        done = refresh_view(
+            watch.lake,
+            watch.project,
+            view,
+            plan.versions,
+            plan.reason,
+            driver=plan.driver,
+            way=way,
+            anew=anew,
+        )
     except NotThereYet as waits:
-        watch.chooser.reveal(name, [waits.key])
+        watch.planning.reveal(plan.table, [waits.key])
         raise
-    watch.chooser.reveal(name, list(done.read or {}))
+    watch.planning.reveal(plan.table, list(done.read or {}))
     return done
 
 

@@ -14,15 +14,16 @@ from springhouse.house.live import Kept
 from springhouse.house.performing import flow_key
 from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
-from springhouse.house.ways import Decided
-from springhouse.lake.lake import QUARANTINE, input_key
+from springhouse.lake.lake import QUARANTINE
 from springhouse.lake.log import Commit
 from springhouse.lake.plans import NoPlan, known_plan
 from springhouse.lake.sinks.delivery import delivered
 from springhouse.lake.stores import described
 from springhouse.planner.provenance import NOW, source_of
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import SqlQuery, Table, View
 from springhouse.project.fingerprint import fingerprint
+from springhouse.project.keys import input_key
 from springhouse.refresh.retry import Failure
 from springhouse.refresh.staleness import lag, share_outside, staleness, trailing_edge
 from springhouse.refresh.waiting import Waiting
@@ -68,7 +69,7 @@ class TableStatus:
 
 def standing(watch: Watch, failures: Mapping[str, Failure], now: Instant) -> list[TableStatus]:
     """Every table and view, each after what it reads, without what a scheduler knows."""
-    wanted = {job.table: job for job in watch.jobs(now)}
+    wanted = {plan.table: plan for plan in watch.plans(now)}
     return [_table_status(watch, name, wanted, failures, now) for name in watch.graph.order]
 
 
@@ -81,7 +82,7 @@ def status(
 ) -> list[TableStatus]:
     """Every table and view, each after what it reads."""
     waiting = schedule.order(now)
-    turns = {job.table: _turn(place, each, now) for place, (job, each) in enumerate(waiting, 1)}
+    turns = {p.table: _turn(place, each, now) for place, (p, each) in enumerate(waiting, 1)}
     found = []
     for name in watch.graph.order:
         told = _table_status(watch, name, turns, failures, now)
@@ -121,7 +122,7 @@ def _kept_in_log(watch: Watch, told: TableStatus, now: Instant) -> float | None:
         return None
     broken: list[tuple[float, float]] = []
     for channel in {key for c in refreshes if c.note for key in c.note.after.reflected}:
-        allowed = told.promise_seconds + watch.allowed(told.name, channel)
+        allowed = told.promise_seconds + watch.planning.allowed(told.name, channel)
         waited = iter(watch.lake.log(source_of(channel)).snapshots())
         arrived = next(waited, None)
         for commit in [*refreshes, None]:
@@ -152,7 +153,7 @@ def _table_status(
     failed = [failures[key].problem for key in (name, *flows) if key in failures]
     problem = "\n".join(failed) or watch.problem(name)
     missing = watch.chooser.missing(name) if name in watch.project.views else []
-    behind = lag(watch.waiting_since(name, now), now)
+    behind = lag(watch.planning.waiting_since(name, now), now)
     state = "up to date"
     if problem:
         state = "failing"
@@ -242,78 +243,42 @@ class PlannedRefresh:
 
 def plan(watch: Watch, schedule: Schedule, now: Instant) -> list[PlannedRefresh]:
     """The refreshes that are wanted now, in the order in which they would start."""
-    planned = []
-    for job, waiting in schedule.order(now):
-        waited = max(now - job.since, 0.0)
-        each = PlannedRefresh(
-            job.table,
-            job.reason,
-            "append",
-            waited,
-            {},
-            waiting.number,
-            waiting.why,
-            waiting.expected_seconds,
-            max(waiting.released - now, 0.0),
-            waiting.homes,
-        )
-        planned.append(_with_way(watch, each, now) if job.table in watch.project.views else each)
-    return planned
+    return [_planned(watch, planned, waiting, now) for planned, waiting in schedule.order(now)]
 
 
-def _with_way(watch: Watch, planned: PlannedRefresh, now: Instant) -> PlannedRefresh:
-    """The refresh of a view, with the way that the planner has for it."""
-    name = planned.table
-    decided = watch.decided(name, now)
-    versions = decided.versions if decided is not None else watch.choice(name).versions
-    decided = decided or watch.ways.decide_all(name, now)
-    told = replace(planned, variant=_variant_wanted(watch, name), inputs=dict(versions))
-    if decided is None:
-        return told
-    variant, seconds = decided.variant, decided.cost
-    offer = None if watch.is_relaxed(name) else watch.offers.cheapest(name, versions)
-    if offer is not None:
-        variant, seconds = offer.variant.value, offer.seconds
-    chosen = watch.is_relaxed(name) or told.variant == "auto"
-    return replace(
-        told,
-        variant=variant if chosen else told.variant,
-        driver=decided.driver,
-        reaches=decided.reaches.as_json(),
-        asked=decided.asked,
-        promise=_asking(watch, name, decided.asked),
-        planned_seconds=seconds,
-        alternatives=_others(decided, variant),
+def _planned(watch: Watch, planned: RefreshPlan, waiting: Waiting, now: Instant) -> PlannedRefresh:
+    return PlannedRefresh(
+        planned.table,
+        planned.reason,
+        planned.way,
+        max(now - planned.since, 0.0),
+        dict(planned.versions),
+        waiting.number,
+        waiting.why,
+        waiting.expected_seconds,
+        max(waiting.released - now, 0.0),
+        waiting.homes,
+        planned.driver,
+        planned.reaches.as_json(),
+        planned.asked,
+        _asking(watch, planned),
+        planned.seconds,
+        planned.others,
     )
 
 
-def _asking(watch: Watch, name: str, asked: Sequence[str]) -> str:
-    """Which promise wants a refresh, in the user's words."""
-    promise = watch.project.views[name].promise
-    through = sorted({pathway.rpartition(">")[2] for pathway in asked})
-    bounds = {each: promise.staleness_through(each) for each in through}
+def _asking(watch: Watch, planned: RefreshPlan) -> str:
+    """Which promise wants a refresh of a view, in the user's words."""
+    view = watch.project.views.get(planned.table)
+    if view is None:
+        return ""
+    through = sorted({pathway.rpartition(">")[2] for pathway in planned.asked})
+    bounds = {each: view.promise.staleness_through(each) for each in through}
     parts = [
         f"staleness {span_text(bound)} of {each}" if bound else f"{each} as fresh as possible"
         for each, bound in bounds.items()
     ]
     return ", ".join(parts)
-
-
-def _others(decided: Decided, variant: str) -> tuple[tuple[str, float], ...]:
-    """The other ways to do the same, the cheapest first."""
-    found: dict[str, float] = {}
-    for each in decided.alternatives:
-        way = each.operator.partition(": ")[2]
-        found.setdefault(way, each.cost)
-    own = variant + (f", driven by {decided.driver}" if decided.driver else "")
-    return tuple((way, cost) for way, cost in found.items() if way != own)
-
-
-def _variant_wanted(watch: Watch, name: str) -> str:
-    """How a view will be refreshed; `auto` is decided by cost, when it starts."""
-    view = watch.project.views[name]
-    found = known_plan(watch.lake, watch.project, view, watch.chooser.inputs(name).keys)
-    return "full" if isinstance(found, NoPlan) else view.refresh.value
 
 
 def history(watch: Watch, name: str, most: int | None = None) -> list[dict[str, Any]]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from springhouse.house.watch import Watch
-from springhouse.lake.lake import provenance_of
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import Promise
-from springhouse.refresh.job import Job, Start
+from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
@@ -33,16 +33,16 @@ _LONG_AGO = Seconds(3600.0)
 
 @dataclass(frozen=True)
 class Order:
-    """What the scheduler wants to be started, and the job that it is for.
+    """What the scheduler wants to be started, by which plan.
 
-    With `until` only what had arrived by then is to be loaded. `along` are the jobs of tables that
+    With `until` only what had arrived by then is to be loaded. `along` are the plans of tables that
     read the same source and wait for the same records.
     """
 
-    job: Job
+    plan: RefreshPlan
     start: Start
     until: Instant | None
-    along: tuple[Job, ...] = ()
+    along: tuple[RefreshPlan, ...] = ()
 
 
 class Schedule:
@@ -52,7 +52,7 @@ class Schedule:
         self._lock = threading.RLock()
         self._watch = watch
         self._scheduler = Scheduler(tracks, policy)
-        self._wanted: dict[str, Job] = {}
+        self._wanted: dict[str, RefreshPlan] = {}
         self._reaches: dict[str, Instant] = {}
         # Of what the scheduler may think that data waits for it; what it has started, and how far
         # that goes; and what failed last.
@@ -80,22 +80,22 @@ class Schedule:
             if reached is not None and name in self._watch.project.tables:
                 self._inherited[name] = reached
 
-    def hear(self, jobs: Sequence[Job], now: Instant) -> None:
+    def hear(self, plans: Sequence[RefreshPlan], now: Instant) -> None:
         """Pass on which refreshes are wanted now, and which are not any more."""
         with self._lock:
-            self._wanted = {job.table: job for job in jobs}
+            self._wanted = {plan.table: plan for plan in plans}
             # Where nothing waits, what comes from now on is seen when it comes.
             for name in self._inherited.keys() - self._wanted.keys() - self._under_way.keys():
                 del self._inherited[name]
             for name in self._heard_of - self._wanted.keys() - self._under_way.keys():
                 self._heard_of.discard(name)
                 self._scheduler.withdrawn(name, now)
-            for job in jobs:
-                self._heard_of.add(job.table)
-                reach = self._reaches[job.table] = self._reach(job, now)
-                since = self._since(job, now)
+            for plan in plans:
+                self._heard_of.add(plan.table)
+                reach = self._reaches[plan.table] = self._reach(plan, now)
+                since = self._since(plan, now)
                 self._scheduler.arrived(
-                    job.table, now, freshness=reach, since=since, seconds=job.seconds
+                    plan.table, now, freshness=reach, since=since, seconds=plan.seconds
                 )
 
     def observe(self, name: str, waits: Sequence[Instant], now: Instant) -> None:
@@ -108,20 +108,20 @@ class Schedule:
         if not waits or name in self._under_way or self._watch.is_relaxed(name):
             return
         with self._lock:
-            oldest, job = min(waits), self._wanted.get(name)
-            if job is None or oldest < self._since(job, now):
+            oldest, plan = min(waits), self._wanted.get(name)
+            if plan is None or oldest < self._since(plan, now):
                 self._scheduler.held_up(name, oldest, now)
 
-    def _since(self, job: Job, now: Instant) -> Instant:
-        """Since when the data of a job waits, as its promise counts."""
-        promise = self._promise(job.table)
-        if job.urgent:
-            # Since when it would have to wait for the job to be due now.
-            return min(job.since, Instant(now - (promise.strictest_seconds or 0.0)))
+    def _since(self, plan: RefreshPlan, now: Instant) -> Instant:
+        """Since when the data of a plan waits, as its promise counts."""
+        promise = self._promise(plan.table)
+        if plan.urgent:
+            # Since when it would have to wait for the plan to be due now.
+            return min(plan.since, Instant(now - (promise.strictest_seconds or 0.0)))
         if promise.staleness_by_input:
             # What may wait for longer than the rest counts from later on.
-            return min(self._watch.waiting_since(job.table, now), default=now)
-        return min(job.since, self._inherited.get(job.table, job.since))
+            return min(self._watch.planning.waiting_since(plan.table, now), default=now)
+        return min(plan.since, self._inherited.get(plan.table, plan.since))
 
     def _promise(self, name: str) -> Promise:
         project = self._watch.project
@@ -146,18 +146,18 @@ class Schedule:
         return [each for each in others if each in self._wanted and each not in self._troubled]
 
     def _taken_along(self, lead: Order, start: Start) -> Order:
-        job, reach = self._wanted.pop(start.table), self._reaches.pop(start.table)
+        plan, reach = self._wanted.pop(start.table), self._reaches.pop(start.table)
         # It goes no further than the one that leads.
-        self._under_way[start.table] = min(reach, self._under_way[lead.job.table])
-        return replace(lead, along=(*lead.along, job))
+        self._under_way[start.table] = min(reach, self._under_way[lead.plan.table])
+        return replace(lead, along=(*lead.along, plan))
 
     def _ordered(self, start: Start) -> Order:
-        reach, job = self._reaches.pop(start.table), self._wanted.pop(start.table)
+        reach, plan = self._reaches.pop(start.table), self._wanted.pop(start.table)
         if start.until is None or start.until >= reach or not self._takes_parts(start.table):
             self._under_way[start.table] = reach
-            return Order(job, start, None)
+            return Order(plan, start, None)
         self._under_way[start.table] = start.until
-        return Order(job, start, start.until)
+        return Order(plan, start, start.until)
 
     def _takes_parts(self, name: str) -> bool:
         """Whether it saves work to load only a part: not where everything is computed anew.
@@ -189,7 +189,7 @@ class Schedule:
             self._troubled.add(name)
             self._scheduler.failed(name, now, retry_at)
 
-    def order(self, now: Instant) -> list[tuple[Job, Waiting]]:
+    def order(self, now: Instant) -> list[tuple[RefreshPlan, Waiting]]:
         """Everything that waits: first what may start, best first, then what may not yet."""
         with self._lock:
             waiting = self._scheduler.order(now)
@@ -256,12 +256,9 @@ class Schedule:
         left, _ = newest.provenance.interval(self._watch.chooser.channels())
         return left if left > float("-inf") else newest.at
 
-    def _reach(self, job: Job, now: Instant) -> Instant:
+    def _reach(self, plan: RefreshPlan, now: Instant) -> Instant:
         """Up to when what arrived would be in a table after a refresh."""
-        watch = self._watch
-        if job.table in watch.project.tables:
-            return watch.seen_until(job.table) or now
-        decided = watch.decided(job.table, now)
-        versions = decided.versions if decided else watch.choice(job.table).versions
-        left, _ = provenance_of(watch.lake, versions).interval(watch.chooser.channels())
+        if plan.table in self._watch.project.tables:
+            return self._watch.seen_until(plan.table) or now
+        left, _ = plan.reaches.interval(self._watch.chooser.channels())
         return left if left > float("-inf") else now

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from springhouse.house.owning import Permits, unit_of
 from springhouse.house.watch import Watch, is_streaming_function
-from springhouse.lake.feeds import stream_references
+from springhouse.project.channels import stream_references
 from springhouse.project.declaration import AppendFlow, Reading
 
 

@@ -1,32 +1,33 @@
-"""Which refreshes are wanted now, and why?
+"""What has arrived in the sources of base tables?
 
-The watch knows what has arrived and what is reflected: it asks the sources for their latest offsets
-(each by its period), compares them with the offsets in the Delta logs, compares what each view
-reflects with what it could, and turns every difference into a `Job`. It starts nothing itself.
+The watch asks the sources for their latest offsets (each by its period), and compares them with the
+offsets in the Delta logs. It writes nothing and starts nothing. What is to be refreshed because of
+that, and how, is decided by `planner.planning`, for which the watch is the `Arrivals`.
 """
 
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from springhouse.errors import LakeError, told
-from springhouse.house.choosing import Chooser
 from springhouse.house.offers import Offers
 from springhouse.house.owning import Permits, unit_of
-from springhouse.house.ways import Decided, Ways
-from springhouse.lake.feeds import Feed, is_channel, open_feed
+from springhouse.lake.feeds import Feed, open_feed
 from springhouse.lake.flows.sharing import same_records, sharing
 from springhouse.lake.healing import lost_by
-from springhouse.lake.lake import QUARANTINE, Lake, input_key, made_anew, provenance_of
-from springhouse.lake.note import Note
+from springhouse.lake.lake import Lake
 from springhouse.lake.presence import FileLost
 from springhouse.lake.quarantine import pending
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
-from springhouse.planner.moment import Choice
-from springhouse.planner.provenance import NOW, Provenance, source_of
+from springhouse.planner.logs import provenance_of
+from springhouse.planner.planning import Planning
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.planner.versions import Chooser
+from springhouse.project.channels import is_channel
 from springhouse.project.declaration import (
     AppendFlow,
     Flow,
@@ -34,15 +35,10 @@ from springhouse.project.declaration import (
     PythonQuery,
     Reading,
     Table,
-    View,
 )
-from springhouse.project.fingerprint import fingerprint
 from springhouse.project.graph import Graph
-from springhouse.refresh.job import Job
+from springhouse.project.keys import input_key
 from springhouse.units import Instant, Seconds
-
-OPAQUE_PERIOD = Seconds(60.0)
-"""How often a view is refreshed whose inputs nobody can watch (files, another catalog)."""
 
 STREAM_PATIENCE = Seconds(10.0)
 """The longest pause between two runs of a streaming function that found nothing new."""
@@ -98,7 +94,10 @@ class Watch:
         self.lake = lake
         self.chooser = Chooser(project, self.graph, lake)
         self.offers = Offers(project, self.graph, lake, self.chooser)
-        self.ways = Ways(project, self.graph, lake, self.chooser, self.offers)
+        self._lock = threading.RLock()
+        self.planning = Planning(
+            project, self.graph, lake, self, self.chooser, self.offers, self._lock
+        )
         self._clock = clock
         self._node = node
         self.sharing = sharing(project)
@@ -107,13 +106,10 @@ class Watch:
         self._held: dict[str, Instant] = {}
         self._seen = {name: _Seen() for name in project.tables}
         self._opened: dict[str, TableVersion] = {}
-        # When a view was refreshed last, also if there was nothing to commit.
-        self._looked: dict[str, Instant] = {}
         # The first file of a view that was not there when it was last looked for.
         self._lost: dict[str, FileLost] = {}
         # The oldest and newest version of a table when its quarantine had all of it.
         self._settled: dict[str, tuple[int, int]] = {}
-        self._lock = threading.RLock()
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
         """The flows into a table whose offsets are ours to keep, opened once."""
@@ -305,7 +301,7 @@ class Watch:
         waits for the source's period: else one that always has a little more would be refreshed
         all the time.
         """
-        self._looked[table] = now
+        self.planning.refreshed(table, now, found_something=found_something)
         if found_something:
             self._lost.pop(table, None)
         seen = self._seen.get(table)
@@ -361,6 +357,7 @@ class Watch:
                 lost = lost_by(self.lake, name)
                 if lost is not None:
                     self._lost[name] = lost
+                    self.planning.note_lost(name, lost.path)
 
     def lost(self, view: str) -> FileLost | None:
         """A file of a view that was not there when it was last looked for."""
@@ -377,207 +374,48 @@ class Watch:
                         ends |= self.feed(flow).horizon()
         return Horizon(ends)
 
-    def jobs(self, now: Instant) -> list[Job]:
+    def plans(self, now: Instant) -> list[RefreshPlan]:
         """Every refresh that is wanted now, in topological order."""
-        found: dict[str, Job] = {}
-        needed: dict[str, str] = {}
-        for name in self.graph.order:
-            job = self.job(name, now)
-            decided = self.decided(name, now) if job is not None else None
-            if decided is not None and decided.first:
-                # It waits for others to be refreshed, perhaps sooner than their promises ask.
-                needed |= dict.fromkeys(decided.first, name)
-            elif job is not None:
-                found[name] = job
-        for name, reader in needed.items():
-            if name in found:
-                found[name] = replace(found[name], urgent=True, reason=f"{reader} needs it")
-        return list(found.values())
+        with self._lock:
+            self.planning.look()
+            return self.planning.plans(now)
 
-    def job(self, name: str, now: Instant, *, meet_siblings: bool = True) -> Job | None:
+    def plan(self, name: str, now: Instant) -> RefreshPlan | None:
         """The refresh that a table or view wants now, if any."""
-        if name in self.project.tables:
-            return self._table_job(self.project.tables[name])
-        return self._view_job(self.project.views[name], now, meet_siblings)
+        with self._lock:
+            self.planning.look()
+            return self.planning.plan(name, now)
 
-    def _table_job(self, table: Table) -> Job | None:
-        since = self._seen[table.name].waiting_since
-        if since is None:
-            return None
-        return Job(table.name, since, self._why_read(table.name))
+    def forced(self, name: str, reason: str) -> RefreshPlan:
+        """A refresh of a table or view, whether it is wanted or not."""
+        return self.planning.forced(name, reason, self._clock())
 
-    def _why_read(self, table: str) -> str:
+    def since(self, table: str) -> Instant | None:
+        """Since when something waits for a table; None if nothing does.
+
+        What another node takes in is not asked for here: what was seen of it once says nothing.
+        """
+        return self._seen[table].waiting_since if self.permits.owns(table) else None
+
+    def reason(self, table: str) -> str:
+        """Why a table is to be refreshed."""
         with suppress(Exception):  # What is wrong with a source is told by its refresh.
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
                 return f"reads {' and '.join(begun)} from the start"
         return "new records"
 
-    def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
-        if self._damage(view.name) is not None:
-            # The refresh will meet it, report it, and be retried.
-            return Job(view.name, now, "a damaged log")
-        if self.chooser.missing(view.name):
-            return None
-        if meet_siblings and self._is_planned(view):
-            decided = self.ways.decide(view.name, now)
-            if decided is None:
-                return None
-            sources = sorted({source_of(pathway) for pathway in decided.asked})
-            new = f"new data in {', '.join(sources)}"
-            return Job(view.name, decided.since, new, seconds=decided.cost)
-        choice = self.chooser.choose(view.name, meet_siblings=meet_siblings)
-        if choice is None:
-            return None
-        target = provenance_of(self.lake, choice.versions, apart=view.promise.is_relaxed)
-        reason = self._reason(view, target, now) or self._unwatched(view, choice.versions)
-        if reason is None:
-            return None
-        offer = self.offers.cheapest(view.name, choice.versions)
-        seconds = offer.seconds if offer is not None else None
-        return Job(view.name, self._since(view, target, now), reason, seconds=seconds)
-
-    def decided(self, name: str, now: Instant) -> Decided | None:
-        """How the planner would refresh a view that is allowed some inconsistency."""
-        view = self.project.views.get(name)
-        if view is None or not self._is_planned(view):
-            return None
-        return self.ways.decide(name, now)
-
     def is_relaxed(self, name: str) -> bool:
         """Whether a view is allowed some inconsistency."""
         view = self.project.views.get(name)
         return view is not None and view.promise.is_relaxed
-
-    def _is_planned(self, view: View) -> bool:
-        """Whether the planner decides: some inconsistency is allowed, and what is stored fits."""
-        return view.promise.is_relaxed and self._why_anew(view) is None
-
-    def choice(
-        self, view: str, *, meet_siblings: bool = True, not_after: Instant | None = None
-    ) -> Choice:
-        """The versions of a view's inputs to read now, or as of a moment that it comes to first."""
-        choice = None
-        if not_after is not None:
-            choice = self.chooser.step(view, not_after)
-        if choice is None:
-            choice = self.chooser.choose(view, meet_siblings=meet_siblings)
-        return choice if choice is not None else Choice(NOW, {})
-
-    def _reason(self, view: View, target: Provenance, now: Instant) -> str | None:
-        """Why the view wants a refresh to `target`; None if it does not."""
-        anew = self._why_anew(view)
-        if anew is not None:
-            return anew
-        newest = self.lake.log(view.name).newest()
-        assert newest is not None
-        assert newest.note is not None
-        reflected = newest.note.after
-        if reflected.precedes(target):
-            return f"new data in {', '.join(reflected.channels_ahead(target))}"
-        looked = max(newest.at, self._looked.get(view.name, newest.at))
-        if self.chooser.inputs(view.name).opaque and now - looked >= OPAQUE_PERIOD:
-            return "its inputs can't be watched"
-        return None
-
-    def _unwatched(self, view: View, versions: Mapping[str, int]) -> str | None:
-        """Which of its inputs has other rows that no base table accounts for, if any has."""
-        newest = self.lake.log(view.name).newest()
-        read = newest.note.read if newest and newest.note else {}
-        for key, version in versions.items():
-            if key not in self.project.views or not self.chooser.inputs(key).opaque:
-                continue
-            made = [s.made for s in self.lake.log(key).snapshots() if s.version <= version]
-            if made and made[-1] > read.get(key, made[-1]):
-                return f"new data in {key}"
-        return None
-
-    def _why_anew(self, view: View) -> str | None:
-        """Why what is stored is no ground to build on; None if it is."""
-        newest = self.lake.log(view.name).newest()
-        if newest is None:
-            return "first refresh"
-        if newest.note is None or newest.note.kind not in ("replace", "merge"):
-            return "its rows were changed by another writer"
-        if newest.note.definition != fingerprint(self.project, view):
-            return "its definition changed"
-        if self._made_anew(newest.note):
-            return "an input was made anew"
-        if view.name in self._lost:
-            return f'its file "{self._lost[view.name].path}" is lost'
-        return None
-
-    def _made_anew(self, note: Note) -> bool:
-        """Whether a table that is reflected was deleted and began again at version 0."""
-        if note.ids:
-            return bool(made_anew(self.lake, note.ids))
-        # Written before ids were: the number of versions is all there is to tell it by.
-        reflected = note.after
-        for pathway in reflected.reflected:
-            commits = self.lake.log(source_of(pathway)).commits()
-            if commits and commits[-1].version < (reflected.newest(pathway) or 0):
-                return True
-        return False
-
-    def _since(self, view: View, target: Provenance, now: Instant) -> Instant:
-        """When the oldest data arrived that the view could reflect and does not."""
-        newest = self.lake.log(view.name).newest()
-        reflected = newest.provenance if newest else Provenance()
-        return min(self.unreflected(reflected, target), default=now)
-
-    def unreflected(self, reflected: Provenance, target: Provenance) -> list[Instant]:
-        """For each pathway on which `target` is ahead, when the first of the data ahead arrived."""
-        channels = self.chooser.channels()
-        arrivals = []
-        for pathway in reflected.channels_ahead(target):
-            have = reflected.oldest(pathway)
-            versions = channels[source_of(pathway)]
-            if have is not None:
-                arrivals.append(versions.until(have))
-            elif versions.timestamps:
-                arrivals.append(versions.timestamps[0])
-        return arrivals
-
-    def waiting_since(self, name: str, now: Instant) -> list[Instant]:
-        """When data arrived that `name` does not reflect: in base tables, or in their sources."""
-        sources = [*self.graph.upstream(name), name]
-        # What another node takes in is not asked for here: what was seen of it once says nothing.
-        asked = [t for t in sources if t in self._seen and self.permits.owns(t)]
-        waits = [s for t in asked if (s := self._seen[t].waiting_since)]
-        if name in self.project.tables:
-            return waits
-        newest = self.lake.log(name).newest()
-        reflected = newest.provenance if newest else Provenance()
-        told = {source_of(pathway) for pathway in reflected.reflected}
-        bases = {
-            *reflected.reflected,
-            *(t for t in sources if self.is_channel(t) and t not in told),
-        }
-        heads: dict[Seconds, dict[str, frozenset[int]]] = {}
-        for pathway in bases:
-            head = self.lake.log(source_of(pathway)).newest()
-            if head is not None:
-                allowed = self.allowed(name, pathway)
-                heads.setdefault(allowed, {})[pathway] = frozenset({head.made})
-        for allowed, each in heads.items():
-            # What may wait for longer than the rest waits from when that begins to count.
-            arrived = self.unreflected(reflected, Provenance(each))
-            waits += [Instant(a + allowed) for a in arrived if a + allowed <= now]
-        return waits
-
-    def allowed(self, name: str, pathway: str) -> Seconds:
-        """By how much longer than other data what comes through one input may wait."""
-        promise = self.project.views[name].promise
-        direct = pathway.rpartition(">")[2]
-        usual = promise.strictest_seconds or Seconds(0.0)
-        return Seconds(max(promise.staleness_through(direct) - usual, 0.0))
 
     def problem(self, table: str) -> str | None:
         """What keeps a table's sources from being asked, or a log from being read, if anything."""
         seen = self._seen.get(table)
         if seen is not None and seen.problem:
             return seen.problem
-        damage = self._damage(table)
+        damage = self.planning.damage(table)
         return told(damage) if damage is not None else None
 
     def warning(self, table: str) -> str | None:
@@ -603,16 +441,9 @@ class Watch:
 
     def prove_whole(self, view: str) -> None:
         """Raise what is wrong with the log of a view, or of a table that it reads."""
-        damage = self._damage(view)
+        damage = self.planning.damage(view)
         if damage is not None:
             raise LakeError(damage.problem, where=damage.where, hint=damage.hint)
-
-    def _damage(self, name: str) -> LakeError | None:
-        keys = [name, name + QUARANTINE]
-        if name in self.project.views:
-            keys += self.chooser.inputs(name).keys
-        logs = (self.lake.log(key) for key in keys)
-        return next((found for log in logs if (found := log.damage()) is not None), None)
 
     def warnings(self) -> dict[str, str]:
         """What is odd about tables, by table, and is no error."""

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from springhouse.errors import CommitConflict
 from springhouse.lake.commits import describe
-from springhouse.lake.feeds import is_channel
 from springhouse.lake.lake import Lake
 from springhouse.lake.note import Note
+from springhouse.project.channels import is_channel
 from springhouse.project.declaration import Project
 
 

@@ -31,29 +31,25 @@ from springhouse.lake.identity import (
     refused_change,
     refused_source,
 )
-from springhouse.lake.lake import Lake, key_of
+from springhouse.lake.lake import Lake
 from springhouse.lake.sources.contract import Range, Source, SourceContext
 from springhouse.lake.sources.delta import DeltaSource
 from springhouse.lake.sources.registry import open_source
 from springhouse.lake.tables import TableVersion
+from springhouse.project.channels import stream_references
 from springhouse.project.declaration import (
     AppendFlow,
-    CdcFlow,
     Flow,
-    Place,
     Project,
-    Query,
     Reading,
     Reference,
     SqlQuery,
 )
+from springhouse.project.keys import key_of
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-STREAMS = (Reading.STREAM, Reading.SOURCE, Reading.DELTA_STREAM, Reading.OTHER)
-_NOTHING = Reference(0, 0, Reading.OTHER, "", Place("", 0))
 
 
 @dataclass(frozen=True)
@@ -360,36 +356,6 @@ def open_feed(
         streams.append(stream)
     policy = Policy.of(project, project.tables[flow.target])
     return Feed(flow, tuple(streams), is_ours, recorded, policy)
-
-
-def stream_references(project: Project, flow: Flow) -> list[Reference]:
-    """The streams that a flow reads, also through temporary views."""
-    if isinstance(flow, CdcFlow):
-        temporary = project.temporary_views.get(flow.source.name)
-        return list(_streams_in(project, temporary.query)) if temporary else [flow.source]
-    return list(_streams_in(project, flow.query))
-
-
-def is_channel(project: Project, table: str) -> bool:
-    """Whether something outside the warehouse flows into a table: it is an input channel then.
-
-    A table that is fed by other tables alone is derived from them, and reflects their versions.
-    """
-    readings = {
-        reference.reading
-        for flow in project.flows_into(table)
-        for reference in (stream_references(project, flow) or [_NOTHING])
-    }
-    return not readings <= {Reading.STREAM, Reading.DELTA_STREAM}
-
-
-def _streams_in(project: Project, query: Query) -> Iterator[Reference]:
-    for reference in query.references:
-        temporary = project.temporary_views.get(reference.name)
-        if temporary is not None and reference.reading is not Reading.SOURCE:
-            yield from _streams_in(project, temporary.query)
-        elif reference.reading in STREAMS:
-            yield reference
 
 
 def _source(lake: Lake, project: Project, reference: Reference, context: SourceContext) -> Source:

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from springhouse.errors import LakeError
-from springhouse.lake.lake import QUARANTINE, Lake, input_key
+from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.queries import frame
 from springhouse.lake.tables import TableVersion
 from springhouse.project.declaration import Project, Query, Reading, Reference, SqlQuery
+from springhouse.project.keys import input_key
 from springhouse.project.names import Names
 
 if TYPE_CHECKING:

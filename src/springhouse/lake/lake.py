@@ -6,7 +6,7 @@ view of the project by its name, a Delta table that others write by ``delta.`pat
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,27 +19,9 @@ from springhouse.lake.log import TableLog
 from springhouse.lake.session import Spark
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
-from springhouse.planner.provenance import Provenance, joined, source_of, through
-from springhouse.project.declaration import Reading, Reference
 from springhouse.units import Instant
 
 QUARANTINE = "_quarantine"
-
-
-def input_key(reading: Reading, name: str) -> str:
-    """The key of what a query reads.
-
-    >>> input_key(Reading.TABLE, "orders"), input_key(Reading.DELTA, "data/rates")
-    ('orders', 'delta.`data/rates`')
-    """
-    if reading in (Reading.DELTA, Reading.DELTA_STREAM):
-        return f"delta.`{name}`"
-    return name
-
-
-def key_of(reference: Reference) -> str:
-    """The key of what a reference names."""
-    return input_key(reference.reading, reference.name)
 
 
 _MOST_KEPT = 64
@@ -123,47 +105,3 @@ class Lake:
             for name in self.storage.inside("tables").folders()
             if self.log(name).newest() is not None
         ]
-
-
-def ids_of(lake: Lake, read: Mapping[str, int]) -> dict[str, str]:
-    """The ids of the tables whose versions these are, and of the tables that views among them read.
-
-    A version of a view counts for what it was computed from, which may be gone by now.
-    """
-    found: dict[str, str] = {}
-    for key, version in read.items():
-        log = lake.log(key)
-        states = [s for s in log.snapshots() if s.made <= version]
-        note = states[-1].note if states else None
-        behind = note.ids if note is not None and note.kind in ("replace", "merge") else {}
-        own = log.table_id()
-        found |= dict(behind)
-        found |= {key: own} if own is not None else {}
-    return found
-
-
-def made_anew(lake: Lake, ids: Mapping[str, str]) -> list[str]:
-    """The tables that are not those with these ids: deleted, and perhaps made anew."""
-    return [key for key, known in ids.items() if not lake.log(key).has_id(known)]
-
-
-def provenance_of(lake: Lake, read: Mapping[str, int], *, apart: bool = False) -> Provenance:
-    """What rows reflect that were computed from these versions of these tables.
-
-    All that comes from one base table is one, unless pathways are to be told `apart`: then what
-    came through a view is so marked (`planner.workflow` says when that is needed).
-    """
-    parts = []
-    for key, version in read.items():
-        states = [s for s in lake.log(key).snapshots() if s.made <= version]
-        for state in states[-1:]:
-            parts += [
-                Provenance({_pathway(pathway, key, apart=apart): versions})
-                for pathway, versions in state.provenance.reflected.items()
-            ]
-    return joined(parts)
-
-
-def _pathway(pathway: str, key: str, *, apart: bool) -> str:
-    source = source_of(pathway)
-    return through(source, key) if apart and source != key else source

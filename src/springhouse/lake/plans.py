@@ -14,11 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from springhouse.lake.incremental import Casts, Work, nullable
-from springhouse.lake.lake import Lake, input_key
+from springhouse.lake.lake import Lake
 from springhouse.lake.stores import Store
 from springhouse.lake.tables import TableVersion, arrow_schema
 from springhouse.project.declaration import OnViolation, Project, Reading, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
+from springhouse.project.keys import input_key
 from springhouse.views.compile import Compiled, compile_view
 from springhouse.views.inline import Inlined, inlined
 from springhouse.views.refused import Refused

@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, ids_of, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
@@ -31,6 +31,7 @@ from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
+from springhouse.planner.logs import ids_of, provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, View
 from springhouse.project.fingerprint import fingerprint

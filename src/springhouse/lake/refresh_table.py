@@ -35,10 +35,10 @@ from springhouse.lake.commits import (
     ensure,
     prove_unread,
 )
-from springhouse.lake.feeds import Feed, is_channel
+from springhouse.lake.feeds import Feed
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import Lake, provenance_of
+from springhouse.lake.lake import Lake
 from springhouse.lake.landing import Done, Landed, land, land_arrow
 from springhouse.lake.note import FlowNote, Note
 from springhouse.lake.quarantine import Aside, settle, write_aside
@@ -46,7 +46,9 @@ from springhouse.lake.queries import blamed_on
 from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.tables import TableVersion, frame_of
 from springhouse.lake.writing import SMALL_BYTES, write_with_spark
+from springhouse.planner.logs import provenance_of
 from springhouse.planner.provenance import Provenance, joined
+from springhouse.project.channels import is_channel
 from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
 from springhouse.units import Instant
 

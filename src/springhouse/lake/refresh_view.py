@@ -39,7 +39,7 @@ from springhouse.lake.costs import (
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import Lake, ids_of, provenance_of
+from springhouse.lake.lake import Lake
 from springhouse.lake.landing import Done
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
@@ -57,6 +57,7 @@ from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
 from springhouse.lake.worth import building_seconds, worth_building, worth_keeping
 from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.planner.logs import ids_of, provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint

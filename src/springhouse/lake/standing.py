@@ -12,12 +12,13 @@ from springhouse.errors import LakeError
 from springhouse.lake import changes
 from springhouse.lake.alignment import same_columns
 from springhouse.lake.incremental import ChangedInput
-from springhouse.lake.lake import Lake, made_anew
+from springhouse.lake.lake import Lake
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
 from springhouse.lake.stores import Store, described
 from springhouse.lake.tables import TableVersion, file_columns
+from springhouse.planner.logs import made_anew
 from springhouse.project.declaration import View
 
 if TYPE_CHECKING:

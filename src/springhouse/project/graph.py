@@ -51,7 +51,7 @@ class Graph:
 
     def dependents(self, name: str) -> tuple[str, ...]:
         """The tables and views that read `name` or its quarantine, in topological order."""
-        return tuple(each for each in self.order if name in self._edges.get(each, ()))
+        return self._readers.get(name, ())
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """Everything that a change of `name` can reach, in topological order."""
@@ -64,17 +64,46 @@ class Graph:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """All tables and views, each after what it reads; ties go by name."""
-        waiting = {name: set(reads) - {name} for name, reads in self._edges.items()}
+        waiting = {name: len(set(reads) - {name}) for name, reads in self._edges.items()}
+        ready = sorted(name for name, count in waiting.items() if not count)
         ordered: list[str] = []
         while waiting:
-            ready = sorted(name for name, reads in waiting.items() if not reads)
             # A cycle is reported by the checker; here it must only not hang.
-            for name in ready or sorted(waiting)[:1]:
+            ready = ready or sorted(waiting)[:1]
+            freed: list[str] = []
+            for name in ready:
                 ordered.append(name)
                 del waiting[name]
-            for reads in waiting.values():
-                reads.difference_update(ordered)
+            for reader in (each for name in ready for each in self._read_by.get(name, ())):
+                if reader in waiting:
+                    waiting[reader] -= 1
+                    if not waiting[reader]:
+                        freed.append(reader)
+            ready = sorted(freed)
         return tuple(ordered)
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Where each table and view stands in the order."""
+        return {name: place for place, name in enumerate(self.order)}
+
+    @cached_property
+    def _read_by(self) -> dict[str, list[str]]:
+        """Who reads each table or view, but for those that read themselves; in no order."""
+        found: dict[str, list[str]] = {}
+        for reader, reads in self._edges.items():
+            for name in set(reads) - {reader}:
+                found.setdefault(name, []).append(reader)
+        return found
+
+    @cached_property
+    def _readers(self) -> dict[str, tuple[str, ...]]:
+        """Who reads each table or view, in topological order."""
+        found: dict[str, list[str]] = {}
+        for reader in self.order:
+            for name in dict.fromkeys(self._edges.get(reader, ())):
+                found.setdefault(name, []).append(reader)
+        return {name: tuple(readers) for name, readers in found.items()}
 
     def pathways(self, name: str) -> tuple[Pathway, ...]:
         """Every way from a base table, or a Delta table of others, to the view `name`."""
@@ -147,7 +176,7 @@ class Graph:
             if each not in reached:
                 reached.add(each)
                 ahead += step(each)
-        return tuple(each for each in self.order if each in reached)
+        return tuple(sorted(reached & self.position.keys(), key=self.position.__getitem__))
 
 
 def flow_references(flow: Flow) -> tuple[Reference, ...]:

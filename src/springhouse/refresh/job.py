@@ -1,27 +1,11 @@
-"""What is a refresh that is wanted, and what is the order to start it?
+"""What is the order to start a refresh?
 
-A job says which table wants to be refreshed, since when data waits for it, and why. Nothing here
-knows what a refresh does.
+Nothing here knows what a refresh does.
 """
 
 from dataclasses import dataclass
 
 from springhouse.units import Instant, Seconds
-
-
-@dataclass(frozen=True)
-class Job:
-    """A refresh that is wanted: `since` is when the oldest data that it would reflect arrived.
-
-    One that is `urgent` is needed by a promise of another table, however much time its own leaves.
-    `seconds` are what it takes, where somebody knows better than from its past alone.
-    """
-
-    table: str
-    since: Instant
-    reason: str
-    urgent: bool = False
-    seconds: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)

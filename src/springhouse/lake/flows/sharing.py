@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from springhouse.flows.one_pass import Alone, Selection, condition, row_by_row
-from springhouse.lake.feeds import Feed, stream_references
-from springhouse.lake.lake import key_of
+from springhouse.lake.feeds import Feed
 from springhouse.lake.sources.contract import Range
+from springhouse.project.channels import stream_references
 from springhouse.project.declaration import AppendFlow, Project, Reading, Reference, Table
+from springhouse.project.keys import key_of
 
 SourceKey = tuple[object, ...]
 """What is read: a source with its arguments, or a table. Equal if it is the same."""

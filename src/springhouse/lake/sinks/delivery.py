@@ -23,7 +23,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.errors import SinkError
 from springhouse.lake.commits import Change, commit, ensure
-from springhouse.lake.lake import Lake, made_anew
+from springhouse.lake.lake import Lake
 from springhouse.lake.log import Commit, read_commit
 from springhouse.lake.note import Note
 from springhouse.lake.sinks.contract import Changes, Sink
@@ -31,6 +31,7 @@ from springhouse.lake.sinks.table_changes import TableChanges
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
+from springhouse.planner.logs import made_anew
 from springhouse.project.declaration import Project, SinkCall
 
 _INTENDED = "springhouse/intended"

@@ -1,14 +1,20 @@
 """From which versions of its inputs is a view refreshed next?
 
-The shell around `planner.moment`: it takes the snapshots out of the Delta logs, lets the planner
-choose, and says whether the choice would bring the view forward.
+The states of the inputs come from the logs, `moment` finds the moment that they share, and the
+`Chooser` says whether that would bring the view forward.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from springhouse.lake.lake import Lake, input_key, made_anew, provenance_of
-from springhouse.lake.log import Snapshot
+from springhouse.planner.logs import (
+    Channels,
+    Logs,
+    TableState,
+    made_anew,
+    newest_note,
+    provenance_of,
+)
 from springhouse.planner.moment import (
     Candidate,
     Choice,
@@ -18,6 +24,7 @@ from springhouse.planner.moment import (
 from springhouse.planner.provenance import NOW, Channel, Provenance, joined
 from springhouse.project.declaration import Project, PythonQuery, Reading
 from springhouse.project.graph import Graph
+from springhouse.project.keys import input_key
 from springhouse.units import Instant
 
 _MOST_CANDIDATES = 200
@@ -32,25 +39,13 @@ class Inputs:
     opaque: bool
 
 
-class _Channels(dict[str, Channel]):
-    """Channels by key, each read from its table's log at most once."""
-
-    def __init__(self, lake: Lake) -> None:
-        super().__init__()
-        self._lake = lake
-
-    def __missing__(self, key: str) -> Channel:
-        self[key] = self._lake.log(key).channel()
-        return self[key]
-
-
 class Chooser:
     """Chooses versions for the views of one project; remembers inputs that calls have revealed."""
 
-    def __init__(self, project: Project, graph: Graph, lake: Lake) -> None:
+    def __init__(self, project: Project, graph: Graph, logs: Logs) -> None:
         self._project = project
         self._graph = graph
-        self._lake = lake
+        self._logs = logs
         self._revealed: dict[str, frozenset[str]] = {}
 
     def reveal(self, view: str, keys: Sequence[str]) -> None:
@@ -70,13 +65,13 @@ class Chooser:
         """What a function was seen to read, by us or by the process that called it last."""
         if not isinstance(self._project.views[view].query, PythonQuery):
             return frozenset()
-        newest = self._lake.log(view).newest()
-        read = newest.note.read if newest and newest.note else {}
+        note = newest_note(self._logs, view)
+        read = note.read if note is not None else {}
         return self._revealed.get(view, frozenset()) | frozenset(read)
 
     def missing(self, view: str) -> list[str]:
         """The inputs that nobody has made yet: the view has to wait for them."""
-        return [key for key in self.inputs(view).keys if self._lake.log(key).newest() is None]
+        return [key for key in self.inputs(view).keys if self._logs.log(key).newest() is None]
 
     def choose(self, view: str, *, meet_siblings: bool = True) -> Choice | None:
         """The versions to read next; None if the inputs have no moment in common.
@@ -95,7 +90,7 @@ class Chooser:
         bound = self._project.views[view].promise.inconsistency_seconds
         if bound > 0:
             free = self._newest_of_each(candidates)
-            left, right = provenance_of(self._lake, free.versions).interval(channels)
+            left, right = provenance_of(self._logs, free.versions).interval(channels)
             if left - right <= bound:
                 return free
         own = self._stored(view)
@@ -119,7 +114,7 @@ class Chooser:
 
     def channels(self) -> Mapping[str, Channel]:
         """Every table as an input channel, looked up when it is asked for."""
-        return _Channels(self._lake)
+        return Channels(self._logs)
 
     def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[Candidate]]:
         """The recent snapshots of each input, and those older ones that another input reflects."""
@@ -133,13 +128,13 @@ class Chooser:
         snapshots = [*older, *every[-_MOST_CANDIDATES:]]
         return [Candidate(s.version, s.provenance) for s in snapshots]
 
-    def _right_states(self, key: str) -> Sequence[Snapshot]:
+    def _right_states(self, key: str) -> Sequence[TableState]:
         """The states of a table or view, without those that reflect tables that are gone.
 
         A view that was computed from a table before it was made anew says the same versions as one
         that was computed from it since: only the ids tell them apart.
         """
-        every = self._lake.log(key).snapshots()
+        every = self._logs.log(key).snapshots()
         if key not in self._project.views:
             return every
         wrong: dict[frozenset[tuple[str, str]], bool] = {}
@@ -147,7 +142,7 @@ class Chooser:
         for state in every:
             ids = frozenset(state.note.ids.items()) if state.note is not None else frozenset()
             if ids not in wrong:
-                wrong[ids] = bool(made_anew(self._lake, dict(ids)))
+                wrong[ids] = bool(made_anew(self._logs, dict(ids)))
             if not wrong[ids]:
                 kept.append(state)
         return kept
@@ -158,13 +153,13 @@ class Chooser:
         return Choice(Instant(0.0), versions)
 
     def _stored(self, view: str) -> Provenance | None:
-        newest = self._lake.log(view).newest()
-        if newest is None or (newest.note is not None and made_anew(self._lake, newest.note.ids)):
+        newest = self._logs.log(view).newest()
+        if newest is None or (newest.note is not None and made_anew(self._logs, newest.note.ids)):
             return None
         return newest.provenance
 
     def _is_ahead(self, own: Provenance | None, choice: Choice) -> bool:
-        return own is None or own.precedes(provenance_of(self._lake, choice.versions))
+        return own is None or own.precedes(provenance_of(self._logs, choice.versions))
 
     def _siblings(self, view: str) -> list[str]:
         """Views that somebody reads together with this one."""

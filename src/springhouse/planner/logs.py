@@ -1,0 +1,152 @@
+"""What does the planner know of the logs of tables?
+
+Everything that lasts is a commit, so what a plan stands on is read from logs: which versions there
+are, what each one reflects, how many rows it changed, and what past refreshes took. The planner
+asks for that through these small protocols, and writes nothing. The Delta logs of the lake fit
+them; so do the pretend logs of a simulator.
+
+A log has an entry for each commit, and a state for each version with rows of its own: `made` is the
+version that made the rows, `version` the newest one that still has them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from springhouse.errors import SpringhouseError
+from springhouse.planner.provenance import Channel, Provenance, joined, source_of, through
+from springhouse.units import Instant
+
+
+class PastRefresh(Protocol):
+    """What a commit of ours says about itself."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def after(self) -> Provenance: ...
+    @property
+    def definition(self) -> str: ...
+    @property
+    def read(self) -> Mapping[str, int]: ...
+    @property
+    def ids(self) -> Mapping[str, str]: ...
+    @property
+    def stateful(self) -> bool: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def rows_added(self) -> int: ...
+    @property
+    def rows_removed(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class LogEntry(Protocol):
+    """One commit; without a note somebody else made it."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def at(self) -> Instant: ...
+    @property
+    def note(self) -> PastRefresh | None: ...
+    @property
+    def changes_data(self) -> bool: ...
+
+
+class TableState(Protocol):
+    """The rows of a table as of some versions, since when they are there, and what they reflect."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def made(self) -> int: ...
+    @property
+    def at(self) -> Instant: ...
+    @property
+    def provenance(self) -> Provenance: ...
+    @property
+    def note(self) -> PastRefresh | None: ...
+
+
+class Log(Protocol):
+    """The log of one table, as far as it can be read."""
+
+    def newest(self) -> TableState | None: ...
+    def snapshots(self) -> Sequence[TableState]: ...
+    def commits(self) -> Sequence[LogEntry]: ...
+    def channel(self) -> Channel: ...
+    def table_id(self) -> str | None: ...
+    def has_id(self, table_id: str) -> bool: ...
+    def damage(self) -> SpringhouseError | None: ...
+
+
+class Logs(Protocol):
+    """The logs of all tables, by key."""
+
+    def log(self, key: str) -> Log: ...
+
+
+class Channels(dict[str, Channel]):
+    """Every table as an input channel, read from its log when it is first asked for."""
+
+    def __init__(self, logs: Logs) -> None:
+        super().__init__()
+        self._logs = logs
+
+    def __missing__(self, key: str) -> Channel:
+        self[key] = self._logs.log(key).channel()
+        return self[key]
+
+
+def newest_note(logs: Logs, key: str) -> PastRefresh | None:
+    """What the newest commit of a table says; None if there is none, or it is not ours."""
+    newest = logs.log(key).newest()
+    return newest.note if newest is not None else None
+
+
+def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
+    """The ids of the tables whose versions these are, and of the tables that views among them read.
+
+    A version of a view counts for what it was computed from, which may be gone by now.
+    """
+    found: dict[str, str] = {}
+    for key, version in read.items():
+        log = logs.log(key)
+        states = [s for s in log.snapshots() if s.made <= version]
+        note = states[-1].note if states else None
+        behind = note.ids if note is not None and note.kind in ("replace", "merge") else {}
+        own = log.table_id()
+        found |= dict(behind)
+        found |= {key: own} if own is not None else {}
+    return found
+
+
+def made_anew(logs: Logs, ids: Mapping[str, str]) -> list[str]:
+    """The tables that are not those with these ids: deleted, and perhaps made anew."""
+    return [key for key, known in ids.items() if not logs.log(key).has_id(known)]
+
+
+def provenance_of(logs: Logs, read: Mapping[str, int], *, apart: bool = False) -> Provenance:
+    """What rows reflect that were computed from these versions of these tables.
+
+    All that comes from one base table is one, unless pathways are to be told `apart`: then what
+    came through a view is so marked (`planner.workflow` says when that is needed).
+    """
+    parts = []
+    for key, version in read.items():
+        states = [s for s in logs.log(key).snapshots() if s.made <= version]
+        for state in states[-1:]:
+            parts += [
+                Provenance({_pathway(pathway, key, apart=apart): versions})
+                for pathway, versions in state.provenance.reflected.items()
+            ]
+    return joined(parts)
+
+
+def _pathway(pathway: str, key: str, *, apart: bool) -> str:
+    source = source_of(pathway)
+    return through(source, key) if apart and source != key else source
