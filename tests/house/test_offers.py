@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from springhouse.house import House
-from springhouse.house.schedule import Schedule
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.note import Note
+from springhouse.loop.schedule import Schedule
 from springhouse.planner.provenance import Provenance
 from springhouse.project.fingerprint import fingerprint
 from springhouse.refresh.policy import Policy
@@ -121,7 +121,7 @@ def test_scheduler_and_planner_tell_the_same_number(warehouse: Warehouse) -> Non
     version = warehouse.arrive(100)
     watch, now = warehouse.house.watch, Instant(40.0)
     warehouse.now = now
-    schedule = Schedule(watch, Policy(), 2, now)
+    schedule = Schedule(watch.facts, Policy(), 2, now)
     schedule.hear(watch.plans(now), now)
     waiting = {waiting.table: waiting for _, waiting in schedule.order(now)}
     offer = watch.offers.cheapest("score", {"clicks": version})
@@ -141,7 +141,7 @@ def test_a_view_that_taught_nothing_leaves_the_number_to_the_scheduler(tmp_path:
     version = made.arrive(100)
     watch, now = made.house.watch, Instant(50.0)
     assert watch.offers.cheapest("score", {"clicks": version}) is None
-    schedule = Schedule(watch, Policy(), 2, now)
+    schedule = Schedule(watch.facts, Policy(), 2, now)
     schedule.hear(watch.plans(now), now)
     waiting = {waiting.table: waiting for _, waiting in schedule.order(now)}
     assert waiting["score"].expected_seconds == pytest.approx(3.0)

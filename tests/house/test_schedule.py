@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.house import House
-from springhouse.house.schedule import Schedule
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.note import Note
+from springhouse.loop.schedule import Schedule
 from springhouse.planner.provenance import Provenance
 from springhouse.project.fingerprint import fingerprint
 from springhouse.refresh.policy import Policy
@@ -82,7 +82,7 @@ class Shop:
     def order(self, now: float, *, observing: bool) -> dict[str, str]:
         """What waits, best first, and the number that decides."""
         at = Instant(now)
-        schedule = Schedule(self.watch, Policy(), 2, at)
+        schedule = Schedule(self.watch.facts, Policy(), 2, at)
         schedule.hear(self.watch.plans(at), at)
         if observing:
             for name in self.watch.graph.order:
@@ -110,7 +110,7 @@ def test_a_view_that_needs_a_common_moment_hurries_the_one_that_is_behind(shop: 
 
 def test_what_the_promise_of_another_needs_hurries_also_if_it_waited_before(shop: Shop) -> None:
     shop.arrive("changes", 1000.0)
-    schedule = Schedule(shop.watch, Policy(), 2, Instant(1001.0))
+    schedule = Schedule(shop.watch.facts, Policy(), 2, Instant(1001.0))
 
     def why(now: float, *, urgent: bool) -> str:
         plans = [replace(each, urgent=urgent) for each in shop.watch.plans(Instant(now))]
@@ -164,12 +164,12 @@ class Clicks:
 
     def owner(self, now: float) -> Schedule:
         self.watch.take_over("clicks")
-        return Schedule(self.watch, Policy(), 1, Instant(now))
+        return Schedule(self.watch.facts, Policy(), 1, Instant(now))
 
     def looked(self, owner: Schedule, now: float) -> tuple[float, str] | None:
         """Since when data waits by this owner's count, and what decides, after a look."""
         at = Instant(now)
-        self.watch.poll(at, all_of_them=True)
+        self.watch.observing.poll(at, all_of_them=True)
         owner.hear(self.watch.plans(at), at)
         found = {plan.table: (waiting.since, waiting.why) for plan, waiting in owner.order(at)}
         return found.get("clicks")

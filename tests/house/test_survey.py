@@ -105,7 +105,7 @@ def test_only_sources_of_owned_tables_are_asked(node, now):
     node.survey.units()
     node.take("ticks")
     now[0] += 10
-    node.house.watch.poll(now[0])
+    node.house.watch.observing.poll(now[0])
     assert [plan.table for plan in node.house.watch.plans(now[0])] == ["ticks"]
 
 
@@ -121,11 +121,11 @@ def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):
     begin_table(node, "ticks", loaded=True)
     now[0] += 0.2  # Two more records come.
     watch.ran("ticks", now[0], found_something=True)
-    watch.poll(now[0])
+    watch.observing.poll(now[0])
     assert watch.plans(now[0]) == []
-    assert watch.next_poll(now[0]) == pytest.approx(0.8)
+    assert watch.observing.next_poll(now[0]) == pytest.approx(0.8)
     now[0] += 0.8
-    watch.poll(now[0])
+    watch.observing.poll(now[0])
     assert [plan.table for plan in watch.plans(now[0])] == ["ticks"]
 
 
@@ -134,17 +134,17 @@ def test_what_a_refresh_left_waits_for_nothing(node, now):
     begin_table(node, "ticks")
     now[0] += 0.2
     watch.ran("ticks", now[0], found_something=True)
-    watch.poll(now[0])
+    watch.observing.poll(now[0])
     assert [plan.table for plan in watch.plans(now[0])] == ["ticks"]
 
 
 def test_a_table_of_the_warehouse_is_seen_to_move_at_once(node, now):
     watch = node.house.watch
     node.take("large")
-    watch.poll(now[0])
+    watch.observing.poll(now[0])
     assert watch.plans(now[0]) == []
     begin_table(node, "orders")  # By another node.
-    watch.poll(now[0] + 0.1)
+    watch.observing.poll(now[0] + 0.1)
     assert [plan.table for plan in watch.plans(now[0])] == ["large"]
 
 
@@ -153,7 +153,7 @@ def watch_with_ticks(node, now):
     node.survey.units()
     node.take("ticks")
     now[0] += 10
-    node.house.watch.poll(now[0])
+    node.house.watch.observing.poll(now[0])
     return node.house.watch
 
 

@@ -193,7 +193,7 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     arrive(folder, 0, *FIRST)
     assert house.refresh().ok
     arrive(folder, 1, *SECOND)
-    house.watch.poll(house.lake.now(), all_of_them=True)
+    house.watch.observing.poll(house.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
     plans = [house.watch.forced(name, "test") for name in order]
     wanted = [Permitted(p, dies(commit) if p.table == table else lambda: None) for p in plans]

@@ -22,7 +22,6 @@ from springhouse.house.delivering import Courier
 from springhouse.house.live import Kept, Listener, Live, Once, SparkNeeded
 from springhouse.house.owning import Permits
 from springhouse.house.report import PlannedRefresh, TableStatus
-from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch
 from springhouse.lake.against_query import against_query
 from springhouse.lake.clock import steady_clock
@@ -39,6 +38,7 @@ from springhouse.lake.sources.registry import known_sources
 from springhouse.lake.storage import Storage
 from springhouse.lake.upkeep import vacuum
 from springhouse.lake.verify import Verified, verify
+from springhouse.loop.schedule import Schedule
 from springhouse.project.declaration import Place, Project, Reading, Reference, SqlQuery
 from springhouse.project.durations import duration_seconds
 from springhouse.project.from_yaml import read_pipeline_file
@@ -325,8 +325,8 @@ class House:
         live = self._live
         if live is not None:
             return live.schedule
-        self.watch.poll(now, all_of_them=True)
-        schedule = Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
+        self.watch.observing.poll(now, all_of_them=True)
+        schedule = Schedule(self.watch.facts, self._policy(), self._settings()["tracks"], now)
         schedule.hear(self.watch.plans(now), now)
         return schedule
 

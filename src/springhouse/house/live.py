@@ -21,7 +21,6 @@ from springhouse.house.performing import (
     perform_together,
     total,
 )
-from springhouse.house.schedule import Order, Schedule
 from springhouse.house.tracks import Ended, Outcome, Running, Tracks
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.clock import SteadyClock
@@ -29,6 +28,7 @@ from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
 from springhouse.lake.log import one_look
 from springhouse.lake.sinks.delivery import Delivered
+from springhouse.loop.schedule import Order, Schedule
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
@@ -241,7 +241,7 @@ class Once(Runner):
         self._warn()
         self.watch.inspect()
         until = self.watch.horizon().ends
-        self.watch.poll(self._clock(), all_of_them=True)
+        self.watch.observing.poll(self._clock(), all_of_them=True)
         self._warn()
         pending = list(self.watch.graph.order)
         tried: set[str] = set()
@@ -288,7 +288,11 @@ class Once(Runner):
         """The refreshes that can be done in one pass with that of a table."""
         if name not in self.watch.project.tables or name in self.failures:
             return []
-        others = [n for n in self.watch.companions(name) if n in pending and n not in self.failures]
+        others = [
+            n
+            for n in self.watch.observing.companions(name)
+            if n in pending and n not in self.failures
+        ]
         ready = [n for n in others if n not in tried and self._ready(n, pending)]
         plans = [self.watch.planning.whole(n, self._clock()) for n in ready]
         return [plan for plan in plans if plan is not None]
@@ -319,7 +323,7 @@ class Once(Runner):
             return None
         now, planning = self._clock(), self.watch.planning
         if name in self.watch.project.tables:
-            self.watch.poll(now, all_of_them=True)
+            self.watch.observing.poll(now, all_of_them=True)
             return planning.whole(name, now)
         return planning.whole(name, now) or planning.unwatched(name, now)
 
@@ -342,7 +346,7 @@ class Live(Runner):
     def __init__(self, watch: Watch, clock: Callable[[], Instant], **options: Any) -> None:
         super().__init__(watch, clock, **options)
         self.kept = {name: Kept() for name in watch.graph.order}
-        self.schedule = Schedule(watch, self.policy, self.tracks.count, clock())
+        self.schedule = Schedule(watch.facts, self.policy, self.tracks.count, clock())
 
     def run(self, stop: threading.Event, seconds: Seconds | None = None) -> None:
         """Run for so many seconds, or until `stop` is set; running refreshes finish."""
@@ -355,7 +359,7 @@ class Live(Runner):
                 break
             with one_look():
                 self._take_over()
-                self.watch.poll(now)
+                self.watch.observing.poll(now)
                 self._warn()
                 self.schedule.hear(self._waiting(now), now)
                 for order in self.schedule.starts(self.tracks.free(), now):
@@ -372,7 +376,9 @@ class Live(Runner):
         """Until a source is to be asked, or a refresh has to start that may wait until then."""
         change = self.schedule.next_change(now)
         until_change = _TICK if change is None else change - now
-        return Seconds(min(_TICK, max(min(self.watch.next_poll(now), until_change), 0.02)))
+        return Seconds(
+            min(_TICK, max(min(self.watch.observing.next_poll(now), until_change), 0.02))
+        )
 
     def _waiting(self, now: Instant) -> list[RefreshPlan]:
         """The refreshes that are wanted and not running."""
@@ -390,7 +396,7 @@ class Live(Runner):
         """Start a refresh: of all that waits, or of the part that the order is for."""
         plan, moment, until = order.plan, order.until, None
         if moment is not None and plan.table in self.watch.project.tables:
-            until = self.watch.ends_at(plan.table, moment)
+            until = self.watch.observing.ends_at(plan.table, moment)
         elif moment is not None:
             plan = self.watch.planning.part(plan, moment, self._clock())
         self._start(plan, order.start.track, until, order.along)

@@ -12,13 +12,13 @@ from typing import Any
 from springhouse.errors import LakeError
 from springhouse.house.live import Kept
 from springhouse.house.performing import flow_key
-from springhouse.house.schedule import Schedule
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.lake import QUARANTINE
 from springhouse.lake.log import Commit
 from springhouse.lake.plans import NoPlan, known_plan
 from springhouse.lake.sinks.delivery import delivered
 from springhouse.lake.stores import described
+from springhouse.loop.schedule import Schedule
 from springhouse.planner.provenance import NOW, source_of
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import SqlQuery, Table, View

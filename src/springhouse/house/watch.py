@@ -1,14 +1,14 @@
-"""What has arrived in the sources of base tables?
+"""What do the real sources and Delta logs say to the loop?
 
-The watch asks the sources for their latest offsets (each by its period), and compares them with the
-offsets in the Delta logs. It writes nothing and starts nothing. What is to be refreshed because of
-that, and how, is decided by `planner.planning`, for which the watch is the `Arrivals`.
+The watch opens the sources of each table, and compares their latest offsets with those in the Delta
+logs: it is the `Sources` of `loop.observing`. It writes nothing and starts nothing. What is to be
+refreshed, and how, is decided by `planner.planning`.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from springhouse.errors import LakeError, told
@@ -22,11 +22,11 @@ from springhouse.lake.presence import FileLost
 from springhouse.lake.quarantine import pending
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion
+from springhouse.loop.facts import facts_of
+from springhouse.loop.observing import Answer, LastRun
 from springhouse.planner.logs import provenance_of
-from springhouse.planner.planning import Planning
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.planner.versions import Chooser
 from springhouse.project.channels import is_channel
 from springhouse.project.declaration import (
     AppendFlow,
@@ -34,40 +34,11 @@ from springhouse.project.declaration import (
     Project,
     PythonQuery,
     Reading,
-    Table,
 )
-from springhouse.project.graph import Graph
 from springhouse.project.keys import input_key
-from springhouse.units import Instant, Seconds
-
-STREAM_PATIENCE = Seconds(10.0)
-"""The longest pause between two runs of a streaming function that found nothing new."""
+from springhouse.units import Instant
 
 _LONG_AGO = Instant(float("-inf"))
-
-
-@dataclass
-class _Seen:
-    """What the watch knows of one table's sources since it last asked."""
-
-    asked: Instant = _LONG_AGO
-    # The versions of the warehouse's own tables among them.
-    read: tuple[int, ...] = ()
-    waiting_since: Instant | None = None
-    problem: str | None = None
-    # What looks wrong with its sources, and keeps nobody from asking them.
-    warning: str | None = None
-    # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
-    ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
-    # What waits, from where to where, by transaction; and whether more waits than one commit takes.
-    behind: Mapping[str, Range] = field(default_factory=dict)
-    is_cut: bool = False
-    pause: Seconds = Seconds(0.0)
-    ran: Instant | None = None
-
-
-_MOST_ENDS = 256
-"""How many steps of what waits are remembered: a refresh of a part stops at one of them."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +59,30 @@ class Watch:
         node: str,
         permits: Permits | None = None,
     ) -> None:
-        self.project = project
         self.permits = permits or Permits()
-        self.graph = Graph(project)
         self.lake = lake
-        self.chooser = Chooser(project, self.graph, lake)
-        self.offers = Offers(project, self.graph, lake, self.chooser)
         self._lock = threading.RLock()
-        self.planning = Planning(
-            project, self.graph, lake, self, self.chooser, self.offers, self._lock
+        self.facts = facts_of(
+            project,
+            lake,
+            self,
+            lambda graph, chooser: Offers(project, graph, lake, chooser),
+            self.permits.owns,
+            self._lock,
         )
+        self.project = project
+        self.graph = self.facts.graph
+        self.chooser = self.facts.chooser
+        self.offers = self.facts.offers
+        self.observing = self.facts.observing
+        self.planning = self.facts.planning
         self._clock = clock
         self._node = node
         self.sharing = sharing(project)
         self._feeds: dict[str, Feed] = {}
         # Flows beside others that failed, and when they are tried again.
         self._held: dict[str, Instant] = {}
-        self._seen = {name: _Seen() for name in project.tables}
+        self._behind: dict[str, Mapping[str, Range]] = {}
         self._opened: dict[str, TableVersion] = {}
         # The first file of a view that was not there when it was last looked for.
         self._lost: dict[str, FileLost] = {}
@@ -152,60 +130,34 @@ class Watch:
     def take_over(self, table: str) -> None:
         """Go on where another process stood: what was seen of a table before says nothing now."""
         self.forget(table)
-        if table in self._seen:
-            self._seen[table] = _Seen()
+        self.observing.take_over(table)
 
-    def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
-        """Ask the sources that are due for what they have: by their period.
-
-        What comes from tables of the warehouse is seen in their logs as soon as it is there.
-        """
-        for name, table in self._owned_tables():
-            seen, read = self._seen[name], self._versions_read(name)
-            if all_of_them or now - seen.asked >= table.period_seconds or read != seen.read:
-                seen.read = read
-                self._ask(table, seen, now)
-
-    def next_poll(self, now: Instant) -> Seconds:
-        """How long until some source is due."""
-        dues = [
-            self._seen[name].asked + table.period_seconds - now
-            for name, table in self._owned_tables()
-        ]
-        return Seconds(max(min(dues, default=1.0), 0.0))
-
-    def _versions_read(self, table: str) -> tuple[int, ...]:
+    def versions_read(self, table: str) -> tuple[int, ...]:
         """The newest versions of the warehouse's own tables that a table reads."""
         newest = (self.lake.log(name).newest() for name in self.graph.tables_read(table))
         return tuple(-1 if each is None else each.version for each in newest)
 
-    def _owned_tables(self) -> list[tuple[str, Table]]:
-        return [each for each in self.project.tables.items() if self.permits.owns(each[0])]
-
-    def _ask(self, table: Table, seen: _Seen, now: Instant) -> None:
-        seen.asked = now
+    def ask(self, table: str, last: LastRun, now: Instant) -> Answer:
+        """What the sources have for a table that is not in it."""
         try:
-            waits = self._note_ends(table, seen, now)
-            waits = waits or self._stream_waits(table, seen, now) or self._unmade(table, seen)
-            waits = waits or self._is_unsettled(table.name)
-            told_by_sources = [w for feed in self.feeds(table.name) for w in feed.warnings()]
-            seen.warning = "; ".join(told_by_sources) or None
+            found = self._ends(table)
+            calls = self._stream_waits(table, last, now) or self._unmade(table, last)
+            warnings = [each for feed in self.feeds(table) for each in feed.warnings()]
+            return replace(
+                found,
+                calls=calls or self._is_unsettled(table),
+                warning="; ".join(warnings) or None,
+            )
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
-            seen.problem = told(error)
-            waits = True  # The refresh will meet the same problem, report it, and be retried.
-        if not waits:
-            seen.waiting_since = None
-        elif seen.waiting_since is None:
-            seen.waiting_since = now
+            return Answer(problem=told(error))
 
-    def _note_ends(self, table: Table, seen: _Seen, now: Instant) -> bool:
-        """Write down where the sources end, if it is further than before; whether data waits."""
-        stored = self.stored(table.name)
+    def _ends(self, table: str) -> Answer:
+        """Where the sources end, and where what is loaded of them does."""
+        stored = self.stored(table)
         behind: dict[str, Range] = {}
         is_cut = False
         problems: list[str] = []
-        flows = self.project.flows_into(table.name)
-        for flow in flows:
+        for flow in self.project.flows_into(table):
             if is_streaming_function(flow) or self.is_held(flow):
                 continue
             try:
@@ -216,49 +168,35 @@ class Watch:
                 continue
             is_cut = is_cut or feed.is_cut(found)
             behind |= found
-        seen.problem = "\n".join(problems) or None
-        seen.behind, seen.is_cut = behind, is_cut
-        ends = {transaction: given.end for transaction, given in behind.items()}
-        begins = {transaction: given.start for transaction, given in behind.items()}
-        seen.ends = [each for each in seen.ends if _is_beyond(each[1], begins)]
-        if ends and (not seen.ends or seen.ends[-1][1] != ends):
-            seen.ends = [*seen.ends[-_MOST_ENDS:], (now, ends)]
-        # The refresh will meet the same problems, report them, and be retried.
-        return bool(ends or problems)
+        self._behind[table] = behind
+        return Answer(
+            {transaction: given.start for transaction, given in behind.items()},
+            {transaction: given.end for transaction, given in behind.items()},
+            is_cut,
+            problem="\n".join(problems) or None,
+        )
 
-    def seen_until(self, table: str) -> Instant | None:
-        """When the newest data that waits in a table's sources was first seen; None without any."""
-        ends = self._seen[table].ends
-        return ends[-1][0] if ends else None
-
-    def ends_at(self, table: str, moment: Instant) -> Mapping[str, int] | None:
-        """Where the sources ended at a moment, for a refresh that goes no further; None for all."""
-        ends = self._seen[table].ends
-        if not ends or moment >= ends[-1][0]:
-            return None
-        return next((there for at, there in reversed(ends) if at <= moment), ends[0][1])
-
-    def companions(self, name: str) -> list[str]:
-        """The tables of ours for which the very records wait that wait for this one."""
-        if name not in self.sharing or not self._seen[name].behind:
+    def companions(self, table: str, others: Sequence[str]) -> list[str]:
+        """The tables among others for which the very records wait that wait for this one."""
+        behind = self._behind.get(table)
+        if table not in self.sharing or not behind:
             return []
         found = []
-        for other in self.sharing[name].tables:
-            seen = self._seen[other]
-            if not self.permits.owns(other) or seen.waiting_since is None or seen.problem:
+        for other in self.sharing[table].tables:
+            if other not in others:
                 continue
-            (lead,), (along,) = self.feeds(name), self.feeds(other)
+            (lead,), (along,) = self.feeds(table), self.feeds(other)
             # A source that can't tell is no companion; its own refresh will say what is wrong.
             with suppress(Exception):
-                if same_records(lead, self._seen[name].behind, along, seen.behind) is not None:
+                if same_records(lead, behind, along, self._behind.get(other, {})) is not None:
                     found.append(other)
         return found
 
-    def _unmade(self, table: Table, seen: _Seen) -> bool:
+    def _unmade(self, table: str, last: LastRun) -> bool:
         """Whether the table can be made, empty, for those who read it: worth one try."""
-        if seen.ran is not None or self.lake.log(table.name).newest() is not None:
+        if last.at is not None or self.lake.log(table).newest() is not None:
             return False
-        return all(self.lake.log(k).newest() for k in self.graph.tables_read(table.name))
+        return all(self.lake.log(each).newest() for each in self.graph.tables_read(table))
 
     def _is_unsettled(self, table: str) -> bool:
         """Whether a process died before the quarantine had what the table's commits set aside."""
@@ -271,9 +209,9 @@ class Watch:
         self._settled[table] = newest
         return False
 
-    def _stream_waits(self, table: Table, seen: _Seen, now: Instant) -> bool:
+    def _stream_waits(self, table: str, last: LastRun, now: Instant) -> bool:
         """Whether a streaming function should run: its tables moved, or its pause is over."""
-        into = self.project.flows_into(table.name)
+        into = self.project.flows_into(table)
         flows = [f for f in into if is_streaming_function(f) and not self.is_held(f)]
         if not flows:
             return False
@@ -282,11 +220,11 @@ class Watch:
         declared = watched & {*self.project.tables, *self.project.views}
         if any(self.lake.log(name).newest() is None for name in declared):
             return False  # Not a failure, and nothing to do, before somebody has made its inputs.
-        if seen.ran is None:
+        if last.at is None:
             return True
         if any(i.reading not in (Reading.TABLE, Reading.STREAM) for i in inputs) or not inputs:
-            return now - seen.ran >= max(seen.pause, table.period_seconds)
-        newest = self.lake.log(table.name).newest()
+            return now - last.at >= max(last.pause, self.project.tables[table].period_seconds)
+        newest = self.lake.log(table).newest()
         reflected = newest.note.after if newest and newest.note else Provenance()
         keys = {input_key(i.reading, i.name) for i in inputs if i.reading is Reading.STREAM}
         available = provenance_of(
@@ -295,32 +233,19 @@ class Watch:
         return reflected.precedes(available)
 
     def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
-        """A refresh of a table ended: what waits is counted from its next poll.
-
-        That is at once if the refresh left something that was known to wait. What has come since
-        waits for the source's period: else one that always has a little more would be refreshed
-        all the time.
-        """
-        self.planning.refreshed(table, now, found_something=found_something)
+        """A refresh of a table or view ended."""
         if found_something:
             self._lost.pop(table, None)
-        seen = self._seen.get(table)
-        if seen is None:
-            return
-        seen.ran = now
-        longer = min(max(seen.pause, 1.0) * 2, STREAM_PATIENCE)
-        seen.pause = Seconds(0.0) if found_something else Seconds(longer)
-        seen.waiting_since = None
-        if not found_something or seen.is_cut or self._is_left(table, seen.behind):
-            seen.asked = _LONG_AGO
+        with self._lock:
+            self.planning.refreshed(table, now, found_something=found_something)
+            self.observing.ran(table, now, found_something=found_something)
 
-    def _is_left(self, table: str, waited: Mapping[str, Range]) -> bool:
-        """Whether something of what waited for a table is not in it."""
+    def has(self, table: str, ends: Mapping[str, int]) -> bool:
+        """Whether a table has everything up to these ends."""
         with suppress(Exception):  # What is wrong with the table is told by its next poll.
             stored = self.stored(table)
-            ends = waited.items()
-            return stored is None or any(stored.offset(each) < given.end for each, given in ends)
-        return True
+            return stored is not None and all(stored.offset(t) >= end for t, end in ends.items())
+        return False
 
     def progress(self, table: str) -> dict[str, int]:
         """How far a table's units got: its sources' offsets by partition, or its version."""
@@ -390,31 +315,19 @@ class Watch:
         """A refresh of a table or view, whether it is wanted or not."""
         return self.planning.forced(name, reason, self._clock())
 
-    def since(self, table: str) -> Instant | None:
-        """Since when something waits for a table; None if nothing does.
-
-        What another node takes in is not asked for here: what was seen of it once says nothing.
-        """
-        return self._seen[table].waiting_since if self.permits.owns(table) else None
-
-    def reason(self, table: str) -> str:
-        """Why a table is to be refreshed."""
+    def purpose(self, table: str) -> str:
+        """Why a table is to be refreshed, if something waits for it."""
         with suppress(Exception):  # What is wrong with a source is told by its refresh.
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
                 return f"reads {' and '.join(begun)} from the start"
         return "new records"
 
-    def is_relaxed(self, name: str) -> bool:
-        """Whether a view is allowed some inconsistency."""
-        view = self.project.views.get(name)
-        return view is not None and view.promise.is_relaxed
-
     def problem(self, table: str) -> str | None:
         """What keeps a table's sources from being asked, or a log from being read, if anything."""
-        seen = self._seen.get(table)
-        if seen is not None and seen.problem:
-            return seen.problem
+        problem = self.observing.answer(table).problem
+        if problem:
+            return problem
         damage = self.planning.damage(table)
         return told(damage) if damage is not None else None
 
@@ -434,10 +347,8 @@ class Watch:
 
     def source_warning(self, table: str) -> str | None:
         """What is odd about the sources of a table."""
-        seen = self._seen.get(table)
-        if seen is None or seen.problem or not self.permits.owns(table):
-            return None
-        return seen.warning
+        answer = self.observing.answer(table)
+        return answer.warning if not answer.problem and self.permits.owns(table) else None
 
     def prove_whole(self, view: str) -> None:
         """Raise what is wrong with the log of a view, or of a table that it reads."""
@@ -451,11 +362,6 @@ class Watch:
 
     def is_channel(self, name: str) -> bool:
         return name in self.project.tables and is_channel(self.project, name)
-
-
-def _is_beyond(ends: Mapping[str, int], begins: Mapping[str, int]) -> bool:
-    """Whether there is something between what is loaded and these ends."""
-    return any(end > begins.get(transaction, end) for transaction, end in ends.items())
 
 
 def is_streaming_function(flow: object) -> bool:

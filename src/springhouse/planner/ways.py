@@ -9,7 +9,7 @@ Only what a view is made of matters to it, so every view has a workflow of its o
 as long as nothing of it can be refreshed in other ways.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -66,7 +66,12 @@ class Offer:
 
 
 class Offers(Costs, Protocol):
-    """What can be done for each table of a project, and at what cost."""
+    """What can be done for each table of a project, and at what cost.
+
+    `learned` is what a scheduler knows of a table from its past alone.
+    """
+
+    learned: Callable[[str], Seconds | None]
 
     def offered(self, name: str) -> Offered:
         """The variants that a table has now."""

@@ -1,21 +1,20 @@
-"""How does the scheduler learn what happens in a House, and what does it make of it?
+"""How does the scheduler learn what happens in a warehouse, and what does it make of it?
 
-`refresh` decides, the House acts: a `Schedule` is what stands between. It declares every table to
-the scheduler, with the costs that the Delta logs tell; passes on what the watch sees; and finds out
-up to where a refresh goes that is to load only a part of what waits.
+`refresh` decides, tracks act: a `Schedule` is what stands between. It declares every table to the
+scheduler, with the costs that the logs tell; passes on which plans there are; and finds out up to
+where a refresh goes that is to load only a part of what waits.
 
-Times are times of arrival: data that the House first saw at ten makes a base table fresh up to ten,
-and a view is as fresh as the newest base version that it reflects. A House that runs in one thread
-may be asked for its status by another: everything here is done by one at a time.
+Times are times of arrival: data that was first seen at ten makes a base table fresh up to ten, and
+a view is as fresh as the newest base version that it reflects.
 """
 
-import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from springhouse.house.watch import Watch
+from springhouse.loop.facts import Facts
 from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.project.channels import is_channel
 from springhouse.project.declaration import Promise
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
@@ -46,11 +45,12 @@ class Order:
 
 
 class Schedule:
-    """The scheduler of one House. Safe to use from several threads."""
+    """The scheduler of one warehouse."""
 
-    def __init__(self, watch: Watch, policy: Policy, tracks: int, now: Instant) -> None:
-        self._lock = threading.RLock()
-        self._watch = watch
+    def __init__(self, facts: Facts, policy: Policy, tracks: int, now: Instant) -> None:
+        self._facts = facts
+        self._lock = facts.lock
+        self._now = now
         self._scheduler = Scheduler(tracks, policy)
         self._wanted: dict[str, RefreshPlan] = {}
         self._reaches: dict[str, Instant] = {}
@@ -62,10 +62,10 @@ class Schedule:
         # Base tables that others refreshed until now, and up to when. Nobody here has seen when
         # that came which waits for them.
         self._inherited: dict[str, Instant] = {}
-        for name in watch.graph.order:
+        for name in facts.graph.order:
             self.take_over(name)
             self._remember(name)
-        watch.offers.learned = self._learned
+        facts.offers.learned = self._learned
 
     def take_over(self, name: str) -> None:
         """A table is this House's to refresh, and others did it until now: see how it stands.
@@ -77,12 +77,13 @@ class Schedule:
         with self._lock:
             reached = self._reached(name)
             self._scheduler.declare(self._table(name), reached)
-            if reached is not None and name in self._watch.project.tables:
+            if reached is not None and name in self._facts.project.tables:
                 self._inherited[name] = reached
 
     def hear(self, plans: Sequence[RefreshPlan], now: Instant) -> None:
         """Pass on which refreshes are wanted now, and which are not any more."""
         with self._lock:
+            self._now = now
             self._wanted = {plan.table: plan for plan in plans}
             # Where nothing waits, what comes from now on is seen when it comes.
             for name in self._inherited.keys() - self._wanted.keys() - self._under_way.keys():
@@ -105,7 +106,7 @@ class Schedule:
         them have come to the same, and then those that have not are to hurry. (Where some
         inconsistency is allowed, the planner says what is needed first.)
         """
-        if not waits or name in self._under_way or self._watch.is_relaxed(name):
+        if not waits or name in self._under_way or self._is_relaxed(name):
             return
         with self._lock:
             oldest, plan = min(waits), self._wanted.get(name)
@@ -120,11 +121,20 @@ class Schedule:
             return min(plan.since, Instant(now - (promise.strictest_seconds or 0.0)))
         if promise.staleness_by_input:
             # What may wait for longer than the rest counts from later on.
-            return min(self._watch.planning.waiting_since(plan.table, now), default=now)
+            return min(self._facts.planning.waiting_since(plan.table, now), default=now)
         return min(plan.since, self._inherited.get(plan.table, plan.since))
 
+    def _is_relaxed(self, name: str) -> bool:
+        """Whether a view is allowed some inconsistency."""
+        view = self._facts.project.views.get(name)
+        return view is not None and view.promise.is_relaxed
+
+    def _is_channel(self, name: str) -> bool:
+        project = self._facts.project
+        return name in project.tables and is_channel(project, name)
+
     def _promise(self, name: str) -> Promise:
-        project = self._watch.project
+        project = self._facts.project
         return (project.tables.get(name) or project.views[name]).promise
 
     def starts(self, free_tracks: Collection[int], now: Instant) -> list[Order]:
@@ -142,7 +152,7 @@ class Schedule:
         """The tables to refresh in one pass with another, unless one of them failed last."""
         if name in self._troubled:
             return []
-        others = self._watch.companions(name)
+        others = self._facts.observing.companions(name)
         return [each for each in others if each in self._wanted and each not in self._troubled]
 
     def _taken_along(self, lead: Order, start: Start) -> Order:
@@ -165,11 +175,11 @@ class Schedule:
         A refresh that failed is not cut either: perhaps the next data heals it. Nor is one that the
         planner cuts in its own way, by inputs.
         """
-        if name in self._troubled or self._watch.is_relaxed(name):
+        if name in self._troubled or self._is_relaxed(name):
             return False
-        newest = self._watch.lake.log(name).newest()
+        newest = self._facts.logs.log(name).newest()
         by_change = newest is not None and newest.note is not None and newest.note.kind == "merge"
-        return by_change or name in self._watch.project.tables
+        return by_change or name in self._facts.project.tables
 
     def finished(
         self, name: str, now: Instant, seconds: Seconds | None, rows: int | None = None
@@ -207,13 +217,13 @@ class Schedule:
 
     def _learned(self, name: str) -> Seconds | None:
         with self._lock:
-            known = self._scheduler.known(name, self._watch.lake.now())
+            known = self._scheduler.known(name, self._now)
             return known.expected_seconds if known is not None else None
 
     # What a table is
 
     def _table(self, name: str) -> Table:
-        project, graph = self._watch.project, self._watch.graph
+        project, graph = self._facts.project, self._facts.graph
         known = {*project.tables, *project.views}
         upstream = tuple(each for each in graph.tables_read(name) if each in known and each != name)
         base = project.tables.get(name)
@@ -235,7 +245,7 @@ class Schedule:
         """What the refreshes of a table took, as its Delta log tells."""
         refreshes = [
             (commit.at, commit.note)
-            for commit in self._watch.lake.log(name).commits()
+            for commit in self._facts.logs.log(name).commits()
             if commit.note is not None and commit.note.kind in ("append", "replace", "merge")
         ]
         for (before, _), (at, note) in pairwise(refreshes[-_REMEMBERED - 1 :]):
@@ -248,17 +258,17 @@ class Schedule:
 
     def _reached(self, name: str) -> Instant | None:
         """Up to when what arrived is in a table."""
-        newest = self._watch.lake.log(name).newest()
+        newest = self._facts.logs.log(name).newest()
         if newest is None:
             return None
-        if self._watch.is_channel(name):
+        if self._is_channel(name):
             return newest.at
-        left, _ = newest.provenance.interval(self._watch.chooser.channels())
+        left, _ = newest.provenance.interval(self._facts.chooser.channels())
         return left if left > float("-inf") else newest.at
 
     def _reach(self, plan: RefreshPlan, now: Instant) -> Instant:
         """Up to when what arrived would be in a table after a refresh."""
-        if plan.table in self._watch.project.tables:
-            return self._watch.seen_until(plan.table) or now
-        left, _ = plan.reaches.interval(self._watch.chooser.channels())
+        if plan.table in self._facts.project.tables:
+            return self._facts.observing.seen_until(plan.table) or now
+        left, _ = plan.reaches.interval(self._facts.chooser.channels())
         return left if left > float("-inf") else now

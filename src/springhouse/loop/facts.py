@@ -1,0 +1,51 @@
+"""What does a loop know about its warehouse?
+
+The declaration, the logs, what waits in sources, and the plans that follow from these. A House and
+a simulator put the same parts together, over real or over pretend logs and sources.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from springhouse.loop.observing import Observing, Sources
+from springhouse.planner.logs import Logs
+from springhouse.planner.planning import Planning
+from springhouse.planner.versions import Chooser
+from springhouse.planner.ways import Offers
+from springhouse.project.declaration import Project
+from springhouse.project.graph import Graph
+
+OffersOf = Callable[[Graph, Chooser], Offers]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The parts of one warehouse that decisions stand on; `lock` is held while they change."""
+
+    project: Project
+    graph: Graph
+    logs: Logs
+    chooser: Chooser
+    offers: Offers
+    observing: Observing
+    planning: Planning
+    lock: AbstractContextManager[object]
+
+
+def facts_of(
+    project: Project,
+    logs: Logs,
+    sources: Sources,
+    offers_of: OffersOf,
+    owns: Callable[[str], bool] = lambda table: True,
+    lock: AbstractContextManager[object] | None = None,
+) -> Facts:
+    """The parts of a warehouse, over its logs and sources; with a `lock`, for several threads."""
+    graph = Graph(project)
+    chooser = Chooser(project, graph, logs)
+    offers = offers_of(graph, chooser)
+    observing = Observing(project.tables, sources, owns)
+    lock = lock or nullcontext()
+    planning = Planning(project, graph, logs, observing, chooser, offers, lock)
+    return Facts(project, graph, logs, chooser, offers, observing, planning, lock)

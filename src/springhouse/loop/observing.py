@@ -1,0 +1,199 @@
+"""What waits in the sources of base tables, and since when?
+
+The sources are asked by their periods (`Sources`), and what they answer is remembered: where they
+ended whenever that was further than before, so that a refresh of a part can stop at one of those
+places. Asking writes nothing; what was found gets its offsets for good when a refresh takes it in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from springhouse.project.declaration import Table
+from springhouse.units import Instant, Seconds
+
+STREAM_PATIENCE = Seconds(10.0)
+"""The longest pause between two runs of a streaming function that found nothing new."""
+
+_LONG_AGO = Instant(float("-inf"))
+_MOST_ENDS = 256
+"""How many steps of what waits are remembered: a refresh of a part stops at one of them."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the sources of one table have for it.
+
+    Between `begins` and `ends` lies what can be taken in now, by transaction; with `is_cut` more
+    waits than one commit takes. With `calls` there is something to do beside that. A `problem`
+    keeps a source from being asked; a `warning` does not.
+    """
+
+    begins: Mapping[str, int] = field(default_factory=dict)
+    ends: Mapping[str, int] = field(default_factory=dict)
+    is_cut: bool = False
+    calls: bool = False
+    problem: str | None = None
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """When a table was refreshed last by this process, and how long a stream then pauses."""
+
+    at: Instant | None = None
+    pause: Seconds = Seconds(0.0)
+
+
+class Sources(Protocol):
+    """The sources of base tables."""
+
+    def ask(self, table: str, last: LastRun, now: Instant) -> Answer:
+        """What is there for a table that it does not have."""
+        ...
+
+    def versions_read(self, table: str) -> Sequence[int]:
+        """The newest versions of the warehouse's own tables that a table reads."""
+        ...
+
+    def has(self, table: str, ends: Mapping[str, int]) -> bool:
+        """Whether a table has everything up to these ends."""
+        ...
+
+    def purpose(self, table: str) -> str:
+        """Why the table is to be refreshed, if something waits for it."""
+        ...
+
+    def companions(self, table: str, others: Sequence[str]) -> list[str]:
+        """Those of `others` for which the very records wait that wait for this table."""
+        ...
+
+
+@dataclass
+class _Seen:
+    """What is known of the sources of one table."""
+
+    asked: Instant = _LONG_AGO
+    # The versions of the warehouse's own tables among them.
+    read: Sequence[int] = ()
+    waiting_since: Instant | None = None
+    answer: Answer = field(default_factory=Answer)
+    # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
+    ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
+    last: LastRun = field(default_factory=LastRun)
+
+
+class Observing:
+    """What was seen of the sources of one project's tables."""
+
+    def __init__(
+        self, tables: Mapping[str, Table], sources: Sources, owns: Callable[[str], bool]
+    ) -> None:
+        self._tables = tables
+        self._sources = sources
+        self._owns = owns
+        self._seen = {name: _Seen() for name in tables}
+
+    # --- Asking ----------------------------------------------------------------------------------
+
+    def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
+        """Ask the sources that are due for what they have: by their period.
+
+        What comes from tables of the warehouse is seen in their logs as soon as it is there.
+        """
+        for name, table in self._owned():
+            seen, read = self._seen[name], self._sources.versions_read(name)
+            if all_of_them or now - seen.asked >= table.period_seconds or read != seen.read:
+                seen.read = read
+                self._ask(name, seen, now)
+
+    def next_poll(self, now: Instant) -> Seconds:
+        """How long until some source is due."""
+        dues = [self._seen[n].asked + table.period_seconds - now for n, table in self._owned()]
+        return Seconds(max(min(dues, default=1.0), 0.0))
+
+    def _owned(self) -> list[tuple[str, Table]]:
+        return [each for each in self._tables.items() if self._owns(each[0])]
+
+    def _ask(self, name: str, seen: _Seen, now: Instant) -> None:
+        seen.asked = now
+        answer = seen.answer = self._sources.ask(name, seen.last, now)
+        seen.ends = [each for each in seen.ends if _is_beyond(each[1], answer.begins)]
+        if answer.ends and (not seen.ends or seen.ends[-1][1] != answer.ends):
+            seen.ends = [*seen.ends[-_MOST_ENDS:], (now, answer.ends)]
+        # A refresh will meet the same problem, report it, and be retried.
+        if not answer.ends and not answer.calls and answer.problem is None:
+            seen.waiting_since = None
+        elif seen.waiting_since is None:
+            seen.waiting_since = now
+
+    # --- What happens ----------------------------------------------------------------------------
+
+    def take_over(self, table: str) -> None:
+        """Another process refreshed a table until now: what was seen of it says nothing."""
+        if table in self._seen:
+            self._seen[table] = _Seen()
+
+    def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
+        """A refresh of a table ended: what waits is counted from its next poll.
+
+        That is at once if the refresh left something that was known to wait. What has come since
+        waits for the source's period: else one that always has a little more would be refreshed
+        all the time.
+        """
+        seen = self._seen.get(table)
+        if seen is None:
+            return
+        longer = min(max(seen.last.pause, 1.0) * 2, STREAM_PATIENCE)
+        seen.last = LastRun(now, Seconds(0.0) if found_something else Seconds(longer))
+        seen.waiting_since = None
+        is_left = seen.answer.is_cut or not self._sources.has(table, seen.answer.ends)
+        if not found_something or is_left:
+            seen.asked = _LONG_AGO
+
+    # --- What was seen ---------------------------------------------------------------------------
+
+    def since(self, table: str) -> Instant | None:
+        """Since when something waits for a table; None if nothing does.
+
+        What another node takes in is not asked for here: what was seen of it once says nothing.
+        """
+        return self._seen[table].waiting_since if self._owns(table) else None
+
+    def reason(self, table: str) -> str:
+        """Why a table is to be refreshed."""
+        return self._sources.purpose(table)
+
+    def answer(self, table: str) -> Answer:
+        """What the sources of a table answered last."""
+        seen = self._seen.get(table)
+        return seen.answer if seen is not None else Answer()
+
+    def seen_until(self, table: str) -> Instant | None:
+        """When the newest data that waits in a table's sources was first seen; None without any."""
+        ends = self._seen[table].ends
+        return ends[-1][0] if ends else None
+
+    def ends_at(self, table: str, moment: Instant) -> Mapping[str, int] | None:
+        """Where the sources ended at a moment, for a refresh that goes no further; None for all."""
+        ends = self._seen[table].ends
+        if not ends or moment >= ends[-1][0]:
+            return None
+        return next((there for at, there in reversed(ends) if at <= moment), ends[0][1])
+
+    def companions(self, table: str) -> list[str]:
+        """The tables of ours for which the very records wait that wait for this one."""
+        waiting = [
+            name
+            for name, seen in self._seen.items()
+            if name != table
+            and seen.waiting_since is not None
+            and seen.answer.problem is None
+            and self._owns(name)
+        ]
+        return self._sources.companions(table, waiting) if waiting else []
+
+
+def _is_beyond(ends: Mapping[str, int], begins: Mapping[str, int]) -> bool:
+    """Whether there is something between what is loaded and these ends."""
+    return any(end > begins.get(transaction, end) for transaction, end in ends.items())
