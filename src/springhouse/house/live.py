@@ -1,16 +1,14 @@
 """How does a House run: once through everything, or on and on?
 
-Both are one loop around pure decisions: the watch says what is wanted, `refresh` says what starts,
-tracks run it, and what ended is told to whoever listens. `Once` goes through the graph from the
-sources to the last view and stops at the ends that the sources had when it began; `Live` polls, and
-starts what the scheduler says.
+`Once` goes through the graph from the sources to the last view, and stops at the ends that the
+sources had when it began. `Live` turns the loop (`loop.turns`) by the clock. Both run refreshes on
+tracks, try again what failed, and tell what happens to whoever listens.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from springhouse.errors import CommitConflict, NotOwned, told
@@ -29,10 +27,10 @@ from springhouse.lake.landing import Done
 from springhouse.lake.log import one_look
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.loop.schedule import Order, Schedule
+from springhouse.loop.turns import Kept, Turns
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.retry import Failure, failed
-from springhouse.refresh.staleness import kept_share, lag
 from springhouse.units import Instant, Seconds, span_text
 
 __all__ = [
@@ -95,27 +93,6 @@ class Warned:
 
 Event = SparkNeeded | Started | Finished | Failed | Delivered | Warned
 Listener = Callable[[Event], None]
-
-
-_DAY = 86_400
-
-
-@dataclass
-class Kept:
-    """How one table did while a House ran, second by second, for the last day.
-
-    Staleness is by arrival: how long ago the newest data came in that the table reflects.
-    """
-
-    lags: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
-    staleness: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
-
-    @property
-    def worst(self) -> Seconds:
-        return max(self.lags, default=Seconds(0.0))
-
-    def share(self, promise: Seconds | None) -> float | None:
-        return None if promise is None else kept_share(promise, self.lags)
 
 
 class Runner:
@@ -345,45 +322,35 @@ class Live(Runner):
 
     def __init__(self, watch: Watch, clock: Callable[[], Instant], **options: Any) -> None:
         super().__init__(watch, clock, **options)
-        self.kept = {name: Kept() for name in watch.graph.order}
-        self.schedule = Schedule(watch.facts, self.policy, self.tracks.count, clock())
+        owns = watch.permits.owns
+        self._turns = Turns(watch.facts, self.policy, self.tracks.count, clock(), owns)
+
+    @property
+    def kept(self) -> Mapping[str, Kept]:
+        return self._turns.kept
+
+    @property
+    def schedule(self) -> Schedule:
+        return self._turns.schedule
 
     def run(self, stop: threading.Event, seconds: Seconds | None = None) -> None:
         """Run for so many seconds, or until `stop` is set; running refreshes finish."""
         self.watch.inspect()
         began = self._clock()
-        observed = began
         while not stop.is_set():
             now = self._clock()
             if seconds is not None and now - began >= seconds:
                 break
             with one_look():
                 self._take_over()
-                self.watch.observing.poll(now)
-                self._warn()
-                self.schedule.hear(self._waiting(now), now)
-                for order in self.schedule.starts(self.tracks.free(), now):
+                for order in self._turns.turn(now, self.tracks.running, self.tracks.free()):
                     self._obey(order)
-                if now - observed >= 1.0:
-                    observed = now
-                    self._observe(now)
-            for ended in self.tracks.wait(self._pause(now)):
+                self._warn()
+            self._report()
+            for ended in self.tracks.wait(min(self._turns.pause(now), _TICK)):
                 self._settle(ended)
         self.finish()
         self._warn()
-
-    def _pause(self, now: Instant) -> Seconds:
-        """Until a source is to be asked, or a refresh has to start that may wait until then."""
-        change = self.schedule.next_change(now)
-        until_change = _TICK if change is None else change - now
-        return Seconds(
-            min(_TICK, max(min(self.watch.observing.next_poll(now), until_change), 0.02))
-        )
-
-    def _waiting(self, now: Instant) -> list[RefreshPlan]:
-        """The refreshes that are wanted and not running."""
-        owns, running = self.watch.permits.owns, self.tracks.running
-        return [p for p in self.watch.plans(now) if p.table not in running and owns(p.table)]
 
     def _take_over(self) -> None:
         """Begin with what another node did until now."""
@@ -397,9 +364,13 @@ class Live(Runner):
         plan, moment, until = order.plan, order.until, None
         if moment is not None and plan.table in self.watch.project.tables:
             until = self.watch.observing.ends_at(plan.table, moment)
-        elif moment is not None:
-            plan = self.watch.planning.part(plan, moment, self._clock())
         self._start(plan, order.start.track, until, order.along)
+
+    def _report(self) -> None:
+        """Tell the cluster how busy this node is."""
+        permits = self.watch.permits
+        permits.tracks_busy = len(self.tracks.running) / self.tracks.count
+        permits.backlog_seconds = self._turns.backlog
 
     def _settle(self, ended: Ended) -> None:
         super()._settle(ended)
@@ -413,20 +384,3 @@ class Live(Runner):
         else:
             rows = done.rows_added + done.rows_removed
             self.schedule.finished(ended.table, now, Seconds(done.seconds), rows)
-
-    def _observe(self, now: Instant) -> None:
-        self._warn()
-        permits = self.watch.permits
-        permits.tracks_busy = len(self.tracks.running) / self.tracks.count
-        waiting = self.schedule.order(now)
-        permits.backlog_seconds = sum(w.expected_seconds for _, w in waiting if w.released <= now)
-        for name, kept in self.kept.items():
-            waits = self.watch.planning.waiting_since(name, now)
-            # Also for views of other nodes: what they read may have to hurry here.
-            self.schedule.observe(name, waits, now)
-            if not permits.owns(name):
-                continue
-            kept.lags.append(lag(waits, now))
-            known = self.schedule.known(name, now)
-            if known is not None and known.freshness is not None:
-                kept.staleness.append(Seconds(max(now - known.freshness, 0.0)))

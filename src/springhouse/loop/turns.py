@@ -1,0 +1,110 @@
+"""What happens in one turn of the loop?
+
+    observe     the sources that are due are asked, and the logs are looked at
+    plan        what moved is planned anew
+    schedule    plans wait for their turn; some of them start now, on free tracks
+    note        what ended is learned from, and every second how late each table is
+
+`Turns` is all of that without a clock and without threads. Who turns it carries out the orders, in
+a House on tracks that are threads, in a simulator by an event that ends later, and tells what
+became of them. It is asked again after `pause`, or as soon as something ends.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from springhouse.loop.facts import Facts
+from springhouse.loop.schedule import Order, Schedule
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.refresh.policy import Policy
+from springhouse.refresh.staleness import kept_share, lag
+from springhouse.units import Instant, Seconds
+
+_DAY = 86_400
+_OBSERVED_EVERY = Seconds(1.0)
+_SHORTEST_PAUSE = 0.02
+
+
+@dataclass
+class Kept:
+    """How one table did while the loop turned, second by second, for the last day.
+
+    Staleness is by arrival: how long ago the newest data came in that the table reflects.
+    """
+
+    lags: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
+    staleness: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
+
+    @property
+    def worst(self) -> Seconds:
+        return max(self.lags, default=Seconds(0.0))
+
+    def share(self, promise: Seconds | None) -> float | None:
+        return None if promise is None else kept_share(promise, self.lags)
+
+
+class Turns:
+    """The loop of one warehouse."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        policy: Policy,
+        tracks: int,
+        now: Instant,
+        owns: Callable[[str], bool] = lambda table: True,
+    ) -> None:
+        self.schedule = Schedule(facts, policy, tracks, now)
+        self.kept = {name: Kept() for name in facts.graph.order}
+        self.backlog = Seconds(0.0)
+        self._facts = facts
+        self._owns = owns
+        self._observed = now
+
+    def turn(
+        self, now: Instant, running: Collection[str], free_tracks: Collection[int]
+    ) -> list[Order]:
+        """The refreshes to start now; they count as under way until they finish or fail."""
+        self._facts.observing.poll(now)
+        self.schedule.hear(self._wanted(now, running), now)
+        orders = self.schedule.starts(free_tracks, now)
+        if now - self._observed >= _OBSERVED_EVERY:
+            self._observed = now
+            self._observe(now)
+        return [self._cut(order, now) for order in orders]
+
+    def pause(self, now: Instant) -> Seconds:
+        """Until a source is to be asked, or a refresh has to start that may wait until then."""
+        change = self.schedule.next_change(now)
+        until_poll = self._facts.observing.next_poll(now)
+        until_change = until_poll if change is None else change - now
+        return Seconds(max(min(until_poll, until_change), _SHORTEST_PAUSE))
+
+    def _wanted(self, now: Instant, running: Collection[str]) -> list[RefreshPlan]:
+        """The refreshes that are wanted here and not running."""
+        with self._facts.lock:
+            self._facts.planning.look()
+            plans = self._facts.planning.plans(now)
+        return [plan for plan in plans if plan.table not in running and self._owns(plan.table)]
+
+    def _cut(self, order: Order, now: Instant) -> Order:
+        """The order with a plan that goes no further than it says."""
+        if order.until is None or order.plan.table in self._facts.project.tables:
+            return order
+        return replace(order, plan=self._facts.planning.part(order.plan, order.until, now))
+
+    def _observe(self, now: Instant) -> None:
+        """Note how late every table is; what has to wait for others may make these hurry."""
+        waiting = self.schedule.order(now)
+        self.backlog = Seconds(sum(w.expected_seconds for _, w in waiting if w.released <= now))
+        for name, kept in self.kept.items():
+            waits = self._facts.planning.waiting_since(name, now)
+            # Also for views of other nodes: what they read may have to hurry here.
+            self.schedule.observe(name, waits, now)
+            if not self._owns(name):
+                continue
+            kept.lags.append(lag(waits, now))
+            known = self.schedule.known(name, now)
+            if known is not None and known.freshness is not None:
+                kept.staleness.append(Seconds(max(now - known.freshness, 0.0)))
