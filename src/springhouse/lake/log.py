@@ -124,6 +124,9 @@ class TableLog:
         self._log = storage.inside("_delta_log")
         self._commits: list[Commit] = []
         self._snapshots: list[Snapshot] = []
+        # The same as they were told last: they are asked for far more often than they change.
+        self._told_commits: tuple[Commit, ...] = ()
+        self._told_snapshots: tuple[Snapshot, ...] | None = None
         self._channel = Channel((), ())
         # Size and time of the last entry that was read; and every id that the table ever had.
         self._last_entry: tuple[int, int] | None = None
@@ -156,13 +159,17 @@ class TableLog:
         """All commits whose log entries are still there, oldest first, up to this very moment."""
         with self._lock:
             self._catch_up()
-            return tuple(self._commits)
+            if len(self._told_commits) != len(self._commits):
+                self._told_commits = tuple(self._commits)
+            return self._told_commits
 
     def snapshots(self) -> Sequence[Snapshot]:
         """The distinct states of the table, oldest first."""
         with self._lock:
             self._catch_up()
-            return tuple(self._snapshots)
+            if self._told_snapshots is None:
+                self._told_snapshots = tuple(self._snapshots)
+            return self._told_snapshots
 
     def newest(self) -> Snapshot | None:
         """The state that a reader sees now; None before the first commit."""
@@ -228,6 +235,7 @@ class TableLog:
         """The table was deleted: what was known of it says nothing about one in its place."""
         self._commits.clear()
         self._snapshots.clear()
+        self._told_commits, self._told_snapshots = (), None
         self._ids.clear()
         self._channel = Channel((), ())
         self._last_entry = None
@@ -259,6 +267,7 @@ class TableLog:
         if commit.table_id is not None and commit.table_id not in self._ids[-1:]:
             self._ids.append(commit.table_id)
         self._commits.append(commit)
+        self._told_snapshots = None
         self._snapshots_with(commit)
 
     def _snapshots_with(self, commit: Commit) -> None:

@@ -9,6 +9,7 @@ A log has an entry for each commit, and a state for each version with rows of it
 version that made the rows, `version` the newest one that still has them.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -108,6 +109,13 @@ def newest_note(logs: Logs, key: str) -> PastRefresh | None:
     return newest.note if newest is not None else None
 
 
+def state_at(log: Log, version: int) -> TableState | None:
+    """The state of a table as of a version; None before its first one."""
+    states = log.snapshots()
+    place = bisect_right(states, version, key=lambda state: state.made)
+    return states[place - 1] if place else None
+
+
 def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
     """The ids of the tables whose versions these are, and of the tables that views among them read.
 
@@ -116,8 +124,8 @@ def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, version in read.items():
         log = logs.log(key)
-        states = [s for s in log.snapshots() if s.made <= version]
-        note = states[-1].note if states else None
+        state = state_at(log, version)
+        note = state.note if state is not None else None
         behind = note.ids if note is not None and note.kind in ("replace", "merge") else {}
         own = log.table_id()
         found |= dict(behind)
@@ -138,8 +146,8 @@ def provenance_of(logs: Logs, read: Mapping[str, int], *, apart: bool = False) -
     """
     parts = []
     for key, version in read.items():
-        states = [s for s in logs.log(key).snapshots() if s.made <= version]
-        for state in states[-1:]:
+        state = state_at(logs.log(key), version)
+        if state is not None:
             parts += [
                 Provenance({_pathway(pathway, key, apart=apart): versions})
                 for pathway, versions in state.provenance.reflected.items()

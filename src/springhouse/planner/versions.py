@@ -14,6 +14,7 @@ from springhouse.planner.logs import (
     made_anew,
     newest_note,
     provenance_of,
+    state_at,
 )
 from springhouse.planner.moment import (
     Candidate,
@@ -123,23 +124,25 @@ class Chooser:
         return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}
 
     def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[Candidate]:
-        every = self._right_states(key)
-        older = [s for s in every[:-_MOST_CANDIDATES] if s.made in also]
-        snapshots = [*older, *every[-_MOST_CANDIDATES:]]
-        return [Candidate(s.version, s.provenance) for s in snapshots]
+        recent = self._right_states(key)
+        oldest = recent[0].made if recent else 0
+        log = self._logs.log(key)
+        states = (state_at(log, made) for made in sorted(also) if made < oldest)
+        older = [each for each in states if each is not None and each.made in also]
+        return [Candidate(s.version, s.provenance) for s in (*older, *recent)]
 
-    def _right_states(self, key: str) -> Sequence[TableState]:
-        """The states of a table or view, without those that reflect tables that are gone.
+    def _right_states(self, key: str) -> list[TableState]:
+        """The recent states of a table or view, without those that reflect tables that are gone.
 
         A view that was computed from a table before it was made anew says the same versions as one
         that was computed from it since: only the ids tell them apart.
         """
-        every = self._logs.log(key).snapshots()
+        recent = self._logs.log(key).snapshots()[-_MOST_CANDIDATES:]
         if key not in self._project.views:
-            return every
+            return list(recent)
         wrong: dict[frozenset[tuple[str, str]], bool] = {}
         kept = []
-        for state in every:
+        for state in recent:
             ids = frozenset(state.note.ids.items()) if state.note is not None else frozenset()
             if ids not in wrong:
                 wrong[ids] = bool(made_anew(self._logs, dict(ids)))
