@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from springhouse.planner.provenance import NOW, Channel, Provenance
 from springhouse.units import Instant
 
+_FEW = 8
+_EVER = Instant(float("-inf"))
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -44,6 +47,20 @@ def newest_common_moment(
     `inputs` lists the snapshots of each input, oldest first. The answer names the left end of the
     newest interval that all inputs share.
     """
+    # Snapshots follow each other: where the newest few of each input share a moment, no older one
+    # shares a newer moment. So most of them are seldom looked at.
+    newest = {name: candidates[-_FEW:] for name, candidates in inputs.items()}
+    found = _common_moment(newest, channels, not_after)
+    if found is None and any(len(each) > _FEW for each in inputs.values()):
+        return _common_moment(inputs, channels, not_after)
+    return found
+
+
+def _common_moment(
+    inputs: Mapping[str, Sequence[Candidate]],
+    channels: Mapping[str, Channel],
+    not_after: Instant,
+) -> Choice | None:
     spans = {name: _spans(candidates, channels) for name, candidates in inputs.items()}
     # The shared interval begins where one of the intervals begins: only those ends are candidates.
     lefts = sorted(
@@ -62,7 +79,7 @@ def meeting_points(
     newer_than: Instant,
 ) -> tuple[Instant, ...]:
     """Moments newer than `newer_than` at which siblings are, the most shared ones first."""
-    spans = [_spans(candidates, channels) for candidates in siblings]
+    spans = [_spans(candidates, channels, newer_than) for candidates in siblings]
     lefts = {left for each in spans for left, _, _ in each if left > newer_than}
 
     def shared(left: Instant) -> tuple[int, Instant]:
@@ -74,11 +91,20 @@ def meeting_points(
 _Span = tuple[Instant, Instant, int]
 
 
-def _spans(candidates: Sequence[Candidate], channels: Mapping[str, Channel]) -> list[_Span]:
-    """`[left, right)` and version of every consistent candidate, newest version first."""
+def _spans(
+    candidates: Sequence[Candidate],
+    channels: Mapping[str, Channel],
+    newer_than: Instant = _EVER,
+) -> list[_Span]:
+    """`[left, right)` and version of every consistent candidate, newest version first.
+
+    Those that were right only before `newer_than` may be left out.
+    """
     spans = []
     for candidate in reversed(candidates):
         left, right = candidate.provenance.interval(channels)
+        if right <= newer_than:
+            break
         if left < right:
             spans.append((left, right, candidate.version))
     return spans

@@ -184,10 +184,18 @@ class Ways:
         asked = (key, () if is_input else whole.pathways(key))
         seen = (log.table_id(), len(snapshots), snapshots[-1].version if snapshots else -1)
         known = self._known.get(asked)
-        if known is None or known[0] != seen:
-            found = [_stored(whole, key, is_input, each) for each in snapshots]
-            known = self._known[asked] = seen, found
-        return known[1]
+        if known is not None and known[0] == seen:
+            return known[1]
+        # What follows the last state of a table leaves those before it as they were.
+        kept = known[1][:-1] if known is not None and known[0][0] == seen[0] else []
+        if len(kept) > len(snapshots) or (
+            kept and kept[-1].version != snapshots[len(kept) - 1].made
+        ):
+            kept = []
+        new = snapshots[len(kept) :]
+        found = [*kept, *(_stored(whole, key, is_input, each) for each in new)]
+        self._known[asked] = seen, found
+        return found
 
     def _ahead(self, name: str) -> Seconds:
         """How long a refresh that starts now will take: promises that break by then ask."""

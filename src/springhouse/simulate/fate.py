@@ -1,0 +1,126 @@
+"""How do the tables of a project fare in a pretend world, and how would they with other policies?
+
+The same measures as a House has of itself: every second the lag of each table is noted, and a
+promise is kept in those seconds in which the lag is within it. Three runs over the same arrivals:
+the project's policy, first come first served, and one with a track for every table.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from springhouse.loop.turns import Kept
+from springhouse.planner.ways import Offered
+from springhouse.project.declaration import Project, Promise
+from springhouse.refresh.policy import Policy
+from springhouse.simulate.policy_words import FIFO
+from springhouse.simulate.pretend_project import PretendProject, WhatIf
+from springhouse.simulate.recorded import Recorded
+from springhouse.units import Seconds
+
+
+@dataclass(frozen=True)
+class TableFate:
+    """How one table fared; times are seconds, and None where there is nothing to tell."""
+
+    name: str
+    priority: float
+    promise_seconds: float | None
+    refreshes: int
+    refresh_seconds: float | None
+    mean_staleness: float
+    mean_lag: float
+    worst_lag: float
+    kept_share: float | None
+
+
+@dataclass(frozen=True)
+class Fate:
+    """How all tables fared in one run."""
+
+    seconds: float
+    busy_share: float
+    tables: tuple[TableFate, ...]
+
+    @property
+    def weighted_staleness(self) -> float:
+        """The mean staleness, each table's counting as much as its priority."""
+        weight = sum(each.priority for each in self.tables) or 1.0
+        return sum(each.priority * each.mean_staleness for each in self.tables) / weight
+
+    @property
+    def kept_share(self) -> float | None:
+        """How much of the time promises were kept, over all tables that have one."""
+        kept = [each.kept_share for each in self.tables if each.kept_share is not None]
+        return sum(kept) / len(kept) if kept else None
+
+    @property
+    def refreshes(self) -> int:
+        return sum(each.refreshes for each in self.tables)
+
+
+@dataclass(frozen=True)
+class Fates:
+    """A policy, and what it is compared with."""
+
+    policy: Policy
+    ours: Fate
+    fifo: Fate
+    uncontended: Fate
+
+
+def fates(
+    project: Project,
+    recorded: Recorded,
+    offered: Mapping[str, Offered],
+    policy: Policy,
+    what_if: WhatIf,
+    seconds: float,
+) -> Fates:
+    """How a project would fare for so long, under its policy and beside that."""
+    enough = replace(what_if, tracks=len(project.tables) + len(project.views))
+
+    def run(policy: Policy, what_if: WhatIf) -> Fate:
+        return fate_of(project, recorded, offered, policy, what_if, seconds)
+
+    return Fates(policy, run(policy, what_if), run(FIFO, what_if), run(policy, enough))
+
+
+def fate_of(
+    project: Project,
+    recorded: Recorded,
+    offered: Mapping[str, Offered],
+    policy: Policy,
+    what_if: WhatIf,
+    seconds: float,
+) -> Fate:
+    """How a project fares for so long in a pretend world."""
+    world = PretendProject(project, recorded, offered, policy, what_if, seconds)
+    world.run(seconds)
+    tables = tuple(
+        _table(name, promise_of(project, name), world, kept) for name, kept in world.kept.items()
+    )
+    return Fate(seconds, world.work_seconds / seconds / what_if.tracks, tables)
+
+
+def promise_of(project: Project, name: str) -> Promise:
+    """What was promised of a table or view."""
+    return (project.tables.get(name) or project.views[name]).promise
+
+
+def _table(name: str, promise: Promise, world: PretendProject, kept: Kept) -> TableFate:
+    bound = promise.strictest_seconds
+    return TableFate(
+        name,
+        promise.priority,
+        bound,
+        world.refreshes[name],
+        world.mean_seconds(name),
+        _mean(kept.staleness),
+        _mean(kept.lags),
+        kept.worst,
+        kept.share(None if bound is None else Seconds(bound)),
+    )
+
+
+def _mean(values: Collection[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,99 @@
+"""What would the log of a table say, if nothing were stored?
+
+A `PretendLog` answers what the planner asks of a Delta log, from commits that a pretend world
+makes: each has a version, a moment, and a note of what it did.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from springhouse.planner.provenance import Channel, Provenance
+from springhouse.units import Instant
+
+
+@dataclass(frozen=True)
+class PretendNote:
+    """What a pretend refresh says of itself: a `planner.logs.PastRefresh`."""
+
+    kind: str
+    variant: str
+    after: Provenance = Provenance()
+    definition: str = ""
+    read: Mapping[str, int] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+    stateful: bool = True
+    rows: int = 0
+    rows_added: int = 0
+    rows_removed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class PretendCommit:
+    """A commit, and the state of the table that it makes: no pretend commit leaves it as it was."""
+
+    version: int
+    at: Instant
+    provenance: Provenance
+    note: PretendNote
+    changes_data: bool = True
+
+    @property
+    def made(self) -> int:
+        return self.version
+
+
+class PretendLog:
+    """The commits of one table."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._commits: list[PretendCommit] = []
+        self._versions: list[int] = []
+        self._times: list[Instant] = []
+        self._channel: Channel | None = None
+
+    def commit(self, at: Instant, note: PretendNote, *, is_channel: bool) -> None:
+        """Add a commit; an input channel reflects its own version."""
+        version = len(self._commits)
+        own = Provenance({self.name: frozenset({version})})
+        provenance = own if is_channel else note.after
+        self._commits.append(PretendCommit(version, at, provenance, note))
+        self._versions.append(version)
+        self._times.append(at)
+        self._channel = None
+
+    def newest(self) -> PretendCommit | None:
+        return self._commits[-1] if self._commits else None
+
+    def snapshots(self) -> Sequence[PretendCommit]:
+        return self._commits
+
+    def commits(self) -> Sequence[PretendCommit]:
+        return self._commits
+
+    def channel(self) -> Channel:
+        if self._channel is None:
+            self._channel = Channel(tuple(self._versions), tuple(self._times))
+        return self._channel
+
+    def table_id(self) -> str | None:
+        return self.name if self._commits else None
+
+    def has_id(self, table_id: str) -> bool:
+        return bool(self._commits) and table_id == self.name
+
+    def damage(self) -> None:
+        return None
+
+
+class PretendLogs:
+    """The logs of all tables, each made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, PretendLog] = {}
+
+    def log(self, key: str) -> PretendLog:
+        if key not in self._logs:
+            self._logs[key] = PretendLog(key)
+        return self._logs[key]

@@ -1,0 +1,389 @@
+"""What would this project do: with other tracks, more data, other costs, other promises?
+
+The loop of a House (`loop.turns`), with its planner, scheduler and promises, over a pretend lake,
+pretend sources and a pretend clock. Data comes as the logs recorded it, again and again if the
+pretend time is longer than the record; a refresh takes what such a refresh took, times a spread
+drawn from those of the past; when it ends, it is a commit in a pretend log. So what the loop sees
+is what it would see in a House, and what is measured is what a House measures.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from springhouse.loop.facts import facts_of
+from springhouse.loop.observing import Answer, LastRun
+from springhouse.loop.schedule import Order
+from springhouse.loop.turns import Kept, Turns
+from springhouse.planner.costs import Estimate, Reading
+from springhouse.planner.logs import provenance_of
+from springhouse.planner.operators import Operator, Variant
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
+from springhouse.planner.versions import Chooser
+from springhouse.planner.ways import Offer, Offered
+from springhouse.project.channels import is_channel
+from springhouse.project.declaration import Project
+from springhouse.project.fingerprint import fingerprint
+from springhouse.project.graph import Graph
+from springhouse.refresh.policy import Policy
+from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
+from springhouse.simulate.recorded import Arrival, Duration, Recorded, usual_duration
+from springhouse.units import Dice, Instant, Seconds
+
+_ALONG = 0.25
+"""What a table costs that is refreshed in one pass with another, of what it costs by itself."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """How the pretend world differs from the recorded one."""
+
+    tracks: int = 2
+    arrivals_times: float = 1.0
+    costs_times: float = 1.0
+    seed: int = 1
+
+
+class PretendSources:
+    """Data that comes to base tables by itself: the `Sources` of `loop.observing`."""
+
+    def __init__(
+        self,
+        project: Project,
+        graph: Graph,
+        logs: PretendLogs,
+        came: Mapping[str, Sequence[Arrival]],
+    ) -> None:
+        self._project = project
+        self._graph = graph
+        self._logs = logs
+        self._times = {name: [each.at for each in found] for name, found in came.items()}
+        self._rows = {
+            name: [0, *accumulate(each.rows for each in found)] for name, found in came.items()
+        }
+        self.loaded = dict.fromkeys(project.tables, 0)
+        self.groups: Mapping[str, frozenset[str]] = {}
+
+    def come(self, table: str, now: float) -> int:
+        """How many batches have come for a table."""
+        return bisect_right(self._times.get(table, ()), now)
+
+    def next_arrival(self, now: float) -> float:
+        """When data comes next."""
+        found = (t[bisect_right(t, now)] for t in self._times.values() if t and t[-1] > now)
+        return min(found, default=float("inf"))
+
+    def rows(self, table: str, start: int, end: int) -> int:
+        """The rows in these batches."""
+        counts = self._rows.get(table, [0])
+        return counts[end] - counts[start]
+
+    def ask(self, table: str, last: LastRun, now: Instant) -> Answer:
+        if not is_channel(self._project, table):
+            return Answer(calls=self._is_behind(table))
+        start, end = self.loaded[table], self.come(table, now)
+        made = self._logs.log(table).newest() is not None
+        if end <= start:
+            return Answer(calls=not made and last.at is None)
+        return Answer({table: start}, {table: end})
+
+    def _is_behind(self, table: str) -> bool:
+        """Whether a table that others feed lacks something that these have."""
+        newest = self._logs.log(table).newest()
+        heads = {k: self._logs.log(k).newest() for k in self._graph.tables_read(table)}
+        if not heads or any(head is None for head in heads.values()):
+            return False
+        read = newest.note.read if newest is not None else {}
+        return any(head is not None and head.made > read.get(k, -1) for k, head in heads.items())
+
+    def versions_read(self, table: str) -> Sequence[int]:
+        heads = (self._logs.log(each).newest() for each in self._graph.tables_read(table))
+        return tuple(-1 if head is None else head.version for head in heads)
+
+    def has(self, table: str, ends: Mapping[str, int]) -> bool:
+        return self.loaded[table] >= ends.get(table, 0)
+
+    def purpose(self, table: str) -> str:
+        return "new records"
+
+    def companions(self, table: str, others: Sequence[str]) -> list[str]:
+        return [each for each in others if each in self.groups.get(table, ())]
+
+
+class PretendOffers:
+    """What refreshes take, as the record has it: the `Offers` of the planner."""
+
+    def __init__(
+        self,
+        project: Project,
+        graph: Graph,
+        logs: PretendLogs,
+        recorded: Recorded,
+        offered: Mapping[str, Offered],
+    ) -> None:
+        self._project = project
+        self._graph = graph
+        self._logs = logs
+        self._chooser = Chooser(project, graph, logs)
+        self._tables = recorded.tables
+        self._offered = offered
+        self._usual = usual_duration(recorded.tables.values())
+        self.learned: Callable[[str], Seconds | None] = lambda name: None
+
+    def over(self, chooser: Chooser) -> "PretendOffers":
+        """The same, for a loop with this chooser."""
+        self._chooser = chooser
+        return self
+
+    def duration(self, name: str, way: str) -> Duration:
+        """What a refresh takes in some way; what was never tried is like what was."""
+        known = self._tables[name].durations
+        if way in known:
+            return known[way]
+        return next(iter(known.values()), self._usual)
+
+    def offered(self, name: str) -> Offered:
+        inputs = tuple(self._inputs(name))
+        if name in self._offered and self._logs.log(name).newest() is not None:
+            return replace(self._offered[name], inputs=inputs)
+        return Offered(inputs, (Variant.BATCH,))
+
+    def cheapest(self, name: str, versions: Mapping[str, int]) -> Offer | None:
+        newest = self._logs.log(name).newest()
+        if newest is None or not versions:
+            return None
+        moved = sum(self.changed(key, newest.note.read, v) for key, v in versions.items())
+        ways = [w for w in self._tables[name].durations if w != Variant.ASYNCHRONOUS.value]
+        offered = sorted((self.duration(name, way).seconds(moved), way) for way in ways)
+        if not offered:
+            return None
+        (seconds, way), *others = offered
+        rest = tuple(OtherWay(each, other) for other, each in others)
+        return Offer(way, Seconds(seconds), is_settled=True, others=rest)
+
+    def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
+        name = operator.outputs[0].channel
+        way = "full" if operator.variant is Variant.BATCH else operator.variant.value
+        moved = sum(each.delta_rows for each in readings[: len(operator.ports)])
+        rows = float(self._rows(name))
+        changed = moved * self._tables[name].made_of if operator.moves else rows
+        return Estimate(self.duration(name, way).seconds(moved), (rows, changed))
+
+    def last_seconds(self, name: str) -> Sequence[float]:
+        return [each.note.seconds for each in self._logs.log(name).commits()[-20:]]
+
+    def changed(self, key: str, read: Mapping[str, int], version: int) -> int:
+        """How many rows of an input changed since it was read."""
+        commits = self._logs.log(key).commits()[read.get(key, -1) + 1 : version + 1]
+        return sum(each.note.rows_added + each.note.rows_removed for each in commits)
+
+    def _inputs(self, name: str) -> Sequence[str]:
+        if name in self._project.views:
+            return [key for key in self._chooser.inputs(name).keys if key != name]
+        return self._graph.tables_read(name)
+
+    def _rows(self, name: str) -> int:
+        newest = self._logs.log(name).newest()
+        return newest.note.rows if newest is not None else self._tables[name].rows
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a refresh does: how many rows it takes in, and where it then stands."""
+
+    rows: int
+    seconds: float
+    read: Mapping[str, int]
+    loaded: int = 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A refresh under way, until it ends."""
+
+    ends: Instant
+    plan: RefreshPlan
+    track: int
+    work: _Work
+
+
+class PretendProject:
+    """One run of a project in a pretend world. `run` may be called again and goes on."""
+
+    def __init__(
+        self,
+        project: Project,
+        recorded: Recorded,
+        offered: Mapping[str, Offered],
+        policy: Policy,
+        what_if: WhatIf,
+        seconds: float,
+    ) -> None:
+        self.now = Instant(0.0)
+        self.refreshes = dict.fromkeys((*project.tables, *project.views), 0)
+        self._seconds = dict.fromkeys(self.refreshes, 0.0)
+        self._project = project
+        self._what_if = what_if
+        self._recorded = recorded
+        self._logs = PretendLogs()
+        graph = Graph(project)
+        came = {
+            name: arrivals_until(each.arrivals, recorded.seconds, seconds, what_if.arrivals_times)
+            for name, each in recorded.tables.items()
+        }
+        self._sources = PretendSources(project, graph, self._logs, came)
+        self._sources.groups = {name: each.together for name, each in recorded.tables.items()}
+        self._make_all(graph)
+        self._offers = PretendOffers(project, graph, self._logs, recorded, offered)
+        self._facts = facts_of(
+            project, self._logs, self._sources, lambda _, chooser: self._offers.over(chooser)
+        )
+        self._dice = {n: Dice(what_if.seed * 7919 + i) for i, n in enumerate(graph.order)}
+        self._turns = Turns(self._facts, policy, what_if.tracks, self.now)
+        self._running: list[_Running] = []
+
+    @property
+    def work_seconds(self) -> float:
+        """What all refreshes together took."""
+        return sum(self._seconds.values())
+
+    @property
+    def logs(self) -> PretendLogs:
+        """What the pretend lake has recorded until now."""
+        return self._logs
+
+    @property
+    def kept(self) -> Mapping[str, Kept]:
+        """How late each table was, second by second, as a House measures it."""
+        return self._turns.kept
+
+    def mean_seconds(self, name: str) -> float | None:
+        """What refreshes of a table took on average; None without any."""
+        count = self.refreshes[name]
+        return self._seconds[name] / count if count else None
+
+    def run(self, until: float) -> None:
+        """Let time pass until then."""
+        while self.now < until:
+            running = {each.plan.table for each in self._running}
+            taken = {each.track for each in self._running}
+            free = [t for t in range(1, self._what_if.tracks + 1) if t not in taken]
+            for order in self._turns.turn(self.now, running, free):
+                self._start(order)
+            wakes = self.now + self._turns.pause(self.now)
+            ends = min((each.ends for each in self._running), default=Instant(until))
+            self.now = Instant(min(wakes, ends, until))
+            for each in [each for each in self._running if each.ends <= self.now]:
+                self._running.remove(each)
+                self._end(each)
+
+    # --- Refreshes -------------------------------------------------------------------------------
+
+    def _start(self, order: Order) -> None:
+        """Begin a refresh, and those that go along with it: they end one after the other."""
+        ends, share = self.now, 1.0
+        for plan in (order.plan, *order.along):
+            work = self._work(plan, order.until, share)
+            ends = Instant(ends + work.seconds)
+            self._running.append(_Running(ends, plan, order.start.track, work))
+            share = _ALONG
+
+    def _work(self, plan: RefreshPlan, until: Instant | None, share: float) -> _Work:
+        name, log = plan.table, self._logs.log(plan.table)
+        newest, loaded = log.newest(), 0
+        read = newest.note.read if newest is not None else {}
+        if name in self._project.views:
+            moved = {plan.driver: plan.versions[plan.driver]} if plan.driver else plan.versions
+            rows = sum(self._offers.changed(key, read, version) for key, version in moved.items())
+            read = plan.versions
+        elif is_channel(self._project, name):
+            start, loaded = self._sources.loaded[name], self._sources.come(name, self.now)
+            ends = None if until is None else self._facts.observing.ends_at(name, until)
+            loaded = loaded if ends is None else ends.get(name, loaded)
+            rows = self._sources.rows(name, start, loaded)
+        else:
+            heads = {key: self._logs.log(key).newest() for key in read}
+            to = {key: head.made for key, head in heads.items() if head is not None}
+            rows = sum(self._offers.changed(key, read, version) for key, version in to.items())
+            read = to
+        duration, dice = self._offers.duration(name, plan.way), self._dice[name]
+        usual = duration.seconds(rows) * dice.pick(duration.spread)
+        return _Work(rows, max(usual * self._what_if.costs_times * share, 0.001), read, loaded)
+
+    def _end(self, ended: _Running) -> None:
+        """Commit what a refresh did, and tell the loop."""
+        name, work = ended.plan.table, ended.work
+        changed = round(work.rows * self._recorded.tables[name].made_of)
+        before = self._logs.log(name).newest()
+        view = self._project.views.get(name)
+        if view is None:
+            self._sources.loaded[name] = max(work.loaded, self._sources.loaded[name])
+        self._commit(
+            name,
+            PretendNote(
+                "append" if view is None else "merge",
+                ended.plan.way,
+                definition=fingerprint(self._project, view) if view is not None else "",
+                read=work.read,
+                rows=before.note.rows + changed if before is not None else changed,
+                rows_added=changed,
+                seconds=work.seconds,
+            ),
+            ended.plan.reaches if ended.plan.driver else None,
+        )
+        self.refreshes[name] += 1
+        self._seconds[name] += work.seconds
+        self._facts.planning.refreshed(name, self.now, found_something=True)
+        self._facts.observing.ran(name, self.now, found_something=True)
+        self._turns.schedule.finished(name, self.now, Seconds(work.seconds), changed)
+
+    # --- The lake --------------------------------------------------------------------------------
+
+    def _make_all(self, graph: Graph) -> None:
+        """Everything was made, and is up to date, when the pretend time begins."""
+        chooser = Chooser(self._project, graph, self._logs)
+        for name in graph.order:
+            view = self._project.views.get(name)
+            keys = chooser.inputs(name).keys if view is not None else graph.tables_read(name)
+            for key in keys:
+                if self._logs.log(key).newest() is None:
+                    # A Delta table of others, or one of which nothing is known: it stands still.
+                    note = PretendNote("append", "append")
+                    self._logs.log(key).commit(self.now, note, is_channel=True)
+            definition = fingerprint(self._project, view) if view is not None else ""
+            note = PretendNote(
+                "append" if view is None else "merge",
+                "full",
+                definition=definition,
+                read=dict.fromkeys(keys, 0),
+                rows=self._recorded.tables[name].first_rows,
+            )
+            self._commit(name, note)
+
+    def _commit(self, name: str, note: PretendNote, reaches: Provenance | None = None) -> None:
+        view = self._project.views.get(name)
+        channel = view is None and is_channel(self._project, name)
+        if not channel and reaches is None:
+            apart = view is not None and view.promise.is_relaxed
+            reaches = provenance_of(self._logs, note.read, apart=apart)
+        note = note if reaches is None else replace(note, after=reaches)
+        self._logs.log(name).commit(self.now, note, is_channel=channel)
+
+
+def arrivals_until(
+    recorded: Sequence[Arrival], length: float, seconds: float, times: float
+) -> list[Arrival]:
+    """The recorded arrivals, so many times as often, again and again until then.
+
+    >>> [each.at for each in arrivals_until([Arrival(1.0, 5), Arrival(3.0, 5)], 4.0, 8.0, 2.0)]
+    [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
+    """
+    found: list[Arrival] = []
+    start, length = 0.0, length / times
+    while recorded and start < seconds and length > 0:
+        moved = (Arrival(start + each.at / times, each.rows) for each in recorded)
+        found += [each for each in moved if each.at < seconds]
+        start += length
+    return found

@@ -1,0 +1,161 @@
+"""What did the logs of a project record: when did data come, and what did refreshes take?
+
+    arrivals   for each base table, when how many rows were there to be taken in: the moments at
+               which refreshes of it began, and the rows that they brought
+    durations  for each table and way, how many rows had changed and how long the refresh took
+
+A table without a past has neither. Its data is then taken to come once per period, and its
+refreshes to take as long as those of the other tables do.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from statistics import fmean, median
+
+from springhouse.planner.logs import Log, Logs, PastRefresh
+from springhouse.project.channels import is_channel
+from springhouse.project.declaration import Project
+from springhouse.project.graph import Graph
+from springhouse.units import Instant, Seconds
+
+_REFRESHES = ("append", "replace", "merge")
+_USUAL_SECONDS = 1.0
+_MOST_REMEMBERED = 200
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """So many rows came at a moment, counted from the beginning of the record."""
+
+    at: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A refresh: how many rows its inputs had changed by, and how long it took."""
+
+    rows: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Duration:
+    """What refreshes in one way take: `start + per_row × rows`, times a number of the `spread`."""
+
+    start: float
+    per_row: float = 0.0
+    spread: tuple[float, ...] = (1.0,)
+
+    def seconds(self, rows: float) -> float:
+        """What a refresh after a change of so many rows is expected to take."""
+        return self.start + self.per_row * rows
+
+
+@dataclass(frozen=True)
+class TableRecord:
+    """What is known of one table: `made_of` rows come out for each row that goes in."""
+
+    rows: int = 0
+    first_rows: int = 0
+    arrivals: tuple[Arrival, ...] = ()
+    durations: Mapping[str, Duration] = field(default_factory=dict)
+    made_of: float = 1.0
+    together: frozenset[str] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.durations)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the logs of a project say, and for how long they were written."""
+
+    tables: Mapping[str, TableRecord]
+    seconds: Seconds
+
+
+def record_of(project: Project, logs: Logs) -> Recorded:
+    """What the logs say of each table and view of a project."""
+    graph = Graph(project)
+    every = {name: _refreshes(logs.log(name)) for name in graph.order}
+    began = min((at for each in every.values() for at, _ in each[:1]), default=Instant(0.0))
+    ended = max((at for each in every.values() for at, _ in each[-1:]), default=began)
+    found = {}
+    for name in graph.order:
+        channel = name in project.tables and is_channel(project, name)
+        found[name] = _record(logs, name, every[name], began, channel=channel)
+    return Recorded(found, Seconds(ended - began))
+
+
+def _refreshes(log: Log) -> list[tuple[Instant, PastRefresh]]:
+    notes = [(each.at, each.note) for each in log.commits()]
+    return [(at, note) for at, note in notes if note is not None and note.kind in _REFRESHES]
+
+
+def _record(
+    logs: Logs,
+    name: str,
+    refreshes: Sequence[tuple[Instant, PastRefresh]],
+    began: Instant,
+    *,
+    channel: bool,
+) -> TableRecord:
+    if not refreshes:
+        return TableRecord()
+    samples: dict[str, list[Sample]] = {}
+    came, went = 0.0, 0.0
+    for (_, before), (_, note) in pairwise(refreshes):
+        changed = float(note.rows_added + note.rows_removed)
+        rows = changed if channel or not note.read else _changed(logs, before.read, note.read)
+        if note.seconds > 0:
+            samples.setdefault(note.variant or note.kind, []).append(Sample(rows, note.seconds))
+        came, went = came + rows, went + changed
+    arrivals = [
+        Arrival(max(at - note.seconds - began, 0.0), note.rows_added)
+        for at, note in refreshes[1:]
+        if channel and note.rows_added
+    ]
+    together = frozenset(n for _, note in refreshes for n in getattr(note, "together", ()))
+    return TableRecord(
+        refreshes[-1][1].rows,
+        refreshes[0][1].rows,
+        tuple(arrivals),
+        {way: fitted(found[-_MOST_REMEMBERED:]) for way, found in samples.items()},
+        went / came if came > 0 else 1.0,
+        together - {name},
+    )
+
+
+def _changed(logs: Logs, before: Mapping[str, int], after: Mapping[str, int]) -> float:
+    """How many rows the inputs of a view changed by between two of its refreshes."""
+    rows = 0
+    for key, version in after.items():
+        start = before.get(key, -1)
+        notes = (e.note for e in logs.log(key).commits() if start < e.version <= version)
+        rows += sum(note.rows_added + note.rows_removed for note in notes if note is not None)
+    return float(rows)
+
+
+def fitted(samples: Sequence[Sample]) -> Duration:
+    """What refreshes take, by least squares; no row ever makes one shorter.
+
+    >>> fitted([Sample(0.0, 1.0), Sample(100.0, 2.0), Sample(200.0, 3.0)])
+    Duration(start=1.0, per_row=0.01, spread=(1.0, 1.0, 1.0))
+    """
+    rows, seconds = fmean(s.rows for s in samples), fmean(s.seconds for s in samples)
+    varied = sum((s.rows - rows) ** 2 for s in samples)
+    slope = sum((s.rows - rows) * (s.seconds - seconds) for s in samples) / varied if varied else 0
+    slope = min(max(slope, 0.0), seconds / rows if rows > 0 else inf)
+    line = Duration(seconds - slope * rows, slope)
+    spread = tuple(s.seconds / max(line.seconds(s.rows), 1e-6) for s in samples)
+    return Duration(line.start, line.per_row, spread)
+
+
+def usual_duration(records: Iterable[TableRecord]) -> Duration:
+    """What a refresh takes of which nothing is known."""
+    known = [d.seconds(0.0) for each in records for d in each.durations.values()]
+    return Duration(median(known) if known else _USUAL_SECONDS)

@@ -1,0 +1,120 @@
+"""A project in a pretend world: the House's own loop, over pretend logs, sources and time."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from springhouse.planner.operators import Variant
+from springhouse.planner.ways import Offered
+from springhouse.project.declaration import Project
+from springhouse.project.load import load
+from springhouse.refresh.policy import Policy
+from springhouse.simulate.fate import Fate, fate_of
+from springhouse.simulate.pretend_project import PretendProject, WhatIf
+from springhouse.simulate.recorded import Arrival, Duration, Recorded, TableRecord, record_of
+from springhouse.units import Dice, Seconds
+
+SQL = """
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM sample();
+CREATE STREAMING TABLE customers AS SELECT * FROM STREAM sample();
+CREATE STREAMING TABLE large AS SELECT * FROM STREAM(orders);
+CREATE MATERIALIZED VIEW totals TBLPROPERTIES ('springhouse.staleness' = '10 seconds')
+  AS SELECT count(*) AS n FROM orders;
+CREATE MATERIALIZED VIEW by_customer TBLPROPERTIES ('springhouse.staleness' = '30 seconds')
+  AS SELECT c.offset, count(*) AS n FROM orders o JOIN customers c ON o.offset = c.offset GROUP BY c.offset;
+CREATE MATERIALIZED VIEW relaxed TBLPROPERTIES ('springhouse.staleness.totals' = '1 minute',
+  'springhouse.inconsistency' = '1 minute')
+  AS SELECT o.offset, t.n FROM orders o JOIN totals t ON o.offset = t.n;
+"""
+INCREMENTAL = (Variant.BATCH, Variant.INCREMENTAL)
+OFFERED = {
+    "large": Offered((), (Variant.INCREMENTAL,)),
+    "totals": Offered((), INCREMENTAL),
+    "by_customer": Offered((), INCREMENTAL),
+    "relaxed": Offered((), (*INCREMENTAL, Variant.ASYNCHRONOUS), ("orders",)),
+}
+LENGTH = 60.0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "a.sql").write_text(SQL)
+    (tmp_path / "spark-pipeline.yml").write_text(
+        "name: shop\nstorage: storage\nlibraries:\n  - glob: {include: all/**}\n"
+    )
+    return load(tmp_path)
+
+
+def record(seconds: float = 0.4) -> Recorded:
+    """Orders come every other second, customers came once; each refresh takes `seconds`."""
+    dice = Dice(7)
+    orders = tuple(Arrival(2.0 * number + dice.between(0.0, 2.0), 100) for number in range(30))
+    ways = {"full": Duration(2 * seconds), "incremental": Duration(seconds, 1e-4)}
+    tables: Mapping[str, TableRecord] = {
+        "orders": TableRecord(3000, 100, orders, {"append": Duration(seconds)}),
+        "customers": TableRecord(50, 50, (), {"append": Duration(seconds)}),
+        "large": TableRecord(3000, 0, (), {"append": Duration(seconds)}),
+        "totals": TableRecord(1, 1, (), ways),
+        "by_customer": TableRecord(50, 50, (), ways),
+        "relaxed": TableRecord(50, 50, (), ways | {"asynchronous": Duration(seconds)}),
+    }
+    return Recorded(tables, Seconds(LENGTH))
+
+
+def fare(project: Project, recorded: Recorded, **what_if: float) -> dict[str, Fate]:
+    asked = WhatIf(**what_if)  # type: ignore[arg-type]  # its fields, by name
+    found = fate_of(project, recorded, OFFERED, Policy(), asked, 240.0)
+    return {each.name: each for each in found.tables}
+
+
+def test_promises_are_kept_where_there_is_time(project: Project) -> None:
+    found = fare(project, record())
+    assert found["totals"].kept_share > 0.99
+    assert found["by_customer"].kept_share > 0.99
+    assert 100 <= found["orders"].refreshes <= 125
+
+
+def test_a_dimension_that_was_loaded_once_makes_no_view_late(project: Project) -> None:
+    assert fare(project, record())["by_customer"].mean_lag < 30.0
+
+
+def test_a_view_with_a_promise_waits_as_long_as_that_allows(project: Project) -> None:
+    found = fare(project, record())
+    assert found["by_customer"].refreshes < found["totals"].refreshes < found["orders"].refreshes
+
+
+def test_more_data_or_longer_refreshes_or_fewer_tracks_are_felt(project: Project) -> None:
+    usual = fare(project, record())
+    slow = fare(project, record(), costs_times=6.0)
+    assert slow["orders"].mean_staleness > 2 * usual["orders"].mean_staleness
+    assert fare(project, record(), arrivals_times=2.0)["orders"].refreshes > 180
+    one = fare(project, record(), tracks=1, costs_times=3.0)
+    two = fare(project, record(), tracks=2, costs_times=3.0)
+    assert one["orders"].mean_staleness > two["orders"].mean_staleness
+
+
+def test_what_it_records_tells_the_same_story_again(project: Project) -> None:
+    """The logs of a pretend run, recorded and run once more, give much the same."""
+    world = PretendProject(project, record(), OFFERED, Policy(), WhatIf(), 240.0)
+    world.run(240.0)
+    again = record_of(project, world.logs)
+    assert again.tables["orders"].durations["append"].start == pytest.approx(0.4, rel=0.05)
+    first, second = fare(project, record()), fare(project, again)
+    for name in ("orders", "totals", "by_customer"):
+        assert second[name].mean_lag == pytest.approx(first[name].mean_lag, rel=0.2, abs=0.5)
+
+
+def test_the_same_seed_gives_the_same_run(project: Project) -> None:
+    spread = replace(record().tables["orders"], durations={"append": Duration(0.4, 0, (0.5, 1.5))})
+    recorded = Recorded({**record().tables, "orders": spread}, Seconds(LENGTH))
+    assert fare(project, recorded) == fare(project, recorded)
+    assert fare(project, recorded, seed=1) != fare(project, recorded, seed=2)
+
+
+def test_a_table_without_a_past_is_like_the_others(project: Project) -> None:
+    tables = {**record().tables, "totals": TableRecord()}
+    found = fare(project, Recorded(tables, Seconds(LENGTH)))
+    assert found["totals"].refresh_seconds == pytest.approx(0.4, rel=0.5)
