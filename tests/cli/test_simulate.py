@@ -55,30 +55,36 @@ def test_another_policy(springhouse):
     assert fifo["relative_lateness"] == fifo["relative_lateness_of_fifo"]
 
 
+def of_project(springhouse, folder, *arguments):
+    return springhouse("simulate", "warehouse", "-p", folder, "--for", "2 minutes", *arguments)
+
+
 def test_a_project(springhouse, shop):
-    answer = springhouse(*FEW, "-p", shop)
+    answer = of_project(springhouse, shop)
     assert answer.code == 0
     assert "guessed: orders, revenue_by_country" in answer.err
     orders, revenue = answer.out.splitlines()[1:3]
     assert orders.startswith("orders ")
     assert "10 s" in revenue
     assert revenue.endswith("%")
-    assert "of 2 tracks\n" in answer.out
+    assert "tracks  2 tracks, busy " in answer.out
     assert "tables with a promise wait" in answer.out
     assert not (shop / "storage" / "logs" / "spark.log").exists()
 
 
-def test_costs_and_periods_are_those_of_past_refreshes(springhouse, idle_shop):
+def test_arrivals_and_costs_are_those_of_past_refreshes(springhouse, idle_shop):
     place = Storage.at(str(idle_shop / "storage" / "tables" / "orders"))
     for number in range(10):
         note = Note("append", Instant(1_000.0 + 30.0 * number), rows_added=100, seconds=0.6)
         opened = open_table(place)
         assert opened is not None
         commit(opened, Change(note))
-    answer = springhouse(*FEW, "-p", idle_shop, "--tracks", 1)
+    answer = of_project(springhouse, idle_shop, "--tracks", 1, "--json")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines()[1].split()[:6] == ["orders", "1", "30", "s", "0.6", "s"]
-    assert "load    2% of 1 track\n" in answer.out
+    run = json.loads(answer.out)["run"]
+    orders = next(each for each in run["tables"] if each["name"] == "orders")
+    assert orders["refreshes"] in (3, 4, 5)
+    assert orders["refresh_seconds"] == pytest.approx(0.6)
 
 
 def test_a_projects_own_policy(springhouse, shop):
@@ -88,7 +94,15 @@ def test_a_projects_own_policy(springhouse, shop):
     )
     assert "edf" in text
     file.write_text(text)
-    assert told(springhouse, "-p", shop)["policy"].startswith("edf; ")
+    answer = of_project(springhouse, shop, "--json")
+    assert json.loads(answer.out)["policy"].startswith("edf; ")
+
+
+def test_what_if_of_a_project(springhouse, shop):
+    asked = ("--promise", "revenue_by_country=40 seconds", "--priority", "orders=7")
+    answer = of_project(springhouse, shop, *asked, "--json")
+    orders, revenue = json.loads(answer.out)["run"]["tables"]
+    assert (orders["priority"], revenue["promise_seconds"]) == (7.0, 40.0)
 
 
 def test_a_plot(springhouse, tmp_path):
@@ -117,8 +131,8 @@ def test_a_plot_that_needs_what_is_not_there(springhouse, tmp_path, monkeypatch)
         (("--policy", "fastest"), 1, '"fastest" is none of'),
         (("--plot", "a.pdf"), 2, "neither in .svg nor in .png"),
         (("--plot", "nowhere/a.svg"), 1, 'there is no folder "nowhere"'),
-        (("--project", "nowhere"), 1, "nowhere"),
         (("--project", ".", "--tables", 3), 2, "a project has its own tables"),
+        (("--promise", "orders=1 minute"), 2, "only with a project"),
     ],
 )
 def test_mistakes(springhouse, tmp_path, monkeypatch, arguments, code, problem):
@@ -127,3 +141,18 @@ def test_mistakes(springhouse, tmp_path, monkeypatch, arguments, code, problem):
     assert (answer.code, answer.out) == (code, "")
     assert problem in " ".join(answer.err.split())
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (("--promise", "revenue"), 2, "is not like"),
+        (("--promise", "revenues=1 minute"), 1, 'no table or view "revenues"'),
+        (("--priority", "orders=high"), 2, '"high" is no number'),
+        (("--slowdown", 2), 2, "a project has its own tables"),
+    ],
+)
+def test_mistakes_with_a_project(springhouse, shop, arguments, code, problem):
+    answer = of_project(springhouse, shop, *arguments)
+    assert (answer.code, answer.out) == (code, "")
+    assert problem in " ".join(answer.err.split())

@@ -108,7 +108,8 @@ def test_what_it_records_tells_the_same_story_again(project: Project) -> None:
 
 
 def test_the_same_seed_gives_the_same_run(project: Project) -> None:
-    spread = replace(record().tables["orders"], durations={"append": Duration(0.4, 0, (0.5, 1.5))})
+    durations = {"append": Duration(0.4, 0, (0.5, 1.5))}
+    spread = replace(record().tables["orders"], durations=durations)
     recorded = Recorded({**record().tables, "orders": spread}, Seconds(LENGTH))
     assert fare(project, recorded) == fare(project, recorded)
     assert fare(project, recorded, seed=1) != fare(project, recorded, seed=2)

@@ -50,6 +50,12 @@ def draw(file: Path, title: str, across: str, up: str, curves: "Mapping[str, Cur
     figure.savefig(file)
 
 
+def draw_staleness(file: Path, runs: "Mapping[str, Curve]") -> None:
+    """Write how stale tables were over pretend time, in each of these runs."""
+    curves = {name: [(at / 3600, y) for at, y in curve] for name, curve in runs.items()}
+    draw(file, "Staleness over time", "pretend time (h)", "weighted staleness (s)", curves)
+
+
 def _matplotlib() -> Any:
     try:
         return import_module("matplotlib.figure")

@@ -1,6 +1,6 @@
 """`springhouse simulate`: what would happen, with other tracks, more data, another policy?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,17 +9,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import Json, open_house
-from springhouse.cli.plot import Plot, draw, prove_plot
-from springhouse.cli.screen import count_text, note, print_json, show, table
+from springhouse.cli.options import Json
+from springhouse.cli.plot import Plot, draw_staleness, prove_plot
+from springhouse.cli.screen import count_text, print_json, show, table
 from springhouse.cli.simulate_cluster import cluster
+from springhouse.cli.simulate_project import Asked, simulate_project
 from springhouse.cli.simulate_workflow import workflow
-from springhouse.units import RowCount, Seconds, span_text
+from springhouse.project.durations import duration_seconds
+from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.lake.log import Commit
     from springhouse.refresh.policy import Policy
-    from springhouse.simulate.from_project import PastRefresh
     from springhouse.simulate.warehouse import Conditions
     from springhouse.simulate.what_if import Answer, Run
     from springhouse.simulate.workload import Workload
@@ -48,7 +48,7 @@ def warehouse(
             "--project",
             "-p",
             metavar="DIR",
-            help="Simulate this project, with the costs that its tables are known to have.",
+            help="Simulate this project: replay what its logs recorded, in the House's own loop.",
             show_default=False,
         ),
     ] = None,
@@ -63,8 +63,7 @@ def warehouse(
     utilisation: Annotated[
         float | None,
         typer.Option(
-            help="Make refreshes so long that they need this share of the tracks.  "
-            "[default: 0.9, or the project's]"
+            help="Make refreshes so long that they need this share of the tracks.  [default: 0.9]"
         ),
     ] = None,
     policy: Annotated[
@@ -83,14 +82,33 @@ def warehouse(
     ] = 1.0,
     slowdown: Annotated[
         float | None,
-        typer.Option(
-            help="Half of the time refreshes take so many times as long.  "
-            "[default: 3, or 1 with a project]"
-        ),
+        typer.Option(help="Half of the time refreshes take so many times as long.  [default: 3]"),
     ] = None,
     events: Annotated[
-        int, typer.Option(help="How many arrivals and ends of refreshes.", min=100)
-    ] = 200_000,
+        int | None,
+        typer.Option(
+            help="How many arrivals and ends of refreshes, without a project.  [default: 200000]",
+            min=100,
+        ),
+    ] = None,
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="SPAN", help="For how long, with a project.  [default: 10 minutes]"
+        ),
+    ] = None,
+    promise: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE=SPAN", help="What if this staleness was promised?", show_default=False
+        ),
+    ] = None,
+    priority: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE=NUMBER", help="What if this was its priority?", show_default=False
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed, the same dice.")] = 1,
     as_json: Json = False,
     plot: Plot = None,
@@ -101,6 +119,59 @@ def warehouse(
     from springhouse.simulate.what_if import what_if
 
     prove_plot(plot)
+    _prove_numbers(tracks, utilisation, slowdown, arrivals_times, costs_times)
+    if project is not None:
+        _prove_absent(
+            "a project has its own tables, data and costs",
+            {
+                "--tables": tables,
+                "--utilisation": utilisation,
+                "--slowdown": slowdown,
+                "--events": events,
+            },
+        )
+        asked = Asked(
+            duration_seconds(span or "10 minutes"),
+            tracks,
+            policy,
+            arrivals_times,
+            costs_times,
+            promise or (),
+            priority or (),
+            seed,
+        )
+        simulate_project(project, asked, plot, as_json=as_json)
+        return
+    projects_own = {"--for": span, "--promise": promise, "--priority": priority}
+    _prove_absent("only with a project", projects_own)
+
+    workload, tracks = _equal_tables(tables or 30), tracks or 4
+    utilisation = 0.9 if utilisation is None else utilisation
+    slowdown = 3.0 if slowdown is None else slowdown
+    slowdowns = NEVER
+    if slowdown > 1:
+        cycle = 20 * max(workload.periods.values())
+        slowdowns = Slowdowns(slowdown, cycle_seconds=cycle)
+    workload = workload.at_utilisation(utilisation / slowdowns.mean, tracks)
+    workload = workload.costs_times(costs_times).arrivals_times(arrivals_times)
+    conditions = Conditions(tracks, slowdowns, seed=seed)
+    answer = what_if(workload, conditions, _policy(policy), events or 200_000)
+    if plot is not None:
+        _draw(plot, answer)
+    if as_json:
+        print_json(_as_json(answer, workload, conditions))
+    else:
+        show(outcome_table(answer, workload), "", comparison(answer, conditions), "")
+        show(*totals(answer, workload, conditions))
+
+
+def _prove_numbers(
+    tracks: int | None,
+    utilisation: float | None,
+    slowdown: float | None,
+    arrivals_times: float,
+    costs_times: float,
+) -> None:
     for name, number in (
         ("--arrivals-times", arrivals_times),
         ("--costs-times", costs_times),
@@ -112,35 +183,12 @@ def warehouse(
         raise typer.BadParameter(f"{tracks} is not at least 1", param_hint="--tracks")
     if slowdown is not None and not 1 <= slowdown < float("inf"):
         raise typer.BadParameter(f"{slowdown:g} is not at least 1", param_hint="--slowdown")
-    if project is not None and tables is not None:
-        raise typer.BadParameter("a project has its own tables", param_hint="--tables")
 
-    if project is None:
-        workload, usual, tracks = _equal_tables(tables or 30), None, tracks or 4
-        utilisation = 0.9 if utilisation is None else utilisation
-        slowdown = 3.0 if slowdown is None else slowdown
-    else:
-        workload, usual, configured = _of_project(project)
-        tracks = tracks or configured
-        slowdown = 1.0 if slowdown is None else slowdown
-    slowdowns = NEVER
-    if slowdown > 1:
-        cycle = 20 * max(workload.periods.values())
-        slowdowns = Slowdowns(slowdown, cycle_seconds=cycle)
-    if utilisation is not None:
-        workload = workload.at_utilisation(utilisation / slowdowns.mean, tracks)
-    workload = workload.costs_times(costs_times).arrivals_times(arrivals_times)
-    conditions = Conditions(tracks, slowdowns, seed=seed, learning=project is not None)
-    answer = what_if(workload, conditions, _policy(policy, usual), events)
-    if plot is not None:
-        _draw(plot, answer)
-    if as_json:
-        print_json(_as_json(answer, workload, conditions))
-    else:
-        show(outcome_table(answer, workload), "", comparison(answer, conditions), "")
-        show(*totals(answer, workload, conditions))
-        if answer.policy.heed_promises and answer.run.outcome.kept_share is not None:
-            show("tables with a promise wait as long as it allows, which saves refreshes")
+
+def _prove_absent(problem: str, options: Mapping[str, object]) -> None:
+    for name, given in options.items():
+        if given is not None and given != []:
+            raise typer.BadParameter(problem, param_hint=name)
 
 
 def _equal_tables(count: int) -> "Workload":
@@ -149,43 +197,11 @@ def _equal_tables(count: int) -> "Workload":
     return Workload(equal_tables(count))
 
 
-def _policy(words: str | None, usual: "Policy | None") -> "Policy":
+def _policy(words: str | None) -> "Policy":
     from springhouse.refresh.policy import Policy
     from springhouse.simulate.policy_words import read_policy
 
-    return (usual or Policy()) if words is None else read_policy(words, usual)
-
-
-def _of_project(folder: Path) -> "tuple[Workload, Policy, int]":
-    """A project's workload, its policy and its tracks."""
-    from springhouse.simulate.from_project import project_workload
-    from springhouse.simulate.policy_words import configured_policy
-
-    with open_house(folder) as house:
-        declared = house.project
-        names = (*declared.tables, *declared.views)
-        past = {name: _past(house.lake.log(name).commits()) for name in names}
-    found = project_workload(declared, past)
-    if found.guessed:
-        names_text = ", ".join(found.guessed)
-        note(f"too few refreshes to know what these cost, so it is guessed: {names_text}")
-    tracks = int(declared.configuration.get("springhouse.tracks", "2"))
-    return found.workload, configured_policy(declared.configuration), tracks
-
-
-def _past(commits: "Sequence[Commit]") -> "list[PastRefresh]":
-    """The refreshes among the commits of a table, oldest first."""
-    from springhouse.simulate.from_project import PastRefresh
-
-    return [
-        PastRefresh(
-            commit.at,
-            Seconds(commit.note.seconds),
-            RowCount(commit.note.rows_added + commit.note.rows_removed),
-        )
-        for commit in commits
-        if commit.note is not None and commit.note.kind in ("append", "replace", "merge")
-    ]
+    return Policy() if words is None else read_policy(words)
 
 
 def outcome_table(answer: "Answer", workload: "Workload") -> Table:
@@ -281,8 +297,7 @@ def _draw(file: Path, answer: "Answer") -> None:
         "FIFO": answer.fifo,
         "without contention": answer.ideal,
     }
-    curves = {name: [(at / 3600, y) for at, y in run.curve] for name, run in runs.items()}
-    draw(file, "Staleness over time", "pretend time (h)", "weighted staleness (s)", curves)
+    draw_staleness(file, {name: run.curve for name, run in runs.items()})
 
 
 def _percent(share: float | None) -> str:

@@ -17,6 +17,8 @@ from springhouse.simulate.pretend_project import PretendProject, WhatIf
 from springhouse.simulate.recorded import Recorded
 from springhouse.units import Seconds
 
+_WINDOWS = 100
+
 
 @dataclass(frozen=True)
 class TableFate:
@@ -40,6 +42,8 @@ class Fate:
     seconds: float
     busy_share: float
     tables: tuple[TableFate, ...]
+    curve: tuple[tuple[float, float], ...] = ()
+    """The weighted staleness in each window of the time, under the window's end."""
 
     @property
     def weighted_staleness(self) -> float:
@@ -99,7 +103,23 @@ def fate_of(
     tables = tuple(
         _table(name, promise_of(project, name), world, kept) for name, kept in world.kept.items()
     )
-    return Fate(seconds, world.work_seconds / seconds / what_if.tracks, tables)
+    busy = world.work_seconds / seconds / what_if.tracks
+    return Fate(seconds, busy, tables, _curve(project, world.kept, seconds))
+
+
+def _curve(
+    project: Project, kept: Mapping[str, Kept], seconds: float
+) -> tuple[tuple[float, float], ...]:
+    weighted = [(promise_of(project, name).priority, each) for name, each in kept.items()]
+    weight = sum(priority for priority, _ in weighted) or 1.0
+    length = min((len(each.staleness) for _, each in weighted), default=0)
+    size = max(length // _WINDOWS, 1)
+    sums = [0.0] * length
+    for priority, each in weighted:
+        for second, staleness in zip(range(length), each.staleness, strict=False):
+            sums[second] += priority * staleness / weight
+    ends = range(size, length + 1, size)
+    return tuple((end / length * seconds, _mean(sums[end - size : end])) for end in ends)
 
 
 def promise_of(project: Project, name: str) -> Promise:

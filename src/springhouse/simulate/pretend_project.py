@@ -230,7 +230,12 @@ class PretendProject:
         self._logs = PretendLogs()
         graph = Graph(project)
         came = {
-            name: arrivals_until(each.arrivals, recorded.seconds, seconds, what_if.arrivals_times)
+            name: arrivals_until(
+                each.arrivals,
+                recorded.seconds if each.cycle_seconds is None else each.cycle_seconds,
+                seconds,
+                what_if.arrivals_times,
+            )
             for name, each in recorded.tables.items()
         }
         self._sources = PretendSources(project, graph, self._logs, came)

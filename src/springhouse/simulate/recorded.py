@@ -22,6 +22,7 @@ from springhouse.units import Instant, Seconds
 
 _REFRESHES = ("append", "replace", "merge")
 _USUAL_SECONDS = 1.0
+_USUAL_ROWS = 100
 _MOST_REMEMBERED = 200
 
 
@@ -64,10 +65,13 @@ class TableRecord:
     durations: Mapping[str, Duration] = field(default_factory=dict)
     made_of: float = 1.0
     together: frozenset[str] = frozenset()
+    # After how long the arrivals come again, if not after the whole record.
+    cycle_seconds: float | None = None
 
     @property
-    def is_known(self) -> bool:
-        return bool(self.durations)
+    def is_guessed(self) -> bool:
+        """Whether nothing is known of what its refreshes take."""
+        return not self.durations
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,10 @@ def record_of(project: Project, logs: Logs) -> Recorded:
     for name in graph.order:
         channel = name in project.tables and is_channel(project, name)
         found[name] = _record(logs, name, every[name], began, channel=channel)
+        if channel and not every[name]:
+            period = project.tables[name].period_seconds
+            data = (Arrival(0.0, _USUAL_ROWS),)
+            found[name] = TableRecord(arrivals=data, cycle_seconds=period)
     return Recorded(found, Seconds(ended - began))
 
 

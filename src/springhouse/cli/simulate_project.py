@@ -1,0 +1,186 @@
+"""`springhouse simulate warehouse -p DIR`: how would the tables of this project fare?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from springhouse.cli.options import open_house
+from springhouse.cli.plot import draw_staleness
+from springhouse.cli.screen import count_text, note, print_json, show, table
+from springhouse.errors import SpringhouseError
+from springhouse.project.durations import duration_seconds
+from springhouse.units import Seconds, span_text
+
+if TYPE_CHECKING:
+    from springhouse.planner.ways import Offered
+    from springhouse.project.declaration import Project, Promise
+    from springhouse.simulate.fate import Fate, Fates
+    from springhouse.simulate.pretend_project import WhatIf
+    from springhouse.simulate.recorded import Recorded
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be otherwise than it was recorded."""
+
+    seconds: float
+    tracks: int | None
+    policy: str | None
+    arrivals_times: float
+    costs_times: float
+    promises: Sequence[str]
+    priorities: Sequence[str]
+    seed: int
+
+
+def simulate_project(folder: Path, asked: Asked, plot: Path | None, *, as_json: bool) -> None:
+    """Replay what a project's logs recorded, and show how its tables would fare."""
+    from springhouse.simulate.fate import fates
+    from springhouse.simulate.policy_words import configured_policy, read_policy
+    from springhouse.simulate.pretend_project import WhatIf
+
+    project, recorded, offered = _read(folder)
+    project = _with_promises(project, asked)
+    guessed = [name for name, each in recorded.tables.items() if each.is_guessed]
+    if guessed:
+        names = ", ".join(guessed)
+        note(f"too few refreshes to know what these cost, so it is guessed: {names}")
+    usual = configured_policy(project.configuration)
+    policy = usual if asked.policy is None else read_policy(asked.policy, usual)
+    tracks = asked.tracks or int(project.configuration.get("springhouse.tracks", "2"))
+    what_if = WhatIf(tracks, asked.arrivals_times, asked.costs_times, asked.seed)
+    found = fates(project, recorded, offered, policy, what_if, asked.seconds)
+    if plot is not None:
+        runs = {str(policy): found.ours, "FIFO": found.fifo, "no contention": found.uncontended}
+        draw_staleness(plot, {name: fate.curve for name, fate in runs.items()})
+    if as_json:
+        print_json(_as_json(found, what_if))
+        return
+    show(fate_table(found.ours), "", comparison(found), "", *totals(found, what_if))
+    if policy.heed_promises and found.ours.kept_share is not None:
+        show("tables with a promise wait as long as it allows, which saves refreshes")
+
+
+def _read(folder: Path) -> "tuple[Project, Recorded, Mapping[str, Offered]]":
+    """A project, what its logs recorded, and in which ways its views can be refreshed."""
+    from springhouse.simulate.recorded import record_of
+
+    with open_house(folder) as house:
+        offers, project = house.watch.offers, house.project
+        made = [name for name in project.views if house.lake.log(name).newest() is not None]
+        offered = {name: offers.offered(name) for name in (*project.tables, *made)}
+        return project, record_of(project, house.lake), offered
+
+
+def _with_promises(project: "Project", asked: Asked) -> "Project":
+    """The project with other promises and priorities."""
+    for text in asked.promises:
+        name, span = _named(project, text, "--promise", "revenue=30 seconds")
+        staleness = Seconds(duration_seconds(span))
+        project = _promising(project, name, staleness_seconds=staleness, staleness_by_input={})
+    for text in asked.priorities:
+        name, number = _named(project, text, "--priority", "revenue=10")
+        try:
+            priority = float(number)
+        except ValueError:
+            raise typer.BadParameter(f'"{number}" is no number', param_hint="--priority") from None
+        project = _promising(project, name, priority=priority)
+    return project
+
+
+def _named(project: "Project", text: str, option: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f'"{text}" is not like {example}', param_hint=option)
+    if name not in project.tables and name not in project.views:
+        raise SpringhouseError(f'this project declares no table or view "{name}"', where=option)
+    return name, value
+
+
+def _promising(project: "Project", name: str, **promise: Any) -> "Project":
+    def with_promise(before: "Promise") -> "Promise":
+        return replace(before, **promise)
+
+    if name in project.tables:
+        declared = project.tables[name]
+        changed = replace(declared, promise=with_promise(declared.promise))
+        return replace(project, tables={**project.tables, name: changed})
+    view = project.views[name]
+    changed_view = replace(view, promise=with_promise(view.promise))
+    return replace(project, views={**project.views, name: changed_view})
+
+
+def fate_table(fate: "Fate") -> Table:
+    """One row per table."""
+    shown = table(
+        "table", ">priority", ">refresh", ">refreshes", ">staleness", ">mean lag", ">worst lag",
+        ">promise", ">kept",
+    )  # fmt: skip
+    for each in fate.tables:
+        shown.add_row(
+            Text(each.name),
+            f"{each.priority:g}",
+            "" if each.refresh_seconds is None else span_text(each.refresh_seconds),
+            f"{each.refreshes:,}",
+            span_text(each.mean_staleness),
+            span_text(each.mean_lag),
+            span_text(each.worst_lag),
+            "" if each.promise_seconds is None else span_text(each.promise_seconds),
+            _percent(each.kept_share),
+        )
+    return shown
+
+
+def comparison(found: "Fates") -> Table:
+    """The policy, FIFO and the run with a track for every table, a line each."""
+    shown = table("in all", ">staleness by priority", ">promises kept", ">refreshes")
+    runs = (
+        ("this policy", found.ours),
+        ("FIFO", found.fifo),
+        ("no contention", found.uncontended),
+    )
+    for name, fate in runs:
+        shown.add_row(
+            name,
+            span_text(fate.weighted_staleness),
+            _percent(fate.kept_share),
+            f"{fate.refreshes:,}",
+        )
+    return shown
+
+
+def totals(found: "Fates", what_if: "WhatIf") -> list[str]:
+    """What was simulated."""
+    ours = found.ours
+    return [
+        f"policy  {found.policy}",
+        f"tracks  {count_text(what_if.tracks, 'track')}, busy {ours.busy_share:.0%} of the time",
+        f"run     {span_text(ours.seconds)}, seed {what_if.seed}",
+    ]
+
+
+def _as_json(found: "Fates", what_if: "WhatIf") -> Mapping[str, Any]:
+    def fate(run: "Fate") -> Mapping[str, Any]:
+        measures = {
+            "weighted_staleness": run.weighted_staleness,
+            "kept_share": run.kept_share,
+            "refreshes": run.refreshes,
+        }
+        return asdict(run) | measures
+
+    return {
+        "policy": str(found.policy),
+        **asdict(what_if),
+        "run": fate(found.ours),
+        "fifo": fate(found.fifo),
+        "without_contention": fate(found.uncontended),
+    }
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
