@@ -23,7 +23,8 @@ CREATE STREAMING TABLE large AS SELECT * FROM STREAM(orders);
 CREATE MATERIALIZED VIEW totals TBLPROPERTIES ('springhouse.staleness' = '10 seconds')
   AS SELECT count(*) AS n FROM orders;
 CREATE MATERIALIZED VIEW by_customer TBLPROPERTIES ('springhouse.staleness' = '30 seconds')
-  AS SELECT c.offset, count(*) AS n FROM orders o JOIN customers c ON o.offset = c.offset GROUP BY c.offset;
+  AS SELECT c.offset, count(*) AS n
+  FROM orders o JOIN customers c ON o.offset = c.offset GROUP BY c.offset;
 CREATE MATERIALIZED VIEW relaxed TBLPROPERTIES ('springhouse.staleness.totals' = '1 minute',
   'springhouse.inconsistency' = '1 minute')
   AS SELECT o.offset, t.n FROM orders o JOIN totals t ON o.offset = t.n;
