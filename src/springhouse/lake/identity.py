@@ -369,7 +369,7 @@ def _slug(whole: str) -> str:
     """What is read, as a name that a folder may have, and that nothing else has.
 
     >>> _slug("read_files.data/orders")
-    'read_files.data.orders-a0b4'
+    'read_files.data.orders-42a0'
     """
     readable = re.sub(r"[^A-Za-z0-9_]+", ".", whole).strip(".").lower()[:60]
     return f"{readable}-{hashlib.sha256(whole.encode()).hexdigest()[:4]}"
