@@ -10,9 +10,9 @@ So a range that a dead process left behind comes again exactly as it was, and a 
 it. The second of two processes that want to deliver the same is rejected by the first commit. And
 `vacuum` knows from the ledger which versions are still needed.
 
-Each commit in the ledger also says which table's versions it counts, by the table's id: those of a
-table that was made anew are others, and a sink that was given the old ones is not given the new
-ones in their place.
+Each commit in the ledger also says which table's versions it counts, by the table's id and the mark
+of the last version: those of a table that was made anew, or restored, are others. A sink that was
+given the old ones is not given the new ones in their place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,6 +23,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.errors import SinkError
 from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.durable import sync_entries
 from springhouse.lake.lake import Lake, made_anew
 from springhouse.lake.log import Commit, read_commit
 from springhouse.lake.note import Note
@@ -85,6 +86,7 @@ def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered |
         return None
     if ledger.offset(_INTENDED) != given.end:
         ledger = _written(lake, table, ledger, _INTENDED, given.end)
+    sync_entries(lake.place(table), newest.version)
     counted = _Counted(TableChanges(lake, table, given))
     changes: Changes = counted
     opened.write(changes, given)
@@ -124,17 +126,17 @@ def _next(
 def _prove_same(lake: Lake, table: str, sink: SinkCall, ledger: TableVersion) -> None:
     """An error if the sink was given versions of another table of this name."""
     last = read_commit(ledger.storage, ledger.version)
-    if last is not None and last.note is not None and made_anew(lake, last.note.ids):
+    if last is not None and last.note is not None and made_anew(lake, last.note):
         raise _given_another(sink)
 
 
 def _given_another(sink: SinkCall) -> SinkError:
     return SinkError(
-        f'the sink "{sink.name}" was given the changes of a table that was deleted since: the '
-        "table was made anew",
+        f'the sink "{sink.name}" was given the changes of a table that is not there any more: the '
+        "table was made anew, or an older copy of it was put in its place",
         where=str(sink.place),
         hint="Give the sink another name, and a new place to write to: it then gets the whole "
-        "table first.",
+        "table first. Or put the newer table back.",
     )
 
 
@@ -148,7 +150,15 @@ def warehouse_id(lake: Lake) -> str:
 
 def _written(lake: Lake, table: str, ledger: TableVersion, what: str, end: int) -> TableVersion:
     reason = what.removeprefix("springhouse/")
-    note = Note("append", lake.now(), changes=(), reason=reason, ids=_own_id(lake, table))
+    mark = lake.log(table).mark(end - 1)
+    note = Note(
+        "append",
+        lake.now(),
+        changes=(),
+        reason=reason,
+        ids=_own_id(lake, table),
+        marks={table: mark} if mark is not None else {},
+    )
     commit(ledger, Change(note, transactions={what: end}))
     after = open_table(ledger.storage)
     assert after is not None
