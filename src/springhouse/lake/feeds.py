@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from springhouse.errors import CommitConflict
+from springhouse.errors import CommitConflict, SpringhouseError
 from springhouse.lake.identity import (
     Policy,
     Recorded,
@@ -187,6 +187,29 @@ class Feed:
         for mark in self._marks(stream).values():
             if now is not None and not source.has_mark(mark):  # type: ignore[attr-defined]
                 raise refused_copy(self.flow, stream.reads, str(self.flow.place))
+
+    def astray(self) -> Iterator[str]:
+        """In what the sources are not those that the offsets count; nothing is changed."""
+        for stream in self.streams:
+            try:
+                yield from self._astray(stream)
+            except SpringhouseError as error:
+                yield error.problem
+
+    def _astray(self, stream: Stream) -> Iterator[str]:
+        source, noted = stream.source, self.recorded.stream(stream.name)
+        incarnation = getattr(source, "incarnation", None)
+        if incarnation is None or self.policy.read_recreated:
+            return
+        now = incarnation()
+        lost = now is None and getattr(source, "must_be_there", False)
+        other = noted is not None and noted.id and now is not None and now != noted.id
+        if other or (lost and self.recorded.end(stream.name)):
+            yield refused_source(self.flow, stream.reads).problem
+        elif now is not None and noted is not None and noted.id and noted.marks:
+            marks = json.loads(noted.marks).values() if hasattr(source, "has_mark") else ()
+            if not all(map(source.has_mark, marks)):  # type: ignore[attr-defined]
+                yield refused_copy(self.flow, stream.reads, "").problem
 
     def _marks(self, stream: Stream) -> dict[str, str]:
         """What the last record that was read of each partition is known by."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
-from springhouse.errors import SinkError
+from springhouse.errors import SinkError, SpringhouseError
 from springhouse.lake.commits import Change, commit, ensure
 from springhouse.lake.durable import sync_entries
 from springhouse.lake.lake import Lake, made_anew
@@ -98,6 +98,22 @@ def delivered(lake: Lake, table: str, sink: str) -> int:
     """One above the last version that a sink has for good; 0 before the first."""
     ledger = open_table(_place(lake, table, sink))
     return ledger.offset(_DELIVERED) if ledger else 0
+
+
+def ledger_astray(lake: Lake, table: str, sink: SinkCall) -> str | None:
+    """In what a ledger does not agree with the table that it counts; None if it does."""
+    newest = lake.log(table).newest()
+    made = newest.made + 1 if newest is not None else 0
+    try:
+        ledger = open_table(_place(lake, table, sink.name))
+        end = ledger.offset(_DELIVERED) if ledger is not None else 0
+        if end > made:
+            return f'the sink "{sink.name}" was given {end} versions of it, and it has {made}'
+        if ledger is not None:
+            _prove_same(lake, table, sink, ledger)
+    except SpringhouseError as error:
+        return error.problem
+    return None
 
 
 def needed_by_sinks(lake: Lake, project: Project, table: str) -> Sequence[int]:

@@ -26,6 +26,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from springhouse.errors import CommitConflict, SourceError
 from springhouse.lake.commits import Change, commit, ensure
 from springhouse.lake.note import Note
+from springhouse.lake.presence import FileLost
 from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.lake.tables import TableVersion, open_table, read_arrow
 from springhouse.lake.writing import write_arrow
@@ -162,7 +163,16 @@ class FileLog:
             return
         self._entry = self._entries(self._ground.version)[0]
         unread = [f.path for f in self._ground.files if f.path not in self._loaded]
-        rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
+        try:
+            rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
+        except FileLost as lost:
+            self._ground = None  # Looked at again by whoever asks next.
+            raise SourceError(
+                f"the list of the files that were read is lost: {lost.problem}",
+                where=self._storage.root,
+                hint="Restore it from a backup. To read everything anew: delete this folder, and "
+                "the folder of the table that reads the files.",
+            ) from lost
         self._loaded = {file.path for file in self._ground.files}
         for row in sorted(rows, key=lambda row: int(row["position"])):
             position = row.pop("position")
