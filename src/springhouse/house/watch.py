@@ -357,7 +357,9 @@ class Watch:
     def inspect(self) -> None:
         """Look for the files of all views: one that lost a file is computed anew."""
         for name in self.project.views:
-            if self.permits.owns(name):
+            if not self.permits.owns(name):
+                continue
+            with suppress(LakeError):  # What is wrong with its log is told by its own refresh.
                 lost = lost_by(self.lake, name)
                 if lost is not None:
                     self._lost[name] = lost

@@ -123,7 +123,7 @@ class Lake:
         return [
             name
             for name in self.storage.inside("tables").folders()
-            if self.log(name).newest() is not None
+            if self.log(name).newest() is not None or self.log(name).damage() is not None
         ]
 
 
