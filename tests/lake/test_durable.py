@@ -1,6 +1,8 @@
 """When a commit is reported, everything that it names is on the disk, in this order."""
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from disk import Disk
 from springhouse.lake.commits import Change, add_columns, commit, create, describe, ensure
-from springhouse.lake.durable import sync_files
+from springhouse.lake.durable import sync_entries, sync_files
 from springhouse.lake.log import TableLog
 from springhouse.lake.note import Note
 from springhouse.lake.presence import FileLost
@@ -102,6 +104,22 @@ def test_what_was_computed_from_the_entries_of_others_is_not_committed_before_th
     disk.synced.clear()
     DeltaSource(TableLog(place, "orders")).sync({"0": Range(0, 3)})
     assert {entry(2), "_delta_log"} == disk.before(3)
+
+
+def test_a_table_where_nobody_can_write_has_nothing_to_be_synced(place, monkeypatch):
+    write_deltalake(place.root, pa.table({"id": [7]}))
+
+    def refused(number: int) -> Callable[[int], None]:
+        def fsync(descriptor: int) -> None:
+            raise OSError(number, "no")
+
+        return fsync
+
+    monkeypatch.setattr(os, "fsync", refused(errno.EROFS))
+    sync_entries(place, 0)
+    monkeypatch.setattr(os, "fsync", refused(errno.EIO))
+    with pytest.raises(OSError, match="no"):
+        sync_entries(place, 0)
 
 
 def test_a_description_is_synced(place, disk):

@@ -14,6 +14,7 @@ Whoever hears of a commit hears of it after step 3. An object store needs none o
 object for good once it has answered. docs/durability.md is the whole contract.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -95,13 +96,18 @@ def sync_entries(storage: Storage, version: int) -> None:
     if not is_local(storage):
         return
     log, synced = Path(storage.path, "_delta_log"), False
-    while version >= 0 and _sync_entry(_entry(log, version), once=True):
-        synced = True
-        if (log / f"{version:020}.checkpoint.parquet").exists():
-            break
-        version -= 1
-    if synced:
-        _sync(log)
+    try:
+        while version >= 0 and _sync_entry(_entry(log, version), once=True):
+            synced = True
+            if (log / f"{version:020}.checkpoint.parquet").exists():
+                break
+            version -= 1
+        if synced:
+            _sync(log)
+    except OSError as error:
+        # Some file systems that nobody can write to know no sync, and need none.
+        if error.errno not in (errno.EINVAL, errno.EROFS):
+            raise
 
 
 def _entry(log: Path, version: int) -> Path:
