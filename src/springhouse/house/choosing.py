@@ -145,10 +145,11 @@ class Chooser:
         wrong: dict[frozenset[tuple[str, str]], bool] = {}
         kept = []
         for state in every:
-            ids = frozenset(state.note.ids.items()) if state.note is not None else frozenset()
-            if ids not in wrong:
-                wrong[ids] = bool(made_anew(self._lake, dict(ids)))
-            if not wrong[ids]:
+            note = state.note
+            counts = frozenset([*note.ids.items(), *note.marks.items()] if note else [])
+            if counts not in wrong:
+                wrong[counts] = note is not None and bool(made_anew(self._lake, note))
+            if not wrong[counts]:
                 kept.append(state)
         return kept
 
@@ -159,7 +160,7 @@ class Chooser:
 
     def _stored(self, view: str) -> Provenance | None:
         newest = self._lake.log(view).newest()
-        if newest is None or (newest.note is not None and made_anew(self._lake, newest.note.ids)):
+        if newest is None or (newest.note is not None and made_anew(self._lake, newest.note)):
             return None
         return newest.provenance
 

@@ -257,7 +257,10 @@ def plan(watch: Watch, schedule: Schedule, now: Instant) -> list[PlannedRefresh]
             max(waiting.released - now, 0.0),
             waiting.homes,
         )
-        planned.append(_with_way(watch, each, now) if job.table in watch.project.views else each)
+        if job.table in watch.project.views:
+            with suppress(LakeError):  # Told as the problem of its table.
+                each = _with_way(watch, each, now)
+        planned.append(each)
     return planned
 
 

@@ -357,7 +357,9 @@ class Watch:
     def inspect(self) -> None:
         """Look for the files of all views: one that lost a file is computed anew."""
         for name in self.project.views:
-            if self.permits.owns(name):
+            if not self.permits.owns(name):
+                continue
+            with suppress(LakeError):  # What is wrong with its log is told by its own refresh.
                 lost = lost_by(self.lake, name)
                 if lost is not None:
                     self._lost[name] = lost
@@ -410,7 +412,7 @@ class Watch:
         with suppress(Exception):  # What is wrong with a source is told by its refresh.
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
-                return f"reads {' and '.join(begun)} from the start"
+                return f"reads {' and '.join(dict.fromkeys(begun))} from the start"
         return "new records"
 
     def _view_job(self, view: View, now: Instant, meet_siblings: bool) -> Job | None:
@@ -510,7 +512,7 @@ class Watch:
     def _made_anew(self, note: Note) -> bool:
         """Whether a table that is reflected was deleted and began again at version 0."""
         if note.ids:
-            return bool(made_anew(self.lake, note.ids))
+            return bool(made_anew(self.lake, note))
         # Written before ids were: the number of versions is all there is to tell it by.
         reflected = note.after
         for pathway in reflected.reflected:

@@ -14,8 +14,10 @@ from typing import Any
 
 from springhouse.errors import LakeError
 from springhouse.lake.clock import steady_clock
+from springhouse.lake.durable import sync_entries
 from springhouse.lake.leases import Leases
 from springhouse.lake.log import TableLog
+from springhouse.lake.note import Note
 from springhouse.lake.session import Spark
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
@@ -121,7 +123,7 @@ class Lake:
         return [
             name
             for name in self.storage.inside("tables").folders()
-            if self.log(name).newest() is not None
+            if self.log(name).newest() is not None or self.log(name).damage() is not None
         ]
 
 
@@ -142,9 +144,35 @@ def ids_of(lake: Lake, read: Mapping[str, int]) -> dict[str, str]:
     return found
 
 
-def made_anew(lake: Lake, ids: Mapping[str, str]) -> list[str]:
-    """The tables that are not those with these ids: deleted, and perhaps made anew."""
-    return [key for key, known in ids.items() if not lake.log(key).has_id(known)]
+def marks_of(lake: Lake, read: Mapping[str, int]) -> dict[str, str]:
+    """The marks of the versions that made these rows, and those behind the views among them."""
+    found: dict[str, str] = {}
+    for key, version in read.items():
+        log = lake.log(key)
+        states = [s for s in log.snapshots() if s.made <= version]
+        for state in states[-1:]:
+            note = state.note
+            if note is not None and note.kind in ("replace", "merge"):
+                found |= note.marks
+            own = log.mark(state.made)
+            found |= {key: own} if own is not None else {}
+    return found
+
+
+def sync_inputs(lake: Lake, read: Mapping[str, int]) -> None:
+    """Return when the versions that something was computed from are on the disk.
+
+    Else a power cut might take a commit away, and leave what was computed from it.
+    """
+    for key, version in read.items():
+        sync_entries(lake.place(key), version)
+
+
+def made_anew(lake: Lake, note: Note) -> list[str]:
+    """The tables that are not those that a note counts: made anew, or an older copy of them."""
+    other = {key for key, known in note.ids.items() if not lake.log(key).has_id(known)}
+    other |= {key for key, mark in note.marks.items() if not lake.log(key).has_mark(mark)}
+    return sorted(other)
 
 
 def provenance_of(lake: Lake, read: Mapping[str, int], *, apart: bool = False) -> Provenance:

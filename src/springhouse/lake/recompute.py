@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, ids_of, provenance_of
+from springhouse.lake.lake import QUARANTINE, Lake, ids_of, marks_of, provenance_of, sync_inputs
 from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
@@ -109,6 +109,7 @@ def recompute(
         changes=delta.paths,
         read=inputs.read,
         ids=ids_of(lake, inputs.read),
+        marks=marks_of(lake, inputs.read),
         state=built.state,
         stateful=plan is not None,
         failed=chosen.failed,
@@ -283,6 +284,7 @@ def _put(
     note: Note,
 ) -> None:
     """Commit the files in the place of what is there; None leaves the files as they are."""
+    sync_inputs(lake, note.read)
     if ground is None:
         create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
         return
@@ -316,6 +318,7 @@ def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
         and note.changes == ()
         and last.after == note.after
         and last.ids == note.ids
+        and last.marks == note.marks
         and last.definition == note.definition
         and last.stateful == note.stateful
         and last.failed == note.failed
