@@ -122,6 +122,21 @@ def test_a_process_that_slept_renews_before_it_commits(place: Storage) -> None:
     leases.release()
 
 
+def test_a_lease_is_renewed_after_the_machine_slept(
+    place: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases = Leases(place)
+    with leases.held():
+        (file,) = files(place)
+        os.utime(file, (1, 1))
+        # The monotonic clock stands still while a machine sleeps; this one does not.
+        now = time.clock_gettime
+        monkeypatch.setattr(time, "clock_gettime", lambda which: now(which) + 5_000)
+        leases.prove_held()
+        assert file.stat().st_mtime > 1
+    leases.release()
+
+
 def test_work_on_a_table_alone_holds_its_lease_there(place: Storage) -> None:
     table = place.inside("t")
     with held_in([table]):

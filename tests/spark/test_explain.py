@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from springhouse.house import House
 from springhouse.house.performing import perform
@@ -84,19 +84,17 @@ def told(house: House, view: str, name: str) -> dict[str, Any]:
     return next(each for each in step["statements"] if each["name"] == name)
 
 
-def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(
-    house: House, spark: SparkSession
-) -> None:
-    merge = told(house, "revenue", "merge")
+def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(house: House) -> None:
+    merge, session = told(house, "revenue", "merge"), house.lake.spark.session()
     known = dict(relations(house, "revenue"))
     for relation in merge["reads"]:
         known[relation["name"]].createOrReplaceTempView(relation["name"])
     try:
-        merged = spark.sql(merge["sql"]).where("NOT __springhouse_stale")
+        merged = session.sql(merge["sql"]).where("NOT __springhouse_stale")
         groups = sorted(map(tuple, merged.select("country", "revenue", "orders").collect()))
     finally:
         for relation in merge["reads"]:
-            spark.catalog.dropTempView(relation["name"])
+            session.catalog.dropTempView(relation["name"])
     assert groups == [("Norway", Decimal("15.25"), 2), ("Peru", Decimal("7.00"), 1)]
     assert house.refresh().ok
     stored = house.query("SELECT country, revenue, orders FROM revenue").collect()

@@ -158,6 +158,125 @@ def test_a_flow_with_another_name_goes_on_where_it_stood(project: Any) -> None:
     assert House(folder).refresh().done == ()
 
 
+ARM = "SELECT id FROM STREAM read_files('data', format => 'json', {more}pattern => '{pattern}')"
+MORE = "schema => 'id BIGINT', "
+
+
+def arms(*patterns: str, more: str = MORE) -> str:
+    queries = [ARM.format(pattern=each, more=more) for each in patterns]
+    return f"CREATE STREAMING TABLE orders AS {' UNION ALL '.join(queries)};"
+
+
+def test_arms_of_a_union_that_read_one_folder_keep_their_offsets(project: Any) -> None:
+    folder = project(arms("a*", "b*"))
+    put(folder, "a1.json", 1)
+    put(folder, "b1.json", 2)
+    assert refreshed(folder) == {}
+    other = "max_files => '9', "
+    for number, sql in enumerate(
+        (
+            arms("b*", "a*"),
+            arms("a*", "b*", more=MORE + other),
+            arms("b*", "a*", more=MORE),
+            arms("c*", "b*", "a*"),
+            arms("b*"),
+            arms("a*", "c*", "b*"),
+        ),
+        3,
+    ):
+        project(sql)
+        put(folder, f"b{number}.json", number)
+        assert refreshed(folder) == {}
+        assert rows(folder, "orders") == list(range(1, number + 1))
+
+
+def named(flows: dict[str, str]) -> str:
+    """Flows by name into one table, each with its condition (or pattern, if it has a star)."""
+    text = "CREATE STREAMING TABLE orders;"
+    for flow, what in flows.items():
+        arm = ARM.format(pattern=what if "*" in what else "*", more=MORE)
+        condition = "" if "*" in what else f" WHERE {what}"
+        text += f"CREATE FLOW {flow} AS INSERT INTO orders BY NAME {arm}{condition};"
+    return text
+
+
+@pytest.mark.parametrize("whats", [("a*", "b*"), ("id % 2 = 1", "id % 2 = 0")])
+@pytest.mark.parametrize("names", ["yz", "zy", "ba", "bz", "za", "az"])
+def test_flows_that_change_their_names_at_once_go_on_where_each_stood(
+    project: Any, whats: tuple[str, str], names: str
+) -> None:
+    folder = project(named(dict(zip("ab", whats, strict=True))))
+    put(folder, "a1.json", 1)
+    put(folder, "b1.json", 2)
+    house = House(folder)
+    assert house.refresh().ok
+    project(named(dict(zip(names, whats, strict=True))))
+    for number in (3, 5):
+        put(folder, f"a{number}.json", number)
+        put(folder, f"b{number}.json", number + 1)
+        assert refreshed(folder) == {}
+        assert rows(folder, "orders") == list(range(1, number + 2))
+
+
+def test_a_flow_that_may_go_on_for_several_asks_first(project: Any) -> None:
+    folder = project(named({"a": "id % 2 = 1", "b": "id % 2 = 0"}))
+    put(folder, "1.json", 1, 2)
+    assert refreshed(folder) == {}
+    project(named({"y": "id % 2 = 1 AND id > 0", "z": "id % 2 = 0 AND id > 0"}))
+    (planned,) = House(folder).plan()
+    assert planned.reason == 'reads the folder "data" from the start'
+    failures = refreshed(folder)
+    assert len(failures) == 2
+    for problem in failures.values():
+        assert 'as the flow "a" or "b" did' in problem
+        assert "--yes" in problem
+    assert rows(folder, "orders") == [1, 2]
+    assert refreshed(folder, **{"springhouse.reread": "allow"}) == {}
+    assert rows(folder, "orders") == [1, 1, 2, 2]
+    assert refreshed(folder) == {}
+
+
+NUMBERS = """
+import springhouse
+
+@springhouse.source("numbers")
+class Numbers:
+    {identified}
+    def __init__(self, first, password="", end="2"):
+        self.first, self.end = int(first), int(end)
+    def latest(self):
+        return {{"0": self.end}}
+    def read(self, spark, ranges):
+        found = [self.first + n for given in ranges.values() for n in range(*given)]
+        return spark.createDataFrame([(n,) for n in found], "id BIGINT")
+"""
+
+
+def test_another_source_of_ones_own_is_told_by_its_arguments(project: Any) -> None:
+    sql = "CREATE STREAMING TABLE orders AS SELECT id FROM STREAM numbers({});"
+    folder = project(sql.format("first => '10'"), NUMBERS.format(identified=""))
+    assert refreshed(folder) == {}
+    project(sql.format("first => '20'"))
+    assert (
+        "reads numbers now, and has read numbers with other arguments"
+        in (refreshed(folder)["orders"])
+    )
+    assert rows(folder, "orders") == [10, 11]
+    # Which of them say what it reads, it may say itself.
+    identified = 'identified_by = ("first",)'
+    project(
+        sql.format("FIRST => '10', end => '3', password => 'x'"),
+        NUMBERS.format(identified=identified),
+    )
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [10, 11, 12]
+    project(sql.format("first => '20'"), NUMBERS.format(identified=identified))
+    assert "with other arguments" in refreshed(folder)["orders"]
+    # What was given stands in the log only as a mark: it may be a password.
+    log = folder / "storage" / "tables" / "orders" / "_delta_log"
+    assert "'x'" not in "".join(each.read_text() for each in log.glob("*.json"))
+
+
 def test_a_flow_that_reads_something_else_asks_first(project: Any) -> None:
     folder = project(FLOW.format(flow="taken", path="data"))
     put(folder, "1.json", 1)
@@ -373,3 +492,55 @@ def test_a_warehouse_of_an_older_release_keeps_its_offsets(project: Any, spelled
     assert refreshed(folder) == {}
     assert rows(folder, "orders") == [1, 2]
     assert House(folder).refresh().done == ()
+
+
+def restore(folder: Path, what: str) -> None:
+    """Put the backup of a part of the storage in the place of what is there now."""
+    shutil.rmtree(folder / "storage" / what)
+    shutil.copytree(folder / "backup" / what, folder / "storage" / what)
+
+
+def test_a_table_that_was_restored_has_other_versions_under_the_old_numbers(project: Any) -> None:
+    folder = project(
+        FILES + "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM orders;"
+        "CREATE MATERIALIZED VIEW shown AS SELECT n + 0 AS n FROM total;"
+        "CREATE STREAMING TABLE copied AS SELECT * FROM STREAM(orders);"
+    )
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    shutil.copytree(folder / "storage", folder / "backup")
+    put(folder, "2.json", 10)
+    house = House(folder)
+    assert house.refresh().ok
+    for number, each in enumerate((house, House(folder)), 3):
+        # It reads 2.json once more, with others: the numbers of its versions are the same.
+        restore(folder, "tables/orders")
+        put(folder, f"{number}.json", 10**number)
+        assert "older copy" in each.refresh().failures["copied"].problem
+        assert rows(folder, "copied") == [1, 10]
+        assert rows(folder, "total") == rows(folder, "shown") == [sum(rows(folder, "orders"))]
+    assert rows(folder, "orders") == [1, 10, 1000, 10_000]
+    assert House(folder).refresh().done == ()
+
+
+def test_a_list_of_files_that_was_restored_is_refused(project: Any) -> None:
+    folder = project(FILES)
+    put(folder, "1.json", 1)
+    assert refreshed(folder) == {}
+    shutil.copytree(folder / "storage", folder / "backup")
+    put(folder, "2.json", 2)
+    house = House(folder)
+    assert house.refresh().ok
+    # What was read may be gone from the folder: then the next file is given its offset.
+    (folder / "data" / "2.json").unlink()
+    restore(folder, "files")
+    put(folder, "3.json", 3)
+    for problem in (house.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
+        assert 'the list of the files that were read from the folder "data"' in problem
+        assert "older copy" in problem
+    assert rows(folder, "orders") == [1, 2]
+    # As the hint says.
+    shutil.rmtree(folder / "storage" / "tables" / "orders")
+    put(folder, "2.json", 2)
+    assert refreshed(folder) == {}
+    assert rows(folder, "orders") == [1, 2, 3]

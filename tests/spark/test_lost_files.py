@@ -233,3 +233,27 @@ def test_no_rows_at_all_are_none(spark: SparkSession, tmp_path: Path) -> None:
     assert write_with_spark(storage, spark.range(0)) == []
     assert write_with_spark(storage, spark.range(10).where("id < 0")) == []
     assert write_with_spark(storage, spark.sql("SELECT 1 AS a WHERE false")) == []
+
+
+@pytest.mark.parametrize("entry", [0, -1])
+@pytest.mark.parametrize("table", ["orders", "by_city", "sizes"])
+def test_a_damaged_log_holds_up_only_what_reads_it(house: House, table: str, entry: int) -> None:
+    reads = {"orders": ["by_city", "sizes", "spread"], "by_city": ["sizes"], "sizes": []}[table]
+    log = Path(house.lake.place(table).root) / "_delta_log"
+    sorted(log.glob("*.json"))[entry].write_text("")
+    arrive(house, 3, "Oslo")
+    other = House(house.project.folder)
+    assert [each.name for each in other.status()] == ["orders", "by_city", "spread", "sizes"]
+    other.plan()
+    failures = other.refresh().failures
+    assert "the file is empty" in failures[table].problem
+    assert {*failures} <= {table, *reads}
+    well = {"orders", "by_city", "spread", "sizes"} - {table, *reads}
+    for each in well:
+        newest = other.lake.log(each).newest()
+        assert newest is not None
+        assert newest.version >= 2
+    found = {each.table: each.problems for each in House(house.project.folder).verify()}
+    assert "the file is empty" in found[table][0]
+    assert all(found[each] == () for each in well)
+    other.plan()

@@ -172,10 +172,11 @@ def dies(at: int) -> Callable[[], None]:
 @pytest.mark.parametrize(
     ("table", "commit", "large"),
     [
-        ("large", 1, False),
-        # Its quarantine comes first: it dies between the two.
-        ("small", 2, False),
-        ("small", 2, True),
+        # The first commit gives the files that were found their offsets.
+        ("large", 2, False),
+        # Its quarantine comes last: it dies between the two.
+        ("small", 3, False),
+        ("small", 3, True),
     ],
 )
 def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(

@@ -90,7 +90,7 @@ def test_a_source_folder_that_is_not_there_is_told_every_time(project: Any) -> N
         assert warned.table == "orders"
         assert 'data/ordres" names is not there' in warned.warning
         (status,) = house.status()
-        assert (status.state, status.problem) == ("no source", warned.warning)
+        assert (status.state, status.warning) == ("no source", warned.warning)
     told = CliRunner().invoke(app, ["status", "--project", str(folder)])
     assert "is not there" in told.output
     (folder / "data" / "ordres").mkdir(parents=True)
@@ -99,4 +99,4 @@ def test_a_source_folder_that_is_not_there_is_told_every_time(project: Any) -> N
     assert house.refresh().ok
     assert not [event for event in heard if isinstance(event, Warned)]
     (status,) = house.status()
-    assert status.problem is None
+    assert (status.problem, status.warning) == (None, None)

@@ -108,6 +108,7 @@ def test_statistics_that_lie(house: House) -> None:
         if "add" in value:
             told = json.loads(value["add"]["stats"])
             told["maxValues"]["id"] -= 1
+            del told["minValues"]["id"]
             told["nullCount"]["price"] += 1
             value["add"]["stats"] = json.dumps(told)
         lied.append(json.dumps(value))
@@ -181,3 +182,68 @@ def test_the_command(house: House) -> None:
     one = runner.invoke(app, ["verify", "orders", "--json", "--project", folder])
     assert one.exit_code == 0
     assert json.loads(one.output)[0]["problems"] == []
+
+
+def test_what_lies_beside_the_tables(house: House) -> None:
+    """The list of files, and the quarantine."""
+    storage = house.project.folder / "storage"
+    (listed, *_) = sorted(storage.glob("files/*/*.parquet"))
+    kept = listed.read_bytes()
+    listed.unlink()
+    assert [f"{listed.name}" in each for each in problems(house)["orders"]] == [True]
+    listed.write_bytes(kept)
+    assert problems(house) == {}
+    shutil.rmtree(storage / "files")
+    (problem,) = problems(house)["orders"]
+    assert 'has read from the folder "data" is gone' in problem
+    assert not (storage / "files").exists()
+    shutil.rmtree(storage / "tables" / "orders_quarantine")
+    assert any("30 records were set aside" in each for each in problems(house)["orders"])
+
+
+def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "transformations").mkdir(parents=True)
+    (folder / "spark-pipeline.yml").write_text(
+        "name: test\nstorage: storage\nlibraries:\n  - glob:\n      include: transformations/**\n"
+    )
+    (folder / "transformations" / "all.sql").write_text(
+        "CREATE STREAMING TABLE copied"
+        " TBLPROPERTIES ('springhouse.sink.out' = 'positioned_file',"
+        " 'springhouse.sink.out.path' = 'out.json') AS SELECT id FROM STREAM read_delta('rates');"
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM delta.`rates`;"
+        "CREATE MATERIALIZED VIEW shown AS SELECT sum(id) AS n FROM copied;"
+    )
+
+    def append(place: Path, *ids: int) -> None:
+        for each in ids:
+            write_deltalake(place, pa.table({"id": [each]}), mode="append")
+
+    append(folder / "rates", 1)
+    shutil.copytree(folder / "rates", folder / "backup")
+    append(folder / "rates", 2)
+    house = House(folder)
+    assert house.refresh().failures == {}
+    assert problems(house) == {}
+    for was in ("nothing", "backup"):
+        shutil.rmtree(folder / "rates")
+        if was == "backup":
+            shutil.copytree(folder / was, folder / "rates")
+        append(folder / "rates", *([20] if was == "backup" else [10, 20]))
+        found = problems(house)
+        expected = "older copy" if was == "backup" else '"rates" was deleted and made anew'
+        assert expected in found["copied"][0]
+        assert "of another" in found["total"][0]
+        assert list(found) == ["copied", "total"]
+    # The table that a sink was given.
+    log = folder / "storage" / "tables" / "copied" / "_delta_log"
+    (newest,) = sorted(log.glob("*.json"))[-1:]
+    newest.write_text(newest.read_text() + "\n")
+    found = problems(house)
+    assert any('the sink "out"' in each for each in found["copied"])
+    assert any('another "copied"' in each for each in found["shown"])
+    # Elsewhere: an entry is looked at once in the life of a process.
+    other = shutil.copytree(folder, tmp_path / "other")
+    (ledger,) = sorted(other.glob("storage/sinks/*/_delta_log/*.json"))[-1:]
+    ledger.write_text("")
+    assert any("the file is empty" in each for each in problems(House(other))["copied"])

@@ -15,8 +15,8 @@ from springhouse.views.refused import Refused
 
 PIPELINE = "name: shop\nstorage: storage\ndatabase: shop\nlibraries:\n  - glob: {include: all/**}\n"
 TABLES = """
-    CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('o');
-    CREATE STREAMING TABLE customers AS SELECT * FROM STREAM read_files('c');
+    CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('o', format => 'text');
+    CREATE STREAMING TABLE customers AS SELECT * FROM STREAM read_files('c', format => 'text');
     CREATE TEMPORARY VIEW known AS SELECT * FROM orders JOIN customers USING (id);
     CREATE TEMPORARY VIEW better_known AS SELECT id FROM Known k WHERE id > 1 -- of course
     ;

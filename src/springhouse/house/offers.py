@@ -14,6 +14,7 @@ then it reads which keys changed, and so which files it needs (docs/decisions/00
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
+from springhouse.errors import LakeError
 from springhouse.lake.costs import Cost, Past, corrected, lessons, unread_cost
 from springhouse.lake.lake import Lake
 from springhouse.lake.note import Note
@@ -96,7 +97,11 @@ class Offers:
         made = tuple((s.version if (s := self._lake.log(k).newest()) else -1) >= 0 for k in keys)
         asked = (name, fingerprint(self._project, declared), made, self.note(name) is None)
         if asked not in self._compiled:
-            found = known_plan(self._lake, self._project, declared, keys)
+            try:
+                found = known_plan(self._lake, self._project, declared, keys)
+            except LakeError as error:
+                # A log is damaged, which its refresh tells. Once it is mended, this is asked again.
+                return NoPlan(error.problem, error.where or str(declared.place))
             if isinstance(found, NoPlan):
                 self._compiled[asked] = found
             else:

@@ -278,7 +278,9 @@ class Watch:
     def inspect(self) -> None:
         """Look for the files of all views: one that lost a file is computed anew."""
         for name in self.project.views:
-            if self.permits.owns(name):
+            if not self.permits.owns(name):
+                continue
+            with suppress(LakeError):  # What is wrong with its log is told by its own refresh.
                 lost = lost_by(self.lake, name)
                 if lost is not None:
                     self._lost[name] = lost
@@ -320,7 +322,7 @@ class Watch:
         with suppress(Exception):  # What is wrong with a source is told by its refresh.
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
-                return f"reads {' and '.join(begun)} from the start"
+                return f"reads {' and '.join(dict.fromkeys(begun))} from the start"
         return "new records"
 
     def problem(self, table: str) -> str | None:

@@ -266,6 +266,8 @@ def describe(
             alter.set_column_metadata(name, {"comment": text}, commit_properties=said)
     except DeltaError as error:
         raise _refused(ground, error) from error
+    finally:
+        _settle(ground.storage, ground.version)
 
 
 def delta_schema(schema: StructType) -> Schema:

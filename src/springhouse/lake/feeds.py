@@ -10,6 +10,7 @@ happens when a source is another one than the one that the offsets count.
 """
 
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,23 +19,24 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from springhouse.errors import CommitConflict
+from springhouse.errors import CommitConflict, SpringhouseError
 from springhouse.lake.identity import (
     Policy,
     Recorded,
     Settled,
     StreamNote,
-    chosen_name,
     epoch_of,
     in_words,
-    reads_of,
     refused_change,
+    refused_copy,
+    refused_doubt,
     refused_source,
 )
 from springhouse.lake.lake import Lake
 from springhouse.lake.sources.contract import Range, Source, SourceContext
 from springhouse.lake.sources.delta import DeltaSource
-from springhouse.lake.sources.registry import open_source
+from springhouse.lake.sources.registry import open_source, source_class
+from springhouse.lake.stream_names import Named, Signature, named_streams
 from springhouse.lake.tables import TableVersion
 from springhouse.project.channels import stream_references
 from springhouse.project.declaration import (
@@ -56,12 +58,22 @@ if TYPE_CHECKING:
 class Stream:
     """One stream that a flow reads: where the query names it, and the source behind it."""
 
-    name: str
-    reference: Reference
+    named: Named
     source: Source
-    reads: str = ""
     # Which source the offsets count: settled whenever its end is asked for.
     settled: Settled = field(default_factory=Settled, compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.named.name
+
+    @property
+    def reference(self) -> Reference:
+        return self.named.claim.reference
+
+    @property
+    def reads(self) -> str:
+        return self.named.claim.reads
 
     def transaction(self, partition: str) -> str:
         epoch = f"~{self.settled.epoch}" if self.settled.epoch else ""
@@ -126,7 +138,14 @@ class Feed:
     def unread(self) -> list[str]:
         """What the flow would read from the start, though it has read something else until now."""
         new, _ = self.recorded.replaced(self.flow.name, [stream.name for stream in self.streams])
-        return [in_words(stream.reads) for stream in self.streams if stream.name in new]
+        return [
+            in_words(stream.reads)
+            for stream in self.streams
+            if stream.name in new or self._is_doubtful(stream)
+        ]
+
+    def _is_doubtful(self, stream: Stream) -> bool:
+        return bool(stream.named.doubtful) and not self.recorded.is_known(stream.name)
 
     def _settle(self) -> None:
         """Find out whether each source is the one that the offsets count."""
@@ -135,6 +154,8 @@ class Feed:
         if gone and not self.policy.reread:
             raise refused_change(self.flow, self.unread(), list(map(self.recorded.text, gone)))
         for stream in self.streams:
+            if self._is_doubtful(stream) and not self.policy.reread:
+                raise refused_doubt(self.flow, stream.reads, stream.named.doubtful)
             self._settle_one(stream)
 
     def _settle_one(self, stream: Stream) -> None:
@@ -159,6 +180,47 @@ class Feed:
         if begin_anew is not None and noted is not None and noted.id and now != noted.id:
             begin_anew()
         stream.settled.id, stream.settled.epoch = now, epoch
+        for mark in self._marks(stream).values():
+            if now is not None and not source.has_mark(mark):  # type: ignore[attr-defined]
+                raise refused_copy(self.flow, stream.reads, str(self.flow.place))
+
+    def astray(self) -> Iterator[str]:
+        """In what the sources are not those that the offsets count; nothing is changed."""
+        for stream in self.streams:
+            try:
+                yield from self._astray(stream)
+            except SpringhouseError as error:
+                yield error.problem
+
+    def _astray(self, stream: Stream) -> Iterator[str]:
+        source, noted = stream.source, self.recorded.stream(stream.name)
+        incarnation = getattr(source, "incarnation", None)
+        if incarnation is None or self.policy.read_recreated:
+            return
+        now = incarnation()
+        lost = now is None and getattr(source, "must_be_there", False)
+        other = noted is not None and noted.id and now is not None and now != noted.id
+        if other or (lost and self.recorded.end(stream.name)):
+            yield refused_source(self.flow, stream.reads).problem
+        elif now is not None and noted is not None and noted.id and noted.marks:
+            marks = json.loads(noted.marks).values() if hasattr(source, "has_mark") else ()
+            if not all(map(source.has_mark, marks)):  # type: ignore[attr-defined]
+                yield refused_copy(self.flow, stream.reads, "").problem
+
+    def _marks(self, stream: Stream) -> dict[str, str]:
+        """What the last record that was read of each partition is known by."""
+        noted = self.recorded.stream(stream.name)
+        if noted is None or not noted.marks or noted.id != (stream.settled.id or ""):
+            return {}
+        return dict(json.loads(noted.marks)) if hasattr(stream.source, "has_mark") else {}
+
+    def _marks_with(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, str]:
+        """The same, once these ranges are read."""
+        mark = getattr(stream.source, "mark", None)
+        if mark is None:
+            return {}
+        own = {p: mark(given.end) for p, given in self._own(stream, ranges).items()}
+        return self._marks(stream) | {p: each for p, each in own.items() if each is not None}
 
     def noted(self, ranges: Mapping[str, Range]) -> dict[str, Mapping[str, str]]:
         """Which sources the offsets of these ranges count; an error if they changed meanwhile."""
@@ -170,12 +232,13 @@ class Feed:
                 raise CommitConflict(
                     "the source was made anew while it was read", where=stream.reads
                 )
+            getattr(stream.source, "sync", lambda ranges: None)(self._own(stream, ranges))
         once: dict[str, Mapping[str, str]] = {}
         if self.flow.once:
             once[f"{self.flow.name}/once"] = StreamNote(self._once_reads).as_json()
         return once | {
-            stream.name: StreamNote(
-                stream.reads, stream.settled.id or "", stream.settled.epoch
+            stream.name: stream.named.note(
+                stream.settled.id, stream.settled.epoch, self._marks_with(stream, ranges)
             ).as_json()
             for stream in self.streams
         }
@@ -337,10 +400,8 @@ def open_feed(
     """Open the sources of a flow, with what its last commit remembered."""
     recorded = Recorded(lake.log(flow.target), project.flows_into(flow.target))
     streams: list[Stream] = []
-    references = [r for r in stream_references(project, flow) if r.reading is not Reading.OTHER]
-    for reference in references:
-        taken = [stream.name for stream in streams]
-        name = chosen_name(flow, reference, lake.folder, recorded, taken)
+    for named in _named(lake, project, flow, recorded):
+        name = named.name
         context = SourceContext(
             flow=name,
             folder=lake.folder,
@@ -349,13 +410,35 @@ def open_feed(
             node=node,
             memory=recorded.memory(name),
         )
-        source = _source(lake, project, reference, context)
-        stream = Stream(name, reference, source, reads_of(reference, lake.folder))
+        stream = Stream(named, _source(lake, project, named.claim.reference, context))
         noted = recorded.stream(name)
         stream.settled.epoch = noted.epoch if noted is not None else ""
         streams.append(stream)
     policy = Policy.of(project, project.tables[flow.target])
     return Feed(flow, tuple(streams), is_ours, recorded, policy)
+
+
+def _named(lake: Lake, project: Project, flow: Flow, recorded: Recorded) -> list[Named]:
+    """The streams of a flow with the names that all flows into its table are given together."""
+    flows = [
+        (
+            each,
+            [r for r in stream_references(project, each) if r.reading is not Reading.OTHER],
+        )
+        for each in project.flows_into(flow.target)
+    ]
+    return named_streams(flows, lake.folder, recorded, lambda r: _signature(project, r))[flow.name]
+
+
+def _signature(project: Project, reference: Reference) -> Signature:
+    """What a source that is not built in says of its arguments."""
+    call = reference.source
+    own = None if call is None else source_class(call, project.sources)
+    if own is None:
+        return Signature()
+    names = (name.lower() for name in signature(own).parameters if name != "context")
+    fixed = getattr(own, "identified_by", None)
+    return Signature(tuple(names), None if fixed is None else tuple(n.lower() for n in fixed))
 
 
 def _source(lake: Lake, project: Project, reference: Reference, context: SourceContext) -> Source:

@@ -22,7 +22,7 @@ import os.path
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,10 @@ from springhouse.project.declaration import Flow, Project, Reading, Reference, T
 
 RECREATED = "springhouse.recreated"
 REREAD = "springhouse.reread"
-_PATHS = ("read_files", "read_delta")
+PATHS = ("read_files", "read_delta")
 _NAMED = {"read_files": "path", "read_delta": "path", "read_kafka": "topic"}
 _NOT_STREAMS = ("once", "batch")
+_ALWAYS = ("reads", "id", "epoch")
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,19 @@ class StreamNote:
     reads: str
     id: str = ""
     epoch: str = ""
+    # What a stream is told from others by that read the same (`stream_names`).
+    given: str = ""
+    query: str = ""
+    # What the last record of each partition is known by, as JSON.
+    marks: str = ""
 
     def as_json(self) -> dict[str, str]:
-        return {"reads": self.reads, "id": self.id, "epoch": self.epoch}
+        return {name: text for name, text in vars(self).items() if text or name in _ALWAYS}
 
     @staticmethod
     def from_json(value: Mapping[str, str]) -> "StreamNote":
-        return StreamNote(value.get("reads", ""), value.get("id", ""), value.get("epoch", ""))
+        known = {field.name for field in fields(StreamNote)}
+        return StreamNote(**{"reads": "", **{k: v for k, v in value.items() if k in known}})
 
 
 @dataclass
@@ -136,6 +143,11 @@ class Recorded:
             for name, noted in self._streams.items()
             if noted.reads == reads and self._belongs(name, flow)
         )
+
+    def reading_at_all(self, reads: str) -> list[str]:
+        """The streams of all flows that read this, gone or not."""
+        self._catch_up()
+        return sorted(name for name, noted in self._streams.items() if noted.reads == reads)
 
     def left_behind(self) -> list[str]:
         """The streams of flows that are not declared any more."""
@@ -235,8 +247,8 @@ def reads_of(reference: Reference, folder: Path) -> str:
             return f"read_delta:{canonical(reference.name, folder)}"
         return f"table:{reference.name}"
     plugin = call.plugin.lower()
-    first = _first_argument(reference)
-    if plugin in _PATHS and first is not None:
+    first = first_argument(reference)
+    if plugin in PATHS and first is not None:
         first = canonical(first, folder)
     return f"{plugin}:{first or ''}"
 
@@ -251,38 +263,6 @@ def in_words(reads: str) -> str:
         "read_kafka": f'the topic "{what}"',
     }
     return kinds.get(plugin, f"{plugin}({what!r})" if what else plugin)
-
-
-def chosen_name(
-    flow: Flow,
-    reference: Reference,
-    folder: Path,
-    recorded: Recorded,
-    taken: Sequence[str],
-) -> str:
-    """The name of a stream: the one that it has, else one that says what is read."""
-    reads = reads_of(reference, folder)
-    for owner in (flow.name, None):
-        # What a flow that is gone has read, one with another name goes on with.
-        known = [name for name in recorded.reading(reads, owner) if name not in taken]
-        if known:
-            return known[0]
-        slugs = [_slug(spelling) for spelling in _spellings(reference, folder)]
-        if owner is not None:
-            older = [_unique(f"{owner}/{slug}", taken) for slug in slugs]
-        else:
-            older = [n for n in recorded.left_behind() if n.rpartition("/")[2] in slugs]
-        for name in older:
-            # Of a release that did not write down what is read.
-            unsaid = recorded.stream(name) is None
-            if unsaid and recorded.is_known(name) and name not in taken:
-                return name
-    others = [n for n in (*taken,) if n]
-    fresh = _unique(f"{flow.name}/{_slug(_whole(reference, folder))}", others)
-    while recorded.owner(fresh) not in (None, flow.name):
-        others = [*others, fresh]
-        fresh = _unique(f"{flow.name}/{_slug(_whole(reference, folder))}", others)
-    return fresh
 
 
 def epoch_of(
@@ -315,8 +295,23 @@ def refused_source(flow: Flow, reads: str) -> SourceError:
     )
 
 
+def refused_copy(flow: Flow, reads: str, where: str) -> SourceError:
+    """A source is an older copy of the one that a flow has read, with other records since."""
+    what = in_words(reads)
+    if reads.startswith("read_files:"):
+        what = f"the list of the files that were read from {what}"
+    return SourceError(
+        f'{what} has not got what the flow "{flow.name}" has read last: an older copy of it was '
+        "put in its place",
+        where=where,
+        hint=f'Put back the newer one; or delete the folder of the table "{flow.target}" '
+        f"(tables/{flow.target} in the storage), which is then made anew.",
+    )
+
+
 def refused_change(flow: Flow, new: Sequence[str], old: Sequence[str]) -> SourceError:
     """A flow reads something else than it has read until now."""
+    old = [f"{each} with other arguments" if each in new else each for each in old]
     return SourceError(
         f'the flow "{flow.name}" reads {" and ".join(new)} now, and has read {" and ".join(old)} '
         f"until now: it would read {' and '.join(new)} from the start, and keep the rows that "
@@ -327,7 +322,21 @@ def refused_change(flow: Flow, new: Sequence[str], old: Sequence[str]) -> Source
     )
 
 
-def _first_argument(reference: Reference) -> str | None:
+def refused_doubt(flow: Flow, reads: str, others: Sequence[str]) -> SourceError:
+    """Nobody can tell for which of the flows that are gone a flow goes on."""
+    what, names = in_words(reads), " or ".join(f'"{name}"' for name in others)
+    return SourceError(
+        f'the flow "{flow.name}" reads {what}, as the flow {names} did, which this project does '
+        "not declare any more: from which offset it goes on can't be told",
+        where=str(flow.place),
+        hint="If flows were renamed: rename one at a time, or leave their queries as they were, "
+        f"and run in between. To read {what} from the start: `springhouse run --yes`, or "
+        f"'{REREAD}' = 'allow' in TBLPROPERTIES or in `configuration:`.",
+    )
+
+
+def first_argument(reference: Reference) -> str | None:
+    """What a call of a source is given first: for a built-in one, what it reads."""
     call = reference.source
     if call is None:
         return None
@@ -335,50 +344,3 @@ def _first_argument(reference: Reference) -> str | None:
         return call.arguments[0]
     named = _NAMED.get(call.plugin.lower(), "")
     return next((text for key, text in call.options.items() if key.lower() == named), None)
-
-
-def _whole(reference: Reference, folder: Path) -> str:
-    """What is read as one text, of which a name is made."""
-    if reference.source is None:
-        if reference.reading is Reading.DELTA_STREAM:
-            return canonical(reference.name, folder)
-        return reference.name
-    plugin, _, what = reads_of(reference, folder).partition(":")
-    del plugin
-    return ".".join([reference.source.plugin, what] if what else [reference.source.plugin])
-
-
-def _spellings(reference: Reference, folder: Path) -> list[str]:
-    """The texts from which older releases may have made the name of the stream."""
-    call = reference.source
-    if call is None:
-        head, raw = "", reference.name
-    else:
-        head, raw = f"{call.plugin}.", (call.arguments[0] if call.arguments else "")
-    found = [f"{head}{raw}" if raw else head.rstrip("."), _whole(reference, folder)]
-    is_path = call.plugin.lower() in _PATHS if call else reference.reading is Reading.DELTA_STREAM
-    if is_path and raw:
-        one = canonical(raw, folder)
-        whole = one if "://" in one else os.path.normpath(folder / one)
-        texts = (one, f"./{one}", f"{one}/", f"./{one}/", whole, f"{whole}/")
-        found += [f"{head}{text}" for text in texts]
-    return list(dict.fromkeys(found))
-
-
-def _slug(whole: str) -> str:
-    """What is read, as a name that a folder may have, and that nothing else has.
-
-    >>> _slug("read_files.data/orders")
-    'read_files.data.orders-a0b4'
-    """
-    readable = re.sub(r"[^A-Za-z0-9_]+", ".", whole).strip(".").lower()[:60]
-    return f"{readable}-{hashlib.sha256(whole.encode()).hexdigest()[:4]}"
-
-
-def _unique(name: str, taken: Sequence[str]) -> str:
-    if name not in taken:
-        return name
-    count = 2
-    while f"{name}.{count}" in taken:
-        count += 1
-    return f"{name}.{count}"

@@ -6,7 +6,7 @@ view of the project by its name, a Delta table that others write by ``delta.`pat
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from springhouse.errors import LakeError
 from springhouse.lake.clock import steady_clock
+from springhouse.lake.durable import sync_entries
 from springhouse.lake.leases import Leases
 from springhouse.lake.log import TableLog
 from springhouse.lake.session import Spark
@@ -103,5 +104,14 @@ class Lake:
         return [
             name
             for name in self.storage.inside("tables").folders()
-            if self.log(name).newest() is not None
+            if self.log(name).newest() is not None or self.log(name).damage() is not None
         ]
+
+
+def sync_inputs(lake: Lake, read: Mapping[str, int]) -> None:
+    """Return when the versions that something was computed from are on the disk.
+
+    Else a power cut might take a commit away, and leave what was computed from it.
+    """
+    for key, version in read.items():
+        sync_entries(lake.place(key), version)

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
+from springhouse.lake.clock import never_jumps
 from springhouse.lake.storage import Storage
 
 FOLDER = "leases"
@@ -61,7 +62,7 @@ class Leases:
         self,
         storage: Storage,
         folder: str = FOLDER,
-        steady: Callable[[], float] = time.monotonic,
+        steady: Callable[[], float] = never_jumps,
     ) -> None:
         self._storage = storage.inside(folder)
         self._steady = steady

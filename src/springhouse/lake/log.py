@@ -17,9 +17,12 @@ entry that is dated before the one below it counts as made with that. So
 
 A table that is deleted and made anew begins again at version 0. `TableLog` notices it by the last
 entry that it read (its size and time differ, or it is gone), forgets everything, and reads the new
-log. Whoever remembers a version for longer remembers the table's id with it, and asks `has_id`.
+log. Whoever remembers a version for longer remembers the table's id and the version's mark with it,
+and asks `has_id` and `has_mark`: a table that was restored from a backup has its old id, and other
+versions under the numbers that were read.
 """
 
+import hashlib
 import json
 import re
 import threading
@@ -60,6 +63,7 @@ class Commit:
     columns: int = 0  # how often the log has described the table's columns so far
     sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of the added files
     table_id: str | None = None  # the id that this commit gives the table, if it describes it
+    mark: str = ""  # a hash of the entry: that of another copy of the table is another one
 
     @property
     def changes_data(self) -> bool:
@@ -145,6 +149,31 @@ class TableLog:
             self._catch_up()
             return bool(self._commits) and table_id in self._known_ids()
 
+    def mark(self, version: int) -> str | None:
+        """What tells this version from one with the same number of another copy of the table."""
+        with self._lock:
+            self._catch_up()
+            found = self._commit_at(version)
+            return f"{version}:{found.mark}" if found is not None else None
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether the version with this mark is one of the table, as far as its log can tell."""
+        version, _, known = mark.partition(":")
+        with self._lock:
+            self._catch_up()
+            if not self._commits or self._commits[-1].version < int(version):
+                # Who remembers it may have seen more of the table than this thread in its one look.
+                self._look()
+            if not self._commits or self._commits[-1].version < int(version):
+                # A damaged entry is another error; and the version may well stand behind it.
+                return self._damage is not None
+            found = self._commit_at(int(version))
+            return found is None or found.mark == known
+
+    def _commit_at(self, version: int) -> Commit | None:
+        place = version - self._commits[0].version if self._commits else -1
+        return self._commits[place] if 0 <= place < len(self._commits) else None
+
     def _known_ids(self) -> list[str]:
         """The ids in the log, oldest first; a log whose first entries are gone has a checkpoint."""
         if not self._ids:
@@ -210,6 +239,9 @@ class TableLog:
             if self in looked_at:
                 return
             looked_at.add(self)
+        self._look()
+
+    def _look(self) -> None:
         if self._commits and not self._is_the_same():
             self._forget()
         self._damage = None
@@ -500,6 +532,7 @@ def _parsed(version: int, text: str) -> Commit:
         transactions=dict(_transaction(each) for each in by_kind.get("txn", ())),
         columns=len(by_kind.get("metaData", ())),
         table_id=next((str(m["id"]) for m in by_kind.get("metaData", ()) if "id" in m), None),
+        mark=hashlib.sha256(text.encode()).hexdigest()[:16],
         sizes=dict(_size(add) for add in by_kind.get("add", ()) if "size" in add),
     )
 

@@ -109,6 +109,8 @@ class Note:
     read: Mapping[str, int] = field(default_factory=dict)
     # The ids of the tables that those versions count, and of the tables behind them.
     ids: Mapping[str, str] = field(default_factory=dict)
+    # What tells those versions from others with the same numbers (`TableLog.mark`).
+    marks: Mapping[str, str] = field(default_factory=dict)
     # Inputs of which it reflects several versions: only a recomputation makes it consistent again.
     mixed: tuple[str, ...] = ()
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.

@@ -61,6 +61,12 @@ class Plugins:
             problem = f'the {self.kind} "{call.plugin}" can\'t be opened: {error}'
             raise self._wrong(call, problem) from error
 
+    def foreign(self, call: SourceCall | SinkCall, own: Mapping[str, type]) -> type | None:
+        """The class that a call names, if it is not built in; None if there is none."""
+        found = self._found(call, own)
+        is_ours = found is not None and found.__module__.startswith("springhouse.")
+        return None if is_ours else found
+
     def _class(self, call: SourceCall | SinkCall, own: Mapping[str, type]) -> type:
         plugin = self._found(call, own)
         if plugin is None:

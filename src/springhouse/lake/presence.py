@@ -36,9 +36,10 @@ class FileLost(LakeError):
         super().__init__(
             f'the file "{path}" of the table "{storage.name}" {happened}',
             where=storage.root,
-            hint="Restore it from a backup. Otherwise: `springhouse run` computes a view anew; "
-            "a base table is read anew from its sources once you delete its folder. "
-            "`springhouse verify` lists every such file.",
+            hint="Restore it from a backup. Otherwise: `springhouse run` computes a view anew; a "
+            "streaming table of this project is read anew from its sources once you delete its "
+            "folder; a table of others has to be mended by whoever writes it. `springhouse verify` "
+            "lists every such file of this project.",
         )
         self.storage = storage
         self.path = path

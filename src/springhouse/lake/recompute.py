@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake
+from springhouse.lake.lake import QUARANTINE, Lake, sync_inputs
 from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
@@ -31,7 +31,7 @@ from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
-from springhouse.planner.logs import ids_of, provenance_of
+from springhouse.planner.logs import ids_of, marks_of, provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, View
 from springhouse.project.fingerprint import fingerprint
@@ -110,6 +110,7 @@ def recompute(
         changes=delta.paths,
         read=inputs.read,
         ids=ids_of(lake, inputs.read),
+        marks=marks_of(lake, inputs.read),
         state=built.state,
         stateful=plan is not None,
         failed=chosen.failed,
@@ -284,6 +285,7 @@ def _put(
     note: Note,
 ) -> None:
     """Commit the files in the place of what is there; None leaves the files as they are."""
+    sync_inputs(lake, note.read)
     if ground is None:
         create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
         return
@@ -317,6 +319,7 @@ def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
         and note.changes == ()
         and last.after == note.after
         and last.ids == note.ids
+        and last.marks == note.marks
         and last.definition == note.definition
         and last.stateful == note.stateful
         and last.failed == note.failed

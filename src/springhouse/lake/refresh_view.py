@@ -39,7 +39,7 @@ from springhouse.lake.costs import (
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import Lake
+from springhouse.lake.lake import Lake, sync_inputs
 from springhouse.lake.landing import Done
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import NoPlan, Plan, compiled_view, plan_of
@@ -57,7 +57,7 @@ from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
 from springhouse.lake.worth import building_seconds, worth_building, worth_keeping
 from springhouse.lake.writing import paths_of, write_arrow
-from springhouse.planner.logs import ids_of, provenance_of
+from springhouse.planner.logs import ids_of, marks_of, provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
@@ -412,6 +412,7 @@ def _incremental(
         changes=delta.paths,
         read=read,
         ids=ids_of(lake, read),
+        marks=marks_of(lake, read),
         mixed=reflected.mixed,
         state=_states(newest.note, work),
         stateful=done is not None or newest.note.stateful,
@@ -428,15 +429,20 @@ def _incremental(
         read=read,
     )
     known = newest.note
-    if done is None and (known.after, known.read, known.ids) == (note.after, note.read, note.ids):
+    if done is None and _counts(known) == _counts(note):
         return replace(told, seconds=lake.now() - began, committed=False)
     note = replace(note, seconds=lake.now() - began)
     transactions = {REFRESH: ground.version + 1}
     add = done.added if done is not None else ()
     gone = {file.path for file in done.removed} if done is not None else set()
     remove = [file for file in ground.files if file.path in gone]
+    sync_inputs(lake, read)
     commit(ground, Change(note, add, remove, transactions))
     return replace(told, seconds=lake.now() - began)
+
+
+def _counts(note: Note) -> tuple[object, ...]:
+    return note.after, note.read, note.ids, note.marks
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def inputs_before(
 ) -> dict[str, TableVersion] | str:
     """The inputs as the view reflects them, or why they can't be had."""
     before: dict[str, TableVersion] = {}
-    anew = made_anew(lake, note.ids)
+    anew = made_anew(lake, note)
     if anew:
         return f'"{anew[0]}" was made anew'
     for name, key in plan.inputs.items():

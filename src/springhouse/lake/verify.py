@@ -10,7 +10,8 @@ Everything that the log and the notes claim is held against the files themselves
     rows        the note's own count is the files' count
     offsets     each commit of a flow begins where the one before it ended, and the last end is the
                 one that the next refresh goes on from
-    inputs      a view reflects versions that its inputs have
+    inputs      a view reflects versions that its inputs have, and these are the same tables
+    set aside   the quarantine is there if records were set aside
 
 Nothing is written, and nothing is mended: `run` does that, where it can be done.
 """
@@ -26,12 +27,13 @@ import pyarrow.parquet as pq
 
 from springhouse.errors import SpringhouseError
 from springhouse.lake import changes
-from springhouse.lake.lake import Lake
+from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.log import Commit
 from springhouse.lake.note import Note
 from springhouse.lake.presence import FileLost, lost_files, prove_readable, reading, sizes_unknown
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, TableVersion, read_arrow
+from springhouse.planner.logs import made_anew
 from springhouse.views.rows import WEIGHT
 
 
@@ -55,6 +57,7 @@ def verify(lake: Lake, table: str, needed_from: Sequence[int] = ()) -> Verified:
     try:
         stored = lake.find(table)
         commits = lake.log(table).commits() if stored is not None else []
+        lake.log(table).prove_whole()
     except SpringhouseError as error:
         return Verified(table, 0, 0, 0, (error.problem,))
     if stored is None:
@@ -66,6 +69,7 @@ def verify(lake: Lake, table: str, needed_from: Sequence[int] = ()) -> Verified:
         *_count(stored, commits),
         *_offsets(stored, commits),
         *_inputs(lake, commits),
+        *_set_aside(lake, table, commits),
     ]
     return Verified(table, len(stored.files), stored.rows, stored.size, tuple(problems))
 
@@ -116,16 +120,16 @@ def _file(storage: Storage, file: DataFile) -> Iterator[str]:
 
 def _is_within(column: pa.Array, low: Any, high: Any) -> bool:
     """Whether no value lies outside; what can't be compared here is left to Spark."""
-    if low is None or high is None or not len(column) or column.null_count == len(column):
+    if not len(column) or column.null_count == len(column):
         return True
     found = pc.min_max(column).as_py() if _is_ordered(column.type) else None
     if found is None or found["min"] is None:
         return True
-    bounds = [_like(found["min"], each) for each in (low, high)]
-    if None in bounds:
-        return True
+    low, high = (None if each is None else _like(found["min"], each) for each in (low, high))
     # The log keeps times in whole milliseconds or microseconds, whoever wrote it, rounded down.
-    return bool(bounds[0] <= found["min"] and _cut(found["max"]) <= bounds[1])
+    return bool(
+        (low is None or low <= found["min"]) and (high is None or _cut(found["max"]) <= high)
+    )
 
 
 def _is_ordered(kind: pa.DataType) -> bool:
@@ -233,15 +237,31 @@ def _offsets(stored: TableVersion, commits: Sequence[Commit]) -> Iterator[str]:
 
 def _inputs(lake: Lake, commits: Sequence[Commit]) -> Iterator[str]:
     note = _last_state(commits)
+    other = made_anew(lake, note) if note is not None else []
     for key, version in _read(note).items():
-        newest = lake.log(key).newest()
-        if newest is None:
+        newest, damage = lake.log(key).newest(), lake.log(key).damage()
+        if damage is not None:
+            yield f'it reads "{key}": {damage.problem}'
+        elif newest is None:
             yield f'it reflects version {version} of "{key}", which is not there'
         elif newest.version < version:
             yield (
                 f'it reflects version {version} of "{key}", which has only {newest.version}: '
                 "that table was made anew"
             )
+        elif key in other:
+            yield (
+                f'it reflects version {version} of another "{key}" than there is now: that table '
+                "was made anew, or an older copy of it was put in its place"
+            )
+
+
+def _set_aside(lake: Lake, table: str, commits: Sequence[Commit]) -> Iterator[str]:
+    """Records that were set aside, and nowhere to be seen."""
+    notes = [made.note for made in commits if made.note is not None]
+    count = sum(flow.quarantined for note in notes for flow in note.flows.values())
+    if count and lake.find(table + QUARANTINE) is None:
+        yield f'{count} records were set aside, and the table "{table}{QUARANTINE}" is gone'
 
 
 def _read(note: Note | None) -> Mapping[str, int]:

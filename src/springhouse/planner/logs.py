@@ -34,6 +34,8 @@ class PastRefresh(Protocol):
     @property
     def ids(self) -> Mapping[str, str]: ...
     @property
+    def marks(self) -> Mapping[str, str]: ...
+    @property
     def stateful(self) -> bool: ...
     @property
     def rows(self) -> int: ...
@@ -82,6 +84,8 @@ class Log(Protocol):
     def channel(self) -> Channel: ...
     def table_id(self) -> str | None: ...
     def has_id(self, table_id: str) -> bool: ...
+    def mark(self, version: int) -> str | None: ...
+    def has_mark(self, mark: str) -> bool: ...
     def damage(self) -> SpringhouseError | None: ...
 
 
@@ -133,9 +137,27 @@ def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
     return found
 
 
-def made_anew(logs: Logs, ids: Mapping[str, str]) -> list[str]:
-    """The tables that are not those with these ids: deleted, and perhaps made anew."""
-    return [key for key, known in ids.items() if not logs.log(key).has_id(known)]
+def marks_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
+    """The marks of the versions that made these rows, and those behind the views among them."""
+    found: dict[str, str] = {}
+    for key, version in read.items():
+        log = logs.log(key)
+        state = state_at(log, version)
+        if state is None:
+            continue
+        note = state.note
+        if note is not None and note.kind in ("replace", "merge"):
+            found |= note.marks
+        own = log.mark(state.made)
+        found |= {key: own} if own is not None else {}
+    return found
+
+
+def made_anew(logs: Logs, note: PastRefresh) -> list[str]:
+    """The tables that are not those that a note counts: made anew, or an older copy of them."""
+    other = {key for key, known in note.ids.items() if not logs.log(key).has_id(known)}
+    other |= {key for key, mark in note.marks.items() if not logs.log(key).has_mark(mark)}
+    return sorted(other)
 
 
 def provenance_of(logs: Logs, read: Mapping[str, int], *, apart: bool = False) -> Provenance:

@@ -322,7 +322,7 @@ class Planning:
     def _inputs_made_anew(self, note: PastRefresh) -> bool:
         """Whether a table that is reflected was deleted and began again at version 0."""
         if note.ids:
-            return bool(made_anew(self._logs, note.ids))
+            return bool(made_anew(self._logs, note))
         # Written before ids were: the number of versions is all there is to tell it by.
         reflected = note.after
         for pathway in reflected.reflected:

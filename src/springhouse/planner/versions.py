@@ -143,10 +143,11 @@ class Chooser:
         wrong: dict[frozenset[tuple[str, str]], bool] = {}
         kept = []
         for state in recent:
-            ids = frozenset(state.note.ids.items()) if state.note is not None else frozenset()
-            if ids not in wrong:
-                wrong[ids] = bool(made_anew(self._logs, dict(ids)))
-            if not wrong[ids]:
+            note = state.note
+            counts = frozenset([*note.ids.items(), *note.marks.items()] if note else [])
+            if counts not in wrong:
+                wrong[counts] = note is not None and bool(made_anew(self._logs, note))
+            if not wrong[counts]:
                 kept.append(state)
         return kept
 
@@ -157,7 +158,7 @@ class Chooser:
 
     def _stored(self, view: str) -> Provenance | None:
         newest = self._logs.log(view).newest()
-        if newest is None or (newest.note is not None and made_anew(self._logs, newest.note.ids)):
+        if newest is None or (newest.note is not None and made_anew(self._logs, newest.note)):
             return None
         return newest.provenance
 

@@ -21,6 +21,7 @@ class PretendNote:
     definition: str = ""
     read: Mapping[str, int] = field(default_factory=dict)
     ids: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
     stateful: bool = True
     rows: int = 0
     rows_added: int = 0
@@ -82,6 +83,12 @@ class PretendLog:
 
     def has_id(self, table_id: str) -> bool:
         return bool(self._commits) and table_id == self.name
+
+    def mark(self, version: int) -> str | None:
+        return None
+
+    def has_mark(self, mark: str) -> bool:
+        return True
 
     def damage(self) -> None:
         return None

@@ -1,5 +1,6 @@
 """A sink gets every version once and in order, whatever happens between two commits."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,6 +219,25 @@ def test_a_table_that_was_made_anew_is_not_taken_for_the_one_that_was_delivered(
         append(*ids)
         with pytest.raises(SinkError, match="the table was made anew"):
             deliver(lake, "t", SINK, sink)
+    assert sorted(id for _, _, id in sink.rows) == [1, 2]
+
+
+def test_a_table_that_was_restored_is_not_taken_for_the_one_that_was_delivered(
+    lake: Lake, append: Callable[..., None], tmp_path: Path
+) -> None:
+    append(1)
+    table = Path(lake.place("t").root)
+    shutil.copytree(table, tmp_path / "backup")
+    append(2)
+    sink = Memory()
+    while deliver(lake, "t", SINK, sink) is not None:
+        pass
+    shutil.rmtree(table)
+    shutil.copytree(tmp_path / "backup", table)
+    for each in (lake, Lake(lake.storage, lake.spark, lake.folder, lake.now)):
+        append(3)
+        with pytest.raises(SinkError, match="an older copy of it was put in its place"):
+            deliver(each, "t", SINK, sink)
     assert sorted(id for _, _, id in sink.rows) == [1, 2]
 
 

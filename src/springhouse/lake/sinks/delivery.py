@@ -10,9 +10,9 @@ So a range that a dead process left behind comes again exactly as it was, and a 
 it. The second of two processes that want to deliver the same is rejected by the first commit. And
 `vacuum` knows from the ledger which versions are still needed.
 
-Each commit in the ledger also says which table's versions it counts, by the table's id: those of a
-table that was made anew are others, and a sink that was given the old ones is not given the new
-ones in their place.
+Each commit in the ledger also says which table's versions it counts, by the table's id and the mark
+of the last version: those of a table that was made anew, or restored, are others. A sink that was
+given the old ones is not given the new ones in their place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
-from springhouse.errors import SinkError
+from springhouse.errors import SinkError, SpringhouseError
 from springhouse.lake.commits import Change, commit, ensure
+from springhouse.lake.durable import sync_entries
 from springhouse.lake.lake import Lake
 from springhouse.lake.log import Commit, read_commit
 from springhouse.lake.note import Note
@@ -86,6 +87,7 @@ def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered |
         return None
     if ledger.offset(_INTENDED) != given.end:
         ledger = _written(lake, table, ledger, _INTENDED, given.end)
+    sync_entries(lake.place(table), newest.version)
     counted = _Counted(TableChanges(lake, table, given))
     changes: Changes = counted
     opened.write(changes, given)
@@ -97,6 +99,22 @@ def delivered(lake: Lake, table: str, sink: str) -> int:
     """One above the last version that a sink has for good; 0 before the first."""
     ledger = open_table(_place(lake, table, sink))
     return ledger.offset(_DELIVERED) if ledger else 0
+
+
+def ledger_astray(lake: Lake, table: str, sink: SinkCall) -> str | None:
+    """In what a ledger does not agree with the table that it counts; None if it does."""
+    newest = lake.log(table).newest()
+    made = newest.made + 1 if newest is not None else 0
+    try:
+        ledger = open_table(_place(lake, table, sink.name))
+        end = ledger.offset(_DELIVERED) if ledger is not None else 0
+        if end > made:
+            return f'the sink "{sink.name}" was given {end} versions of it, and it has {made}'
+        if ledger is not None:
+            _prove_same(lake, table, sink, ledger)
+    except SpringhouseError as error:
+        return error.problem
+    return None
 
 
 def needed_by_sinks(lake: Lake, project: Project, table: str) -> Sequence[int]:
@@ -125,17 +143,17 @@ def _next(
 def _prove_same(lake: Lake, table: str, sink: SinkCall, ledger: TableVersion) -> None:
     """An error if the sink was given versions of another table of this name."""
     last = read_commit(ledger.storage, ledger.version)
-    if last is not None and last.note is not None and made_anew(lake, last.note.ids):
+    if last is not None and last.note is not None and made_anew(lake, last.note):
         raise _given_another(sink)
 
 
 def _given_another(sink: SinkCall) -> SinkError:
     return SinkError(
-        f'the sink "{sink.name}" was given the changes of a table that was deleted since: the '
-        "table was made anew",
+        f'the sink "{sink.name}" was given the changes of a table that is not there any more: the '
+        "table was made anew, or an older copy of it was put in its place",
         where=str(sink.place),
         hint="Give the sink another name, and a new place to write to: it then gets the whole "
-        "table first.",
+        "table first. Or put the newer table back.",
     )
 
 
@@ -149,7 +167,15 @@ def warehouse_id(lake: Lake) -> str:
 
 def _written(lake: Lake, table: str, ledger: TableVersion, what: str, end: int) -> TableVersion:
     reason = what.removeprefix("springhouse/")
-    note = Note("append", lake.now(), changes=(), reason=reason, ids=_own_id(lake, table))
+    mark = lake.log(table).mark(end - 1)
+    note = Note(
+        "append",
+        lake.now(),
+        changes=(),
+        reason=reason,
+        ids=_own_id(lake, table),
+        marks={table: mark} if mark is not None else {},
+    )
     commit(ledger, Change(note, transactions={what: end}))
     after = open_table(ledger.storage)
     assert after is not None

@@ -26,6 +26,10 @@ with `BAD` set (the reason; NULL in good rows), `RECORD` (the record as it was) 
 may also have `glance`, which is `read` without good reasons: `read` is then asked only for ranges
 with bad rows.
 
+The arguments say what a source reads: with others, it is another source, and the flow asks before
+it reads that from the start. A class whose arguments do not all say that (a password, a rate) lists
+those that do: `identified_by = ("city",)`.
+
 A source may have `warning`, a text or None: what looks wrong and is no error, such as a folder that
 is not there. It is told with every `run` and `status`.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from springhouse.errors import SourceError
 from springhouse.lake.changes import WEIGHT, appended, strong_delta
+from springhouse.lake.durable import sync_entries
 from springhouse.lake.log import TableLog
 from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.lake.storage import Storage
@@ -44,6 +45,18 @@ class DeltaSource:
     def incarnation(self) -> str | None:
         """The id of the table, which one that is made anew does not have; None without a table."""
         return self._log.table_id()
+
+    def sync(self, ranges: Mapping[str, Range]) -> None:
+        """Return when what these ranges count is on the disk: whoever wrote it may not have."""
+        sync_entries(self._log.storage, _only(ranges).end - 1)
+
+    def mark(self, end: int) -> str | None:
+        """What the version below an offset is known by."""
+        return self._log.mark(end - 1)
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether the table has the version that is known by this."""
+        return self._log.has_mark(mark)
 
     def stepped_back(self, start: int, latest: int) -> SourceError | None:
         """What to say if fewer versions are there than were read; nothing while none is there."""

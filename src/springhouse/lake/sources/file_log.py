@@ -14,18 +14,19 @@ which it counted, with the same transaction, so the second one is rejected, read
 wrote, and looks again at what is left.
 """
 
+import hashlib
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaError
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from springhouse.errors import CommitConflict, SourceError
 from springhouse.lake.commits import Change, commit, ensure
 from springhouse.lake.note import Note
+from springhouse.lake.presence import FileLost
 from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.lake.tables import TableVersion, open_table, read_arrow
 from springhouse.lake.writing import write_arrow
@@ -93,6 +94,16 @@ class FileLog:
             self._catch_up()
             return self._ground.table_id if self._ground is not None else None
 
+    def mark(self, end: int) -> str | None:
+        """What the last file below an offset is known by; None if it is not written down."""
+        with self._lock:
+            if end > len(self._files):
+                self._catch_up()
+            if not 0 < end <= len(self._files):
+                return None
+            last = repr(tuple(self._files[end - 1]))
+            return f"{end}:{hashlib.sha256(last.encode()).hexdigest()[:16]}"
+
     def make(self) -> None:
         """Make an empty log, unless there is one."""
         ensure(self._storage, _COLUMNS, Note("schema", self._now()))
@@ -129,9 +140,11 @@ class FileLog:
     def _compact(self) -> None:
         newest = open_table(self._storage)
         assert newest is not None
+        rows = newest.to_arrow().sort_by("position")
+        note = Note("compaction", self._now(), rows=rows.num_rows)
         # Whoever compacts at the same moment does the same work; one of the two is enough.
-        with suppress(DeltaError):
-            newest.delta.optimize.compact()
+        with suppress(CommitConflict):
+            commit(newest, Change(note, [write_arrow(self._storage, rows)], newest.files))
 
     def _catch_up(self) -> None:
         """Read what was appended since the last time, by us or by another process."""
@@ -139,15 +152,27 @@ class FileLog:
             return
         before, self._ground = self._ground, open_table(self._storage)
         if before is not None and (
-            self._ground is None or self._ground.table_id != before.table_id
+            self._ground is None
+            or self._ground.table_id != before.table_id
+            or self._entries(before.version)[0] != self._entry
         ):
-            # Another log is in its place: what was read of the old one says nothing about it.
+            # Another log is in its place, or an older copy: what was read of the one before says
+            # nothing about it.
             self._loaded, self._files, self._paths = set(), [], set()
         if self._ground is None:
             return
         self._entry = self._entries(self._ground.version)[0]
         unread = [f.path for f in self._ground.files if f.path not in self._loaded]
-        rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
+        try:
+            rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
+        except FileLost as lost:
+            self._ground = None  # Looked at again by whoever asks next.
+            raise SourceError(
+                f"the list of the files that were read is lost: {lost.problem}",
+                where=self._storage.root,
+                hint="Restore it from a backup. To read everything anew: delete this folder, and "
+                "the folder of the table that reads the files.",
+            ) from lost
         self._loaded = {file.path for file in self._ground.files}
         for row in sorted(rows, key=lambda row: int(row["position"])):
             position = row.pop("position")

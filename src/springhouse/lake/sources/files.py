@@ -102,6 +102,14 @@ class ReadFiles:
         """Begin a log of files in which none is."""
         self._log.make()
 
+    def mark(self, end: int) -> str | None:
+        """What the file below an offset is known by."""
+        return self._log.mark(end)
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether the log of files has the file that is known by this, at its place."""
+        return self._log.mark(int(mark.partition(":")[0])) == mark
+
     def latest(self) -> Mapping[str, int]:
         """The number of files so far, with those that are new in the folder."""
         return {_PARTITION: self._log.see(self._found())}

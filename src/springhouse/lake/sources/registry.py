@@ -29,3 +29,8 @@ def open_source(call: SourceCall, own: Mapping[str, type], context: SourceContex
     """The source that a query calls, made with the options that it gives."""
     source: Source = SOURCES.open(call, own, context)
     return source
+
+
+def source_class(call: SourceCall, own: Mapping[str, type]) -> type | None:
+    """The class that answers to a call, unless it is one of ours, or there is none."""
+    return SOURCES.foreign(call, own)
