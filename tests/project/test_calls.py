@@ -259,3 +259,20 @@ def test_an_override_may_refer_to_a_secret_and_does_not_show_it(
     assert given["spark.x"] == "s3cr3t-token"
     assert repr(given) == "Configuration({'spark.x': '${env:TOKEN}'})"
     assert without_secrets(resolve("x=${env:TOKEN}", tmp_path)) == "x=${env:TOKEN}"
+
+
+def test_an_option_that_is_given_twice_is_an_error(errors: Errors) -> None:
+    for twice in ("format => 'csv', FORMAT => 'json'", "format => 'csv', sep => ';', sep => ','"):
+        text = f"CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('d', {twice});"
+        (found,) = errors({"all/a.sql": text})
+        assert "is given twice" in found
+    text = "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('d', format => 'csv', {});"
+    (found,) = errors({"all/a.sql": text.format("sep => ';', delimiter => ','")})
+    assert "delimiter and sep are one option" in found
+
+
+def test_a_property_of_ours_in_another_case_is_no_property_of_others(errors: Errors) -> None:
+    text = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('{}' = 'true') AS SELECT 1 AS a;"
+    for name in ("Springhouse.Staleness", "SPRINGHOUSE.priority", "Delta.appendOnly"):
+        (found,) = errors({"all/a.sql": text.format(name)})
+        assert f'"{name}"' in found

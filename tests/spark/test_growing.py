@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from deltalake import DeltaTable
 
 from springhouse.house import House
@@ -98,3 +99,47 @@ def test_a_refresh_that_fails_leaves_no_trace_in_the_schema(project: Any) -> Non
     arrive(folder, 3, {"id": -3, "note": "y"})
     assert not House(folder).refresh().ok
     assert stored(folder) == {"id": "long"}
+
+
+def test_what_a_flow_brings_beyond_the_declared_columns_is_kept(project: Any) -> None:
+    schema = "id INT, n INT"
+    folder = project(ORDERS.format(columns="(n BIGINT, late STRING)", schema=schema))
+    arrive(folder, 1, {"id": 1, "n": 5})
+    house = House(folder)
+    assert house.refresh().ok
+    arrive(folder, 2, {"id": 2, "n": 6})
+    assert house.refresh().ok
+    found = house.query("SELECT n, late, id FROM orders ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(5, None, 1), (6, None, 2)]
+
+
+def test_a_column_that_is_declared_not_null_takes_no_null(project: Any) -> None:
+    sql = ORDERS.format(columns="(id INT NOT NULL COMMENT 'who', n INT)", schema="id INT, n INT")
+    sql += "CREATE MATERIALIZED VIEW some (m INT NOT NULL) AS SELECT n FROM orders;"
+    folder = project(sql)
+    arrive(folder, 1, {"id": 1, "n": 1})
+    house = House(folder)
+    assert house.refresh().ok
+    arrive(folder, 2, {"id": 2})
+    assert set(house.refresh().failures) == {"some"}
+    arrive(folder, 3, {"n": 3})
+    (problem,) = (f.problem for name, f in house.refresh().failures.items() if name == "orders")
+    assert '"id NOT NULL"' in problem
+    assert [tuple(row) for row in house.query("SELECT m FROM some").collect()] == [(1,)]
+
+
+UNKEPT: dict[str, Any] = {
+    "VARIANT": 1,
+    "VOID": None,
+    "ARRAY<VARIANT>": [1],
+    "STRUCT<a: STRUCT<>>": {"a": {}},
+}
+
+
+@pytest.mark.parametrize("kind", UNKEPT)
+def test_a_type_that_no_table_can_keep_is_an_error(kind: str, project: Any) -> None:
+    folder = project(ORDERS.format(columns="", schema=f"id INT, v {kind}"))
+    arrive(folder, 1, {"id": 1, "v": UNKEPT[kind]})
+    (failure,) = House(folder).refresh().failures.values()
+    assert 'the column "v" has ' in failure.problem
+    assert not (folder / "storage" / "tables" / "orders" / "_delta_log").exists()

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from springhouse.errors import ProjectErrors, SpringhouseError
 from springhouse.house import House
 from springhouse.lake.alignment import parsed_schema
-from springhouse.project import check
+from springhouse.project import check, file_options
 from springhouse.project.load import load
 from springhouse.project.schema_text import column_names
 
@@ -201,6 +204,8 @@ GOOD_VIEWS = [
     "SELECT stack(2, n, n + 1) AS z FROM t",
     "SELECT date_trunc('DAY', t) AS d, DATE '2026-01-01' + INTERVAL 1 DAY AS e FROM t",
     "SELECT any_value(n) AS n FROM t",
+    "SELECT * FROM t JOIN (SELECT n, s AS z FROM t) AS u USING (n)",
+    "SELECT a FROM (SELECT n AS a, n AS b, s AS b FROM t)",
 ]
 GOOD_CONDITIONS = [
     "n < 10), CONSTRAINT b EXPECT (n >= 1 AND n <> 3",
@@ -223,6 +228,8 @@ BAD_VIEWS = [
     "SELECT t.n FROM t AS z(a, b, c)",
     "SELECT s FROM t GROUP BY s HAVING max(k) > 1",
     "SELECT a.n FROM t AS a JOIN t AS b ON a.n = b.k",
+    "SELECT n, s AS N FROM t",
+    "SELECT s, n, s FROM t UNION ALL SELECT s, n, s FROM t",
 ]
 BAD_TABLES = [
     f"(CONSTRAINT a EXPECT (m < 10)) AS SELECT * FROM {SOURCE}",
@@ -235,6 +242,10 @@ BAD_TABLES = [
     f"AS SELECT * FROM {SOURCE}".replace("'data',", "'data', multiLne => 'true',"),
     f"AS SELECT * FROM {SOURCE}".replace("'data',", "'data', header => 'true',"),
     f"AS SELECT * FROM {SOURCE}".replace("'data',", "'data', max_files => '0',"),
+    f"AS SELECT * FROM {SOURCE}".replace("n BIGINT", "n TIME"),
+    f"AS SELECT * FROM {SOURCE}".replace("'json'", "'csv'").replace("n BIGINT", "n ARRAY<INT>"),
+    f"AS SELECT * FROM {SOURCE}".replace("'data',", "'data', allowComments => 'perhaps',"),
+    f"AS SELECT n, s AS N FROM {SOURCE}",
     f"(n BIGNT) AS SELECT n FROM {SOURCE}",
     "AS SELECT * FROM STREAM sample(rate => 'fast')",
     "AS SELECT * FROM STREAM read_kafka('t')",
@@ -282,6 +293,81 @@ def test_what_check_refuses_would_not_run(project: Write, monkeypatch: pytest.Mo
     assert set(failures) == expected
 
 
+# Options of readers
+
+
+OPTIONS = {
+    "csv": {
+        "delimiter": ["", ";", "||", "\t", "\\t", "\\", "\\\\", "\\q", "a\\tb"],
+        "quote": ["", "'", "''", "é"],
+        "escape": ["", "\\", "ab"],
+        "comment": ["#", "##"],
+        "charToEscapeQuoteEscaping": ["\\", "ab"],
+        "ignoreLeadingWhiteSpace": ["true", "FALSE", "yes", ""],
+        "preferDate": ["false", "1"],
+        "maxColumns": ["100", "-1", "many", "1.5"],
+        "maxCharsPerColumn": ["-1", "x"],
+        "unescapedQuoteHandling": ["raise_error", "SKIP", "STOP_AT_DELIMITER"],
+        "lineSep": ["", "|"],
+        "encoding": ["utf-8", "UTF-16LE", "ISO-8859-1", "latin1", "utf8", "windows-1252", "x", ""],
+        "timeZone": [
+            "UTC",
+            "Europe/Oslo",
+            "+01:00",
+            "-8",
+            "GMT+1",
+            "Mars",
+            "PST",
+            "ABC",
+            "+19:00",
+            "",
+            "Z",
+        ],
+        "enableDateTimeParsingFallback": ["true", "maybe"],
+    },
+    "json": {
+        "allowComments": ["TRUE", "maybe"],
+        "allowSingleQuotes": ["false", "no"],
+        "primitivesAsString": ["true", "0"],
+        "prefersDecimal": ["t"],
+        "lineSep": ["", ";;"],
+        "samplingRatio": ["0.5", "0", "-1", "x", "1"],
+    },
+    "parquet": {"datetimeRebaseMode": ["legacy", "x"], "int96RebaseMode": ["CORRECTED", ""]},
+    "text": {"wholetext": ["true", "perhaps"], "lineSep": ["", "ab"]},
+}
+
+
+RECORDS = {"csv": "1,2024-01-01\n", "json": '{"value": "1"}\n', "text": "1\n"}
+
+
+def test_an_option_is_read_as_spark_reads_it(spark: SparkSession, tmp_path: Path) -> None:
+    for form, text in RECORDS.items():
+        (tmp_path / form).write_text(text)
+    # Not by Spark: of its own files it knows the mode.
+    moment = pa.scalar(0, pa.timestamp("us"))
+    pq.write_table(pa.table({"value": [moment]}), tmp_path / "parquet")
+    different = []
+    cases = ((f, name, text) for f in OPTIONS for name in OPTIONS[f] for text in OPTIONS[f][name])
+    for form, name, text in cases:
+        try:
+            file_options.parsed({"format": form, name: text})
+            ours = True
+        except SpringhouseError:
+            ours = False
+        reader = spark.read.option(name, text)
+        if name != "samplingRatio":
+            reader = reader.schema("value TIMESTAMP" if form == "parquet" else "value STRING")
+        try:
+            reader.format(form).load(str(tmp_path / form)).collect()
+            theirs = True
+        except (PySparkException, Py4JJavaError):
+            theirs = False
+        if ours != theirs:
+            different.append((form, name, text, ours, theirs))
+    assert not different, different
+
+
 # Schemas
 
 
@@ -300,7 +386,15 @@ TYPES = [
         "INTERVAL YEAR TO DAY",
         "STRING COLLATE UTF8_BINARY",
     ),
-    *("INT NOT NULL", "INT NULL", "INT COMMENT 'it''s'", "INT COMMENT", "INT DEFAULT 3", "1", ""),
+    *(
+        "INT NOT NULL",
+        "INT NULL",
+        "INT COMMENT 'it''s'",
+        "INT COMMENT",
+        "INT DEFAULT 3",
+        "1",
+        "",
+    ),
 ]
 SCHEMAS = [
     *(f"a {each}" for each in TYPES),

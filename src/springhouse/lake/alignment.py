@@ -63,6 +63,36 @@ def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
     return rows.select(*columns)
 
 
+def prove_types(schema: StructType, where: str) -> None:
+    """An error if a column has a type that Spark has, and a table of ours can't have."""
+    for column in schema.fields:
+        kind = None if isinstance(column.dataType, t.NullType) else _unkept(column.dataType)
+        if kind is not None:
+            raise SchemaError(
+                f'the column "{column.name}" has the type {kind}, which no table can keep',
+                where=where,
+                hint="Keep it as STRING, or leave it out.",
+            )
+
+
+def _unkept(kind: t.DataType) -> str | None:
+    """A type in a column's type that Spark has, and our tables have not; None if there is none."""
+    if isinstance(
+        kind, t.VariantType | t.YearMonthIntervalType | t.CalendarIntervalType | t.NullType
+    ):
+        return kind.simpleString().upper()
+    if isinstance(kind, StructType) and not kind.fields:
+        return "STRUCT<>"
+    parts: list[t.DataType] = []
+    if isinstance(kind, StructType):
+        parts = [field.dataType for field in kind.fields]
+    elif isinstance(kind, t.ArrayType):
+        parts = [kind.elementType]
+    elif isinstance(kind, t.MapType):
+        parts = [kind.keyType, kind.valueType]
+    return next((found for part in parts if (found := _unkept(part)) is not None), None)
+
+
 def same_columns(one: StructType, other: StructType) -> bool:
     """Whether both have the same names and types in the same order; what may be NULL aside."""
     return [(f.name, f.dataType) for f in one.fields] == [

@@ -23,6 +23,7 @@ from springhouse.lake.alignment import (
     aligned,
     new_columns,
     parsed_schema,
+    prove_types,
     same_columns,
     widened,
 )
@@ -311,13 +312,16 @@ def fitted(
     promised = None
     if table.schema is not None:
         promised = parsed_schema(session, table.schema, str(table.place))
-    if ground is None:
-        schema = promised or rows.schema
-    else:
-        schema = widened(ground.schema, promised or rows.schema)
+    wanted = promised or StructType([])
+    # What a flow brings beyond the declaration is kept, too.
+    wanted = StructType([*wanted.fields, *new_columns(rows, wanted)])
+    schema = wanted
+    if ground is not None:
+        schema = widened(ground.schema, wanted)
         have = {name.lower() for name in schema.fieldNames()}
-        extra = new_columns(rows, schema).fields if promised is None else promised.fields
-        schema = StructType([*schema.fields, *(f for f in extra if f.name.lower() not in have)])
+        extra = [field for field in wanted.fields if field.name.lower() not in have]
+        schema = StructType([*schema.fields, *extra])
+    prove_types(schema, str(flow.place))
     return Fit(ground, schema, channel), aligned(rows, schema, str(flow.place))
 
 

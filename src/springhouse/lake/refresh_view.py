@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SchemaError, SpringhouseError
 from springhouse.lake import changes
-from springhouse.lake.alignment import declared
+from springhouse.lake.alignment import declared, prove_types
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.costs import (
     STATE_ROWS,
@@ -505,7 +505,8 @@ def _impossible(view: View, found: NoPlan) -> LakeError:
 
 
 def prove_storable(schema: StructType, view: View) -> None:
-    """An error if two columns of the view have one name."""
+    """An error if two columns of the view have one name, or one has a type that can't be kept."""
+    prove_types(schema, str(view.place))
     names = [name.lower() for name in schema.fieldNames()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

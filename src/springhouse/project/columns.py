@@ -19,6 +19,7 @@ from springhouse.errors import DeclarationError, SpringhouseError
 from springhouse.project.built_in import columns_of_source
 from springhouse.project.calls import understand
 from springhouse.project.declaration import (
+    AppendFlow,
     CdcFlow,
     Expectation,
     Place,
@@ -109,6 +110,10 @@ class KnownColumns:
         """The columns that a query names and nobody has."""
         yield from self._looked_at(query).unknown
 
+    def given_twice(self, query: SqlQuery) -> str | None:
+        """A name that two columns of a query's rows surely have."""
+        return self._looked_at(query).given_twice
+
     def place(self, query: SqlQuery, start: int) -> Place:
         """The line of a character of a query."""
         return SqlText(query.text, query.place.file, query.place.line).place(start)
@@ -147,6 +152,7 @@ class _Look:
     def __init__(self, query: SqlQuery, known: KnownColumns, names: Names) -> None:
         self.columns: Columns = None
         self.unknown: list[_Unknown] = []
+        self.given_twice: str | None = None
         self._known = known
         place = query.place
         try:
@@ -159,6 +165,7 @@ class _Look:
             self._outputs[id(scope)] = self._output(scope)
         if scopes:
             self.columns = self._outputs[id(scopes[-1])]
+            self.given_twice = _given_twice(scopes[-1])
         for scope in scopes:
             self.unknown += self._unresolved(scope)
 
@@ -250,6 +257,22 @@ class _Look:
                     yield found
 
 
+def _given_twice(scope: Scope) -> str | None:
+    """A name that two of the outermost columns are given by the text itself."""
+    while scope.set_operation_scopes:
+        scope = scope.set_operation_scopes[0]
+    if scope.outer_columns or not isinstance(scope.expression, exp.Select):
+        return None
+    have: set[str] = set()
+    for projection in scope.expression.selects:
+        if isinstance(projection, exp.Alias | exp.Column) and not projection.is_star:
+            name = projection.alias_or_name
+            if name.lower() in have:
+                return name
+            have.add(name.lower())
+    return None
+
+
 def _missing(
     column: exp.Column, visible: Mapping[str, Columns], aliases: set[str]
 ) -> _Unknown | None:
@@ -313,6 +336,12 @@ class ColumnCheck:
             for unknown in self._known.unknown(query):
                 place = self._known.place(query, unknown.start)
                 yield _no_column(reader, unknown.name, unknown.candidates, place)
+        for whose, query in self._kept():
+            name = self._known.given_twice(query)
+            if name is not None:
+                problem = f'{whose} has two columns named "{name}"'
+                hint = f"Give one another name: … AS {name}_2"
+                yield DeclarationError(problem, where=str(query.place), hint=hint)
         for declared in self._stored:
             columns = self._known.of(declared.name)
             if columns is not None:
@@ -320,6 +349,15 @@ class ColumnCheck:
         for flow in self._project.flows:
             if isinstance(flow, CdcFlow):
                 yield from self._of_changes(flow)
+
+    def _kept(self) -> Iterator[tuple[str, SqlQuery]]:
+        """The queries whose columns become those of a table or view by their names."""
+        for view in self._project.views.values():
+            if isinstance(view.query, SqlQuery) and not view.schema:
+                yield f'the view "{view.name}"', view.query
+        for flow in self._project.flows:
+            if isinstance(flow, AppendFlow) and isinstance(flow.query, SqlQuery):
+                yield f'the flow "{flow.name}"', flow.query
 
     def _of_stored(
         self, declared: Table | View, columns: tuple[str, ...]

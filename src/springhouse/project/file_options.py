@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from springhouse.errors import SourceError
 from springhouse.project.names import did_you_mean
 from springhouse.project.options import flag, whole_number, wrong
-from springhouse.project.schema_text import column_names
+from springhouse.project.reader_values import check_value, delimiter
+from springhouse.project.schema_text import column_names, nested_columns
 
 _DATES = (
     "dateFormat timestampFormat timestampNTZFormat enableDateTimeParsingFallback locale timeZone"
@@ -60,15 +61,22 @@ def parsed(options: Mapping[str, str]) -> FileOptions:
     given = {name.lower(): text for name, text in options.items()}
     chosen = _format(given.pop("format", None))
     known = _known(chosen)
-    for name in given:
+    for name, text in given.items():
         if name not in known:
             raise SourceError(
                 f'read_files has no option "{name}" for the format {chosen}',
                 hint=did_you_mean(name, known.values()) or f"It has {', '.join(known.values())}.",
             )
+        check_value(known[name], text)
     if "delimiter" in given:
+        if "sep" in given:
+            raise SourceError("delimiter and sep are one option", hint="Give one of them.")
         given["sep"] = given.pop("delimiter")
+    if "sep" in given:
+        delimiter(given["sep"])
     schema = given.pop("schema", None)
+    if chosen == "csv" and schema is not None:
+        _prove_flat(schema)
     return FileOptions(
         format=chosen,
         schema=schema,
@@ -80,6 +88,15 @@ def parsed(options: Mapping[str, str]) -> FileOptions:
         max_files=whole_number("max_files", given.pop("max_files", "1000"), least=1),
         reader=given,
     )
+
+
+def _prove_flat(schema: str) -> None:
+    nested = nested_columns(schema)
+    if nested:
+        raise SourceError(
+            f'the column "{nested[0]}" has a type that no field of a CSV file can have',
+            hint="Read it as STRING, and parse it in the query: from_json(…), split(…).",
+        )
 
 
 def _format(text: str | None) -> str:

@@ -14,6 +14,7 @@ from springhouse.errors import SinkError, SourceError, SpringhouseError
 from springhouse.project.file_options import JSON_PARSER_OPTIONS
 from springhouse.project.names import did_you_mean
 from springhouse.project.options import flag, whole_number, wrong
+from springhouse.project.reader_values import check_value
 from springhouse.project.schema_text import column_names
 
 PREFIX = "kafka."
@@ -160,6 +161,7 @@ def _sorted_out(
         elif name in spark:
             connector[spark[name]] = text
         elif name in parser:
+            check_value(parser[name], text)
             parsing[parser[name]] = text
         else:
             known = [*_SPARK_OPTIONS, *parser.values(), SERVERS]

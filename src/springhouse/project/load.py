@@ -5,6 +5,7 @@ Nothing stops at the first error: a user mends a project once, not once per erro
 """
 
 from collections.abc import Iterator, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,9 @@ from springhouse.project.contents import Contents, Declaration, Written, read_te
 from springhouse.project.declaration import (
     AppendFlow,
     CdcFlow,
+    Expectation,
     Flow,
+    OnViolation,
     Place,
     Project,
     Table,
@@ -24,11 +27,13 @@ from springhouse.project.declaration import (
 from springhouse.project.from_sql import read_sql
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
 from springhouse.project.names import Names
+from springhouse.project.schema_text import required_columns
 from springhouse.project.secrets import Configuration, has_reference, problem_of, resolve
 from springhouse.project.settings import ON_COMMAND_LINES, check_setting, check_value
 from springhouse.project.sources import BUILT_IN_SINKS, BUILT_IN_SOURCES
 
 _Declared = TypeVar("_Declared", bound=Declaration)
+_Stored = TypeVar("_Stored", Table, View)
 
 
 def load(
@@ -97,8 +102,8 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
         catalog=pipeline.catalog,
         database=pipeline.database,
         configuration=_configuration(folder, pipeline, contents),
-        tables=_by_name(named, Table),
-        views=_by_name(named, View),
+        tables={name: _required(each) for name, each in _by_name(named, Table).items()},
+        views={name: _required(each) for name, each in _by_name(named, View).items()},
         temporary_views=_by_name(named, TemporaryView),
         flows=_flows(contents),
         sources=_plugins(contents, "source", BUILT_IN_SOURCES),
@@ -108,6 +113,27 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
 
 def _by_name(declarations: list[Declaration], kind: type[_Declared]) -> dict[str, _Declared]:
     return {each.name: each for each in declarations if isinstance(each, kind)}
+
+
+def _required(declared: _Stored) -> _Stored:
+    """The declaration, with an expectation for each column that it declares `NOT NULL`."""
+    try:
+        names = required_columns(declared.schema or "")
+    except SpringhouseError:
+        return declared  # There is no schema, or its error is told by the check.
+    have = {expectation.name for expectation in declared.expectations}
+    kept: list[Expectation] = []
+    for name in names:
+        expectation = _not_null(name, declared.place)
+        if expectation.name not in have:
+            kept.append(expectation)
+    return replace(declared, expectations=(*declared.expectations, *kept))
+
+
+def _not_null(column: str, place: Place) -> Expectation:
+    quoted = column.replace("`", "``")
+    condition = f"`{quoted}` IS NOT NULL"
+    return Expectation(f"{column} NOT NULL", condition, OnViolation.FAIL_UPDATE, place)
 
 
 def _flows(contents: Contents) -> tuple[Flow, ...]:

@@ -114,7 +114,7 @@ class _Reader:
         self._written = {
             key: value
             for key, value in written.items()
-            if key.startswith(PREFIX) and self._belongs(key, value, owner, holder)
+            if key.lower().startswith(PREFIX) and self._belongs(key, value, owner, holder)
         }
 
     def _belongs(self, key: str, written: Written, owner: str, holder: Holder) -> bool:
@@ -136,7 +136,7 @@ class _Reader:
     def check_delta(self, written: Mapping[str, Written]) -> None:
         """Properties of Delta's own change how a table is stored: only some can be kept."""
         for key, each in written.items():
-            if not key.startswith("delta."):
+            if not key.lower().startswith("delta."):
                 continue
             pattern = DELTA_PROPERTIES.get(key)
             if pattern is None:

@@ -8,7 +8,7 @@ two against each other.
 from springhouse.errors import DeclarationError, SourceError
 from springhouse.project.names import did_you_mean
 from springhouse.project.sql_cursor import Cursor
-from springhouse.project.sql_tokens import SqlText, split_commas, string_value, tokenize
+from springhouse.project.sql_tokens import SqlText, Token, split_commas, string_value, tokenize
 
 _PLAIN = (
     *("BOOLEAN", "TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER", "BIGINT", "LONG"),
@@ -18,7 +18,7 @@ _PLAIN = (
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _WITH_LENGTH = ("CHAR", "CHARACTER", "VARCHAR")
 _NESTED = ("ARRAY", "MAP", "STRUCT")
-_TYPES = (*_PLAIN, *_DECIMALS, *_WITH_LENGTH, *_NESTED, "INTERVAL", "TIME")
+_TYPES = (*_PLAIN, *_DECIMALS, *_WITH_LENGTH, *_NESTED, "INTERVAL")
 _YEARS, _DAYS = ("YEAR", "MONTH"), ("DAY", "HOUR", "MINUTE", "SECOND")
 _MOST_DIGITS = 38
 
@@ -57,12 +57,46 @@ def column_comments(text: str) -> dict[str, str]:
     {'id': 'who'}
     """
     column_names(text)
-    sql = SqlText(text, "schema")
     return {
         column[0].name: string_value(column[-1:]) or ""
-        for column in split_commas(tokenize(sql)[0])
+        for column in _elements(text)
         if len(column) > 2 and column[-2].is_word("COMMENT")
     }
+
+
+def nested_columns(text: str) -> list[str]:
+    """The columns whose values have parts: arrays, maps and structs.
+
+    >>> nested_columns("id BIGINT, tags ARRAY<STRING>")
+    ['tags']
+    """
+    column_names(text)
+    columns = (
+        [token for token in column if not token.is_symbol(":")] for column in _elements(text)
+    )
+    return [name.name for name, kind, *_ in columns if kind.is_word(*_NESTED)]
+
+
+def required_columns(text: str) -> list[str]:
+    """The columns that may not be NULL.
+
+    >>> required_columns("id BIGINT NOT NULL COMMENT 'who', name STRING")
+    ['id']
+    """
+    column_names(text)
+    return [
+        column[0].name
+        for column in _elements(text)
+        for end in [column[:-2] if column[-2].is_word("COMMENT") else column]
+        if len(end) > 2 and end[-2].is_word("NOT") and end[-1].is_word("NULL")
+    ]
+
+
+def _elements(text: str) -> list[list[Token]]:
+    tokens = tokenize(SqlText(text, "schema"))[0]
+    if tokens[0].is_word("STRUCT") and tokens[1].is_symbol("<"):
+        tokens = tokens[2:-1]
+    return split_commas(tokens)
 
 
 def _wrong(text: str, problem: str, hint: str | None = None) -> SourceError:
@@ -135,9 +169,6 @@ def _read_type(cursor: Cursor) -> None:
         _fields(cursor)
     elif word == "INTERVAL":
         _read_interval(cursor)
-    elif word == "TIME" and cursor.accept_symbol("("):
-        _number(cursor)
-        _expect(cursor, ")")
     elif word == "STRING" and cursor.accept("COLLATE"):
         cursor.name_parts("a collation")
 

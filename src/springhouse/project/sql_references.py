@@ -379,14 +379,18 @@ def _read_call(sql: SqlText, relation: Sequence[Token]) -> SourceCall:
     """`read_files('data', format => 'json')` as data."""
     opening = next(at for at, token in enumerate(relation) if token.is_symbol("("))
     plugin = ".".join(t.name.lower() for t in relation[:opening] if not t.is_symbol("."))
-    arguments, options = [], {}
+    arguments: list[str] = []
+    options: dict[str, str] = {}
     for element in split_commas(relation[opening + 1 : -1]):
         named = len(element) > 2 and element[1].is_symbol("=>")
         value = element[2:] if named else element
         plain = string_value(value)
         text = sql.slice(value) if plain is None else plain
         if named:
-            options[element[0].name] = text
+            name = element[0].name
+            if name.lower() in (other.lower() for other in options):
+                raise sql.error(f'the option "{name}" is given twice', element[0].start)
+            options[name] = text
         else:
             arguments.append(text)
     return SourceCall(plugin, tuple(arguments), options, sql.place(relation[0].start))

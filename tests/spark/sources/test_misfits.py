@@ -4,7 +4,10 @@ Every test reads through both ways: by Spark's functions, and with records taken
 process, as for servers whose functions do not tell bad records from good ones.
 """
 
+import bz2
+import gzip
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +117,83 @@ def test_a_csv_file_is_right_or_set_aside_as_a_file(
     assert read(format="csv", header="true") == sorted([*expected, (9, "z")], key=repr)
 
 
-def test_a_quote_that_never_ends_loses_nothing(put: Put, read: Callable[..., list[Any]]) -> None:
-    put("a.csv", 'id,note\n1,x\n2,"a,3\n4,y\n')
-    found = read(format="csv", header="true")
-    assert (1, "x") in found
-    assert "4,y" in "".join(str(part) for row in found for part in row)
+OPEN_QUOTES = {
+    "in the middle": 'id,note\n1,x\n2,"a,3\n4,y\n',
+    "in the last line": 'id,note\n1,x\n2,"a',
+    "closed in a later record": 'id,note\n1,x\n2,"a\n3,"b"\n4,y\n',
+}
+
+
+@pytest.mark.parametrize("name", OPEN_QUOTES)
+def test_a_quote_that_never_ends_swallows_no_record(
+    name: str, put: Put, read: Callable[..., list[Any]]
+) -> None:
+    put("a.csv", OPEN_QUOTES[name])
+    put("b.csv", 'id,note\n8,5" pipe\n9,"z\nz"\n')
+    assert read(format="csv", header="true") == [
+        ("a quoted field that begins in line 3 never ends", None, "a.csv"),
+        (8, '5" pipe'),
+        (9, "z\nz"),
+    ]
+
+
+@pytest.mark.parametrize(("form", "content"), [("csv", "id,note\n1,x\n"), ("json", '{"id":1}\n')])
+@pytest.mark.parametrize("extension", ["gz", "bz2"])
+def test_a_damaged_compressed_file_is_one_bad_file(
+    form: str, content: str, extension: str, put: Put, read: Callable[..., list[Any]]
+) -> None:
+    compress = {"gz": gzip.compress, "bz2": bz2.compress}[extension]
+    # Nothing that gets short, so that the damage is not within the first bytes that are read.
+    long = content + "".join(sha256(str(n).encode()).hexdigest() for n in range(1000))
+    put(f"cut.{form}.{extension}", compress(long.encode())[:-2000])
+    put(f"plain.{form}.{extension}", content)
+    put(f"whole.{form}.{extension}", compress(content.encode()))
+    found = read(format=form, header="true") if form == "csv" else read(format=form)
+    assert [row for row in found if len(row) == 2] == [(1, "x" if form == "csv" else None)]
+    bad = [(row[0].partition(":")[0], row[1], row[2]) for row in found if len(row) == 3]
+    told = "the file can't be decompressed"
+    assert bad == [(told, None, f"{name}.{form}.{extension}") for name in ("cut", "plain")]
+
+
+SEPARATORS = {
+    "||": ("||", 'id||note\n1||x\n2||"a||b"\n3||"c\n||d"\n'),
+    r"\t": ("tab", 'id\tnote\n1\tx\n2\t"a||b"\n3\t"c\n||d"\n'),
+}
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_csv_with_a_separator_of_several_characters(
+    separator: str, put: Put, read: Callable[..., list[Any]]
+) -> None:
+    put("a.csv", SEPARATORS[separator][1])
+    expected = [(1, "x"), (2, "a||b"), (3, "c\n||d")]
+    assert read(format="csv", header="true", delimiter=separator) == expected
+
+
+ENCODED = ("iso-8859-1", "utf-16", "utf-16le", "utf-16be", "utf-32", "utf-8")
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_csv_in_another_encoding_is_read_to_the_last_character(
+    encoding: str, spark: SparkSession, context: SourceContext, put: Put
+) -> None:
+    put("a.csv", 'id,note\n1,é\n2,"a\nb"\n3,z'.encode(encoding))
+    told_of_it = {"format": "csv", "schema": SCHEMA, "header": "true", "encoding": encoding}
+    source = ReadFiles("data", context=context, **told_of_it)
+    rows = source.read(spark, {"0": Range(0, source.latest()["0"])})
+    assert told(rows) == [(1, "é"), (2, "a\nb"), (3, "z")]
+
+
+def test_bytes_that_are_no_text_in_the_given_encoding_are_bad(
+    spark: SparkSession, context: SourceContext, put: Put
+) -> None:
+    put("a.csv", b"id,note\n1,x\n2,\xe9\n")
+    for encoding in ("utf-8", "us-ascii"):
+        told_of_it = {"format": "csv", "schema": SCHEMA, "header": "true", "encoding": encoding}
+        source = ReadFiles("data", context=context, **told_of_it)
+        rows = source.read(spark, {"0": Range(0, source.latest()["0"])})
+        reason = f"not {encoding.upper()}: some of its bytes are no text in this encoding"
+        assert told(rows) == [(reason, "2,�", "a.csv"), (1, "x")]
 
 
 def test_csv_without_a_header_in_another_encoding_is_one_bad_file(
@@ -154,6 +229,43 @@ def test_an_array_of_json_is_as_many_records_as_it_has_elements(
         (2, "x"),
         (3, None),
     ]
+
+
+NUMBERS = (
+    *(
+        "1",
+        "-0.0",
+        "1.10",
+        "1e5",
+        "-1.5E-3",
+        "1e400",
+        "12345678901234567890.12345678901234567890123",
+    ),
+    *("123456789012345678901234567890123456789012345", "1.23456789012345678901e20", "0"),
+    *(
+        "0.1234567890123456789012345678901234567",
+        '"1 and -2.5"',
+        '"\\"1\\" 2"',
+        "01",
+        "-",
+    ),
+)
+"""What differs by its digits between a record of its own and an element of an array."""
+
+
+@pytest.mark.parametrize("kind", ["STRING", "DOUBLE", "DECIMAL(38,2)", "DECIMAL(38,37)", "BIGINT"])
+def test_an_element_of_an_array_is_what_it_is_as_a_record(
+    kind: str, put: Put, read: Callable[..., list[Any]]
+) -> None:
+    lines = [f'{{"id":{n},"note":{text}}}\n' for n, text in enumerate(NUMBERS)]
+    lines += [f'[{{"id":{n},"note":{text}}}]\n' for n, text in enumerate(NUMBERS, 100)]
+    put("a.json", "".join(lines))
+    schema = f"id BIGINT, note {kind}"
+    found = dict(row for row in read(format="json", schema=schema) if len(row) == 2)
+    alone = {number: value for number, value in found.items() if number < 100}
+    in_arrays = {number - 100: value for number, value in found.items() if number >= 100}
+    assert repr(sorted(alone.items())) == repr(sorted(in_arrays.items()))
+    assert len(alone) >= 2
 
 
 def test_a_json_record_of_thirty_megabytes(put: Put, read: Callable[..., list[Any]]) -> None:

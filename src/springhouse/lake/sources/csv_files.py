@@ -11,13 +11,19 @@ Records are lines, which Spark reads in parallel, unless a quoted field goes on 
 Only Spark's reader can tell records from lines then, and decode other encodings. So files with such
 a field are looked for, and read by it; so are all files with `multiline` or `encoding`. It reads
 all fields as text, and they are put together again to a record for the same grammar: the quarantine
-then shows the record's fields, not its exact quotes.
+then shows the record's fields, not its exact quotes. A file in which a quoted field goes on to the
+next line and never ends as one is one bad record: nobody knows which of its quotes is wrong, and
+the reader would make one long field of all the records behind it.
+
+The reader puts U+FFFD in the place of bytes that are no text in the `encoding`; a record with such
+a character is bad.
 """
 
+import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from pyarrow import fs
 from pyspark.sql import Column, DataFrame
@@ -42,6 +48,7 @@ from springhouse.lake.sources.records import (
 from springhouse.lake.tables import quoted
 from springhouse.lake.writing import SMALL_BYTES
 from springhouse.project.file_options import FileOptions
+from springhouse.project.reader_values import delimiter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession
@@ -54,7 +61,7 @@ _HEEDED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
 
 
 class _Look(NamedTuple):
-    """What opening a file tells: its first line, and what is wrong with the file, if anything."""
+    """What opening a file tells: its first record, and what is wrong with the file, if anything."""
 
     header: str = ""
     problem: str | None = None
@@ -75,6 +82,8 @@ class CsvFiles:
         self._multiline = options.multiline
         self._encoding = options.reader.get("encoding")
         self._reader = {"escape": '"', **options.reader}
+        # As it is, and not in the spelling that Spark's reader wants.
+        self._own = {**self._reader, "sep": delimiter(self._reader.get("sep", ","))}
         self._parser = {
             **self._reader,
             "mode": "PERMISSIVE",
@@ -94,6 +103,10 @@ class CsvFiles:
         self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
+        apart = taken_apart.is_needed(spark)
+        if apart:
+            asked = [*self._reader, *(["multiline"] if self._multiline else [])]
+            taken_apart.prove_simple(schema, asked, _HEEDED)
         parts = []
         for kind, group in self._kinds(spark, batch).items():
             names = self._names(spark, kind, group)
@@ -103,14 +116,15 @@ class CsvFiles:
                 parts.append(bad_files(spark, schema, files))
                 continue
             layout = self._layout(names, schema)
-            if taken_apart.is_needed(spark):
+            if apart:
                 parts.append(self._taken_apart(spark, kind, group, layout, schema, why=why))
                 continue
             if self._by_reader(kind):
                 records = self._put_together(spark, group, layout, kind.is_cut)
             else:
                 records = self._lines(spark, group, kind.look.header)
-            grammar = Grammar(self._parse, f"not a row of {len(layout)} columns")
+            no_record = f"not a row of {len(layout)} columns"
+            grammar = Grammar(self._parse, no_record, encoding=self._encoding)
             parts.append(rows(records, grammar, layout, schema, why=why))
         return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
 
@@ -119,17 +133,21 @@ class CsvFiles:
 
     def _kinds(self, spark: "SparkSession", batch: Batch) -> "dict[_Kind, Batch]":
         """The files by how they are read; those without any line are left out."""
+        looks = batch.grouped(self._look)
+        sound = tuple(p for look, group in looks.items() if not look.problem for p in group.paths)
+        flaws = self._flaws(spark, Batch(batch.folder, sound)) if sound else {}
         found: dict[_Kind, list[str]] = {}
-        flaws = self._flaws(spark, batch)
-        for look, group in batch.grouped(self._look).items():
+        for look, group in looks.items():
             if self._header and not look.header and look.problem is None:
                 continue
             for path in group.paths:
                 is_cut, is_utf8 = flaws.get(path, (False, True))
                 kind = _Kind(look, is_cut)
                 # Spark's own reader would put another character in the place of such bytes.
-                if look.problem is None and self._by_reader(kind) and not is_utf8:
+                if self._by_reader(kind) and not is_utf8:
                     kind = _Kind(look._replace(problem=NOT_UTF8))
+                elif is_cut and (problem := self._open_quote(batch, path)) is not None:
+                    kind = _Kind(look._replace(problem=problem))
                 found.setdefault(kind, []).append(path)
         return {kind: Batch(batch.folder, tuple(paths)) for kind, paths in found.items()}
 
@@ -138,6 +156,8 @@ class CsvFiles:
         separator = self._reader.get("linesep")
         breaks = re.compile(re.escape(separator.encode()) if separator else rb"\r\n|\r|\n")
         start, lines = b"", [b""]
+        if (damage := encodings.damage_of(filesystem, path)) is not None:
+            return _Look(problem=damage)
         with filesystem.open_input_stream(path, compression="detect") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 start += chunk
@@ -160,6 +180,14 @@ class CsvFiles:
             "",
         )
 
+    def _open_quote(self, batch: Batch, path: str) -> str | None:
+        """What is wrong with a file that has a quoted field without an end; None if it has none."""
+        filesystem, full = batch.folder.filesystem, f"{batch.folder.path}/{path}"
+        with filesystem.open_input_stream(full, compression="detect") as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
+            found = taken_apart.open_quote(_lines_of(text, self._reader.get("linesep")), self._own)
+        return f"a quoted field that begins in line {found} never ends" if found else None
+
     def _flaws(self, spark: "SparkSession", batch: Batch) -> dict[str, tuple[bool, bool]]:
         """By file: whether a quoted field goes on in the next line, and whether it is UTF-8."""
         if self._encoding is not None:
@@ -172,7 +200,7 @@ class CsvFiles:
             return {path: flaws for flaws, group in answers.items() for path in group.paths}
         quote = self._reader.get("quote", '"')
         is_cut = sf.contains(VALUE, sf.lit(quote)) if quote else sf.lit(False)
-        is_cut &= ~sf.rlike(VALUE, sf.lit(f"(?s)^(?:{whole_line(self._reader)})$"))
+        is_cut &= ~sf.rlike(VALUE, sf.lit(f"(?s)^(?:{whole_line(self._own)})$"))
         texts = spark.read.text(batch.for_spark(), lineSep=self._reader.get("linesep"))
         told = texts.groupBy(origin().alias(ORIGIN)).agg(
             sf.bool_or(is_cut), sf.bool_and(sf.is_valid_utf8(VALUE))
@@ -194,7 +222,7 @@ class CsvFiles:
             return False, is_utf8
         separator = self._reader.get("linesep")
         lines = re.split(re.escape(separator) if separator else r"\r\n|\r|\n", text)
-        is_whole = re.compile(whole_line(self._reader), re.DOTALL)
+        is_whole = re.compile(whole_line(self._own), re.DOTALL)
         return any(quote in line and not is_whole.fullmatch(line) for line in lines), is_utf8
 
     def _names(self, spark: "SparkSession", kind: _Kind, group: Batch) -> Sequence[str]:
@@ -202,7 +230,7 @@ class CsvFiles:
         if not self._header or kind.look.problem is not None:
             return ()
         if not self._by_reader(kind) or taken_apart.is_needed(spark):
-            return taken_apart.csv_texts(kind.look.header, self._reader) or ()
+            return taken_apart.csv_texts(kind.look.header, self._own) or ()
         # Only the reader knows where the header ends. As a header, it would rename what is there.
         reader = self._read(spark, kind.is_cut).option("header", False)
         first = reader.csv(group.for_spark()[0]).first()
@@ -241,22 +269,20 @@ class CsvFiles:
         *,
         why: bool,
     ) -> DataFrame:
-        asked = [*self._reader, *(["multiline"] if self._multiline else [])]
-        taken_apart.prove_simple(schema, asked, _HEEDED)
         comment = self._reader.get("comment")
         separator = self._reader.get("linesep")
         lines: Iterable[taken_apart.Record] = taken_apart.lines(
             group, separator, all_of_them=kind.is_cut
         )
         if kind.is_cut:
-            whole = whole_line(self._reader)
+            whole = whole_line(self._own)
             lines = taken_apart.csv_records(lines, whole, separator or "\n")
         records = [
             record
             for record in lines
             if record.text != kind.look.header and not (comment and record.text.startswith(comment))
         ]
-        parse = taken_apart.csv_parser(layout, self._reader)
+        parse = taken_apart.csv_parser(layout, self._own)
         no_record = f"not a row of {len(layout)} columns"
         return taken_apart.rows(spark, records, parse, schema, no_record, why=why)
 
@@ -286,7 +312,9 @@ class CsvFiles:
         return sf.struct(parsed.alias(FIELDS), parsed.getField(CORRUPT).alias(CORRUPT))
 
     def _read(self, spark: "SparkSession", is_cut: bool, **more: str | bool) -> "DataFrameReader":
-        own = {"header": self._header, "multiLine": self._multiline or is_cut}
+        # Of lines the reader knows only those that end with the bytes of UTF-8.
+        by_document = self._multiline or is_cut or self._encoding is not None
+        own = {"header": self._header, "multiLine": by_document}
         return spark.read.options(**self._reader, **own, **more)
 
 
@@ -306,6 +334,18 @@ def whole_line(options: Mapping[str, str]) -> str:
         inner = f"[^{mark}{slash}]*+(?:{slash}.[^{mark}{slash}]*+)*+"
     field = f"(?:{mark}{inner}{mark}|(?!{mark})(?:(?!{separator}).)*+)"
     return f"{field}(?:{separator}{field})*+"
+
+
+def _lines_of(text: TextIO, separator: str | None) -> Iterator[str]:
+    """The lines of a text, each with the line break behind it."""
+    if separator is None:
+        yield from text
+        return
+    rest = ""
+    while chunk := text.read(_CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(separator)
+        yield from (f"{line}\n" for line in lines)
+    yield rest
 
 
 def _key(name: str) -> str:

@@ -1,7 +1,9 @@
 """How is JSON read?
 
 One record per line, or with `multiline` one document per file: an object, or an array of objects.
-An array on a line is as many records as it has elements, as to Spark's own reader.
+An array on a line is as many records as it has elements, as to Spark's own reader. A VARIANT tells
+the elements apart. It would turn a number of many digits into a DOUBLE, so while an array is taken
+apart, each number is a text with a mark before it.
 A record is parsed as the value of a field, `{"record": … }`: alone, Spark would take the first
 value of `{"id": 1}{"id": 2}`, two records on one line, and silently forget the second.
 """
@@ -34,6 +36,15 @@ if TYPE_CHECKING:
 
 
 _BYTE_ORDER_MARK = "\ufeff"
+_MARK = "__springhouse_number_"
+# Possessive: Java has no deep recursion then, however long a text is.
+_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BEFORE_NUMBER = rf'[^"0-9-]*+(?:{_TEXT}[^"0-9-]*+)*+'
+_NUMBER = r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
+_NEXT_NUMBER = rf"(?s)\G({_BEFORE_NUMBER})({_NUMBER})"
+_MARKED_NUMBER = rf'"{_MARK}([0-9.eE+-]++)"'
+_OTHER_TEXTS = ("allowcomments", "allowsinglequotes", "allowunquotedfieldnames")
+"""With these options a number may stand inside something else than a text in double quotes."""
 
 
 class JsonFiles:
@@ -95,13 +106,19 @@ class JsonFiles:
 
     def _elements(self) -> Column:
         """The records of a document: the elements of an array, or else the document itself."""
-        # VARIANT keeps the digits of a number; an array of strings would make a DOUBLE of it.
         schema = f"{FIELDS} VARIANT, {CORRUPT} STRING"
-        document = sf.from_json(_wrapped(sf.col(VALUE)), schema, self._parser).getField(FIELDS)
+        exact = not any(self._reader.get(name, "").lower() == "true" for name in _OTHER_TEXTS)
+        text = sf.col(VALUE)
+        if exact:
+            text = sf.regexp_replace(text, _NEXT_NUMBER, f'$1"{_MARK}$2"')
+        document = sf.from_json(_wrapped(text), schema, self._parser).getField(FIELDS)
         array = sf.try_variant_get(document, "$", "ARRAY<VARIANT>")
-        # Spark counts the parameters of a lambda, and `to_json` has two.
-        records = sf.transform(array, lambda record: sf.to_json(record))  # noqa: PLW0108
-        return sf.coalesce(records, sf.array(VALUE))
+
+        def written(record: Column) -> Column:
+            found = sf.to_json(record)
+            return sf.regexp_replace(found, _MARKED_NUMBER, "$1") if exact else found
+
+        return sf.coalesce(sf.transform(array, written), sf.array(VALUE))
 
 
 def json_grammar(options: Mapping[str, str]) -> Grammar:

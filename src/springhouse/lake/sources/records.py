@@ -57,7 +57,14 @@ _LAST_SECOND = (2**63 - 1) // 1_000_000
 _BEYOND_DOUBLE = r"[0-9]\.?[eE]\+?[0-9]{3}|[0-9]{290}"
 """What is in every number that is too large for a DOUBLE."""
 NO_REASON = "does not fit the schema"
-NOT_UTF8 = "not UTF-8: some of its bytes are no text in this encoding"
+
+
+def not_in(encoding: str) -> str:
+    """What is wrong with bytes that are no text."""
+    return f"not {encoding.upper()}: some of its bytes are no text in this encoding"
+
+
+NOT_UTF8 = not_in("UTF-8")
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,22 @@ class Grammar:
     """How one format parses a record, and what to say of a text that is no record at all.
 
     `names`, where records name their fields, gives the names that a record has. `seconds` says that
-    a number is a moment, in seconds since 1970.
+    a number is a moment, in seconds since 1970. `encoding` is what Spark's reader decoded: it puts
+    U+FFFD in the place of bytes that are no text.
     """
 
     parse: Callable[[Column, StructType], Column]
     no_record: str
     names: Callable[[Column], Column] | None = None
     seconds: bool = False
+    encoding: str | None = None
+
+    def garbled(self, value: Column) -> Column:
+        """Whether bytes of a record were no text."""
+        is_garbled = ~sf.is_valid_utf8(value)
+        if self.encoding is not None:
+            is_garbled |= sf.contains(value, sf.lit("\ufffd"))
+        return is_garbled
 
 
 def rows(
@@ -133,7 +149,7 @@ class _Judge:
         """Whether a record does not fit, or would be another one if it were stored."""
         parsed = self._parsed
         bad = [
-            ~sf.is_valid_utf8(self._value),
+            self._grammar.garbled(self._value),
             parsed.getField(CORRUPT).isNotNull(),
             parsed.getField(FIELDS).isNull(),
             *(self._part(parsed, f).isNull() for f in self._wanted.fields if not f.nullable),
@@ -155,8 +171,9 @@ class _Judge:
 
     def reason(self) -> Column:
         """Why a bad record is bad."""
-        is_text = sf.is_valid_utf8(self._value)
-        return sf.when(is_text, self._with_texts(self._told)).otherwise(sf.lit(NOT_UTF8))
+        is_text = ~self._grammar.garbled(self._value)
+        garbled = sf.lit(not_in(self._grammar.encoding or "UTF-8"))
+        return sf.when(is_text, self._with_texts(self._told)).otherwise(garbled)
 
     def _part(self, parsed: Column, field: StructField) -> Column:
         if field.name not in self._layout.fieldNames():

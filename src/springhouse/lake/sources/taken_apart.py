@@ -48,6 +48,8 @@ from springhouse.lake.tables import frame_of
 from springhouse.lake.writing import SMALL_BYTES
 
 if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
+
     from pyspark.sql import SparkSession
 
 _TEXT, _FITS = "__springhouse_text_", "__springhouse_fits_"
@@ -349,20 +351,64 @@ def csv_parser(layout: StructType, options: Mapping[str, str]) -> Parse:
 
 def csv_texts(line: str, options: Mapping[str, str]) -> list[str] | None:
     """The fields of a line; None if it is no line of CSV."""
-    quote, escape = options.get("quote", '"'), options.get("escape", '"')
-    doubled = quote == escape
-    reader = csv.reader(
-        io.StringIO(line, newline=""),
-        delimiter=options.get("sep", ","),
-        quotechar=quote,
-        doublequote=doubled,
-        escapechar=None if doubled else escape,
-    )
-    try:
-        found = list(reader)
-    except csv.Error:
+    separator = options.get("sep", ",")
+    if len(separator) == 1:
+        found = _csv_rows(line, options)
+    elif (mark := next((each for each in _UNUSED if each not in line), None)) is not None:
+        # Python's reader takes one character; in a quoted field it is the separator again.
+        marked = _csv_rows(line.replace(separator, mark), {**options, "sep": mark})
+        found = [[text.replace(mark, separator) for text in row] for row in marked]
+    else:
         return None
     return found[0] if len(found) == 1 else None
+
+
+_UNUSED = [chr(code) for code in (0x1F, 0x1E, 0x1D, 0x1C, *range(0xE000, 0xE010))]
+
+
+def _csv_rows(line: str, options: Mapping[str, str]) -> list[list[str]]:
+    try:
+        return list(_csv_reader(io.StringIO(line, newline=""), options))
+    except csv.Error:
+        return []
+
+
+def _csv_reader(lines: Iterable[str], options: Mapping[str, str]) -> "CsvReader":
+    quote, escape = options.get("quote", '"'), options.get("escape", '"')
+    doubled = quote == escape or not quote
+    return csv.reader(
+        lines,
+        delimiter=options.get("sep", ","),
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        doublequote=doubled,
+        escapechar=None if doubled or not escape else escape,
+        # Else `"x" y` would lose its quotes.
+        strict=True,
+    )
+
+
+def open_quote(lines: Iterable[str], options: Mapping[str, str]) -> int | None:
+    """The line of the first quoted field that goes on to the next line and never ends as a field.
+
+    >>> open_quote(['1,"a\\n', '2,b\\n'], {}), open_quote(['1,"a\\n', 'b",2\\n'], {})
+    (1, None)
+    >>> open_quote(['1,5" pipe\\n', '2,"x" y\\n'], {})
+    """
+    if len(separator := options.get("sep", ",")) > 1:
+        lines = (line.replace(separator, _UNUSED[0]) for line in lines)
+        options = {**options, "sep": _UNUSED[0]}
+    reader = _csv_reader(lines, options)
+    while True:
+        before = int(reader.line_num)
+        try:
+            next(reader)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            # In a line of its own, a strange quote harms no other record.
+            if reader.line_num > before + 1 or "unexpected end" in str(error):
+                return before + 1
 
 
 def _csv_field(text: str, kind: DataType) -> Field:
