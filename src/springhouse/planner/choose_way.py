@@ -76,8 +76,8 @@ class Facts:
 class Decision:
     """The way that a refresh goes.
 
-    `foreseen` is what the formula said before anything was read; `missed` are the seconds that state
-    would have saved. It is `sure` if numbers of rows alone decided, and no other way comes near.
+    `foreseen` is what the formula said before anything was read; `missed` are the seconds that
+    state would have saved. It is `sure` if no other way comes near, as far as numbers of rows tell.
     """
 
     why: str
@@ -164,7 +164,10 @@ def _given_up(
 def _unread(facts: Facts, *, hopeful: bool = False) -> list[Cost]:
     """What the ways that are allowed should take, as far as numbers of rows tell."""
     allowed = [each for each in facts.changes if facts.asked in (None, each.way)]
-    return [facts.past.corrected(each, unread=True, hopeful=hopeful) for each in allowed or facts.changes[:1]]
+    return [
+        facts.past.corrected(each, unread=True, hopeful=hopeful)
+        for each in allowed or facts.changes[:1]
+    ]
 
 
 def _is_clear(facts: Facts, batch: Cost, unread: Sequence[Cost]) -> bool:

@@ -14,7 +14,7 @@ A way that a view never went is like those that it went. A recomputation is like
 state, and the other way round.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, inf, log
 from statistics import median
@@ -26,7 +26,7 @@ from springhouse.planner.refresh_cost import WAYS, Cost
 BUILDING = "building"
 """What a recomputation that also builds state teaches about."""
 
-REMEMBERED = 200
+REMEMBERED = 50
 """How many commits of a view are asked what they teach."""
 
 _KEPT = 12
@@ -107,7 +107,7 @@ class Past:
         way = BUILDING if cost.state_seconds else WAYS[cost.way]
         own = self.correction(way, cost.estimate, unread=unread)
         if hopeful:
-            alike = self._alike(self._of(way), cost.estimate, unread=unread)
+            alike = self._alike(self._of(way, unread=unread), cost.estimate, unread=unread)
             if len(alike) < _EVIDENCE:
                 wrong = [each.wrong(unread=unread) for each in alike]
                 own = min([own, *wrong, *([1.0] if len(alike) == 1 else [])])
@@ -121,14 +121,18 @@ class Past:
         ... )
         2.0
         """
-        taught = self._of(way)
+        taught = self._of(way, unread=unread)
         alike = self._alike(taught, estimate, unread=unread)
         wrong = [each.wrong(unread=unread) for each in (alike or taught)[-_LESSONS:]]
         most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
         return min(max(median([1.0, *wrong]), 1 / most), most)
 
-    def _of(self, way: str) -> list[Lesson]:
+    def _of(self, way: str, *, unread: bool) -> list[Lesson]:
         """The lessons about a way, or else about the one that is most like it."""
+        own = [each for each in self.lessons if each.way == way]
+        looked = [each for each in own if each.expected != each.foreseen]
+        if looked and not unread:
+            return looked
         recomputing = (WAYS[Variant.BATCH], BUILDING)
         nearest = recomputing if way in recomputing else ()
         for ways in ((way,), nearest):
@@ -157,6 +161,10 @@ class Learned:
         """What is known of a view."""
         return Past(self._lessons.get(view, ()), self.machine)
 
+    def forget(self, view: str) -> None:
+        """Drop what is known of a view; what it taught about the machine stays."""
+        self._lessons.pop(view, None)
+
     def take(self, view: str, refresh: PastRefresh) -> None:
         """Learn from a refresh; one that nobody estimated teaches nothing."""
         # Under a clock that stands, as a test may have one, nothing takes any time.
@@ -177,14 +185,6 @@ class Learned:
         moved = median(voices) * follows
         self.machine *= exp(moved)
         self._voices = tuple(each - moved for each in voices)
-
-
-def learned(refreshes: Iterable[tuple[str, PastRefresh]]) -> Learned:
-    """What these refreshes have taught, by view; they may be told in any order."""
-    found = Learned()
-    for view, each in sorted(refreshes, key=lambda told: told[1].at):
-        found.take(view, each)
-    return found
 
 
 def taught_way(refresh: PastRefresh) -> str:

@@ -69,11 +69,11 @@ class Cost:
 
     def __str__(self) -> str:
         queries = f"{self.queries} quer{'y' if self.queries == 1 else 'ies'}"
+        read = f", {self.rows_read:,} rows read" if self.rows_read else ""
         changed = f", {self.rows_changed:,} changed" if self.rows_changed else ""
         become = self.rows_changed + self.rows_made
         made = f", which become {become:,}" if self.rows_made else ""
-        rows = f"{self.rows_read:,} rows read{changed}{made}"
-        return f"{WAYS[self.way]}: {queries}, {rows}, about {self.seconds:.1f} s"
+        return f"{WAYS[self.way]}: {queries}{read}{changed}{made}, about {self.seconds:.1f} s"
 
 
 def with_state(plain: Cost, read_again: float, hidden_rows: int) -> Cost:
