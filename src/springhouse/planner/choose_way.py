@@ -5,7 +5,8 @@ took, and what is stored; the decision is a way, what becomes of the state, what
 the sentence that says why, and the other ways with their cost. Who forecasts, who orders and who
 performs ask the same function; only who performs can have a closer look at files.
 
-    nothing to build on   recomputed; with state, if its absence has cost what building it costs
+    nothing to build on   recomputed; with state, if its absence has cost what building it costs,
+                          or once, to try, when that costs little
     a way that was asked  that one
     else                  the cheapest one, except that state is not given up before its use has
                           cost as much as building it again would
@@ -35,6 +36,12 @@ _CLEARLY = 2.0
 
 _TRIED = 2
 """So many refreshes in a row tell what a way takes."""
+
+_WRONG = 1.5
+"""How many times more than a recomputation a way may seem to cost, to be tried once all the same."""
+
+_TRY = 0.1
+"""What such a try may cost, as a part of what the refreshes so far took."""
 
 _LEAST_SHARE = 0.25
 """Building state costs at least this part of a recomputation, as far as anybody can measure."""
@@ -111,19 +118,35 @@ def choose_way(facts: Facts, look: Look | None = None) -> Decision:
 def _without_state(facts: Facts) -> Decision:
     """Nothing to build on: state is worth building if it would have been used."""
     batch = facts.past.corrected(facts.batch, hopeful=True)
-    others = _unread(facts)
-    saved = max(batch.seconds - min(each.seconds for each in others), 0.0)
+    other = min(_unread(facts), key=_seconds)
+    saved = max(batch.seconds - other.seconds, 0.0)
     building = _building_seconds(facts)
+    if facts.keep:
+        return _recomputed(facts, facts.missing, state=True)
     cost = saved + missed_so_far(facts.refreshes)
     why = f"{facts.missing}: its absence has cost {cost:.1f} s, building it takes {building:.1f} s"
-    if facts.keep or worth_building(saved, facts.refreshes, building):
-        return _recomputed(facts, facts.missing if facts.keep else why, state=True)
-    return replace(_recomputed(facts, why, state=False), missed=saved)
+    if worth_building(saved, facts.refreshes, building):
+        return _recomputed(facts, why, state=True)
+    if _is_worth_a_try(facts, other, batch, building):
+        return _recomputed(facts, f"{why}; built once, to try what was never tried", state=True)
+    return replace(_recomputed(facts, why, state=False), missed=saved, alternatives=(other,))
+
+
+def _is_worth_a_try(facts: Facts, other: Cost, batch: Cost, building: float) -> bool:
+    """Whether to build state once though the formula is against it.
+
+    Nothing else would ever show that the formula is wrong about this view.
+    """
+    full = WAYS[Variant.BATCH]
+    tried = any(each.variant != full for each in facts.refreshes)
+    spent = sum(each.seconds for each in facts.refreshes)
+    extra = building + max(other.seconds - batch.seconds, 0.0)
+    return not tried and other.seconds < _WRONG * batch.seconds and extra <= _TRY * spent
 
 
 def _recomputed(facts: Facts, why: str, *, state: bool) -> Decision:
     cost = facts.past.corrected(facts.building if state else facts.batch)
-    return Decision(why, cost, cost.estimate, state, alternatives=(), sure=True)
+    return Decision(why, cost, cost.estimate, state, sure=True)
 
 
 def _with_state(facts: Facts, look: Look | None) -> Decision:
