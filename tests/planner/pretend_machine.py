@@ -7,6 +7,7 @@ next decision has nothing else to go by.
 """
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
@@ -314,3 +315,20 @@ def _were_good(
             missed = overpaid = 0.0
         has_state = has
     return tuple(good)
+
+
+def main() -> None:
+    """Tell what became of one world, refresh by refresh."""
+    drawn = world(int(sys.argv[1]))
+    lines = [drawn.what]
+    for each in run(drawn):
+        fixed = ", ".join(f"{way} {seconds:.1f} s" for way, seconds in each.fixed.items())
+        lines.append(f"{each.view}: {each.seconds:.1f} s; {fixed}; a new state {each.state:.1f} s")
+        for turn, way in enumerate(each.chosen):
+            best = "" if each.good[turn] else f"  best: {each.best[turn]}"
+            lines.append(f"  {turn:2} {way:16} {each.took[turn]:7.2f} s{best}  {each.why[turn]}")
+    print("\n".join(lines))  # noqa: T201  whoever replays a world reads it
+
+
+if __name__ == "__main__":
+    main()

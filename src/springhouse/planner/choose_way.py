@@ -38,7 +38,7 @@ _TRIED = 2
 """So many refreshes in a row tell what a way takes."""
 
 _WRONG = 1.5
-"""How many times more than a recomputation a way may seem to cost, to be tried once all the same."""
+"""A way is tried once though it seems to cost up to so many times what a recomputation does."""
 
 _TRY = 0.1
 """What such a try may cost, as a part of what the refreshes so far took."""
@@ -155,7 +155,9 @@ def _with_state(facts: Facts, look: Look | None) -> Decision:
         return _given_up(facts, f"{WAYS[Variant.BATCH]} was asked for", batch, ())
     unread = sorted(_unread(facts, hopeful=True), key=_seconds)
     clear = _is_clear(facts, batch, unread)
-    open_ = not clear and (facts.incremental or unread[0].seconds <= batch.seconds)
+    # Without the rows that would have to be read, it is the least that a way can take.
+    least = min(facts.past.corrected(each).seconds for each in unread)
+    open_ = not clear and (facts.incremental or least <= batch.seconds)
     ways = _looked_at(facts, unread, look) if look is not None and open_ else unread
     best, *others = ways
     foreseen = next(each.estimate for each in facts.changes if each.way is best.way)

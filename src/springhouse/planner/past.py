@@ -123,7 +123,9 @@ class Past:
         """
         taught = self._of(way, unread=unread)
         alike = self._alike(taught, estimate, unread=unread)
-        wrong = [each.wrong(unread=unread) for each in (alike or taught)[-_LESSONS:]]
+        # How much is read for a small change says nothing about how much is for a large one.
+        told = unread and bool(alike)
+        wrong = [each.wrong(unread=told) for each in (alike or taught)[-_LESSONS:]]
         most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
         return min(max(median([1.0, *wrong]), 1 / most), most)
 
