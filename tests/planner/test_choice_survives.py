@@ -4,8 +4,8 @@ Over worlds drawn at random (`pretend_machine`): the best way in at least 95 % o
 after the third, and in all worlds together at most 1.1 times the best fixed ways.
 
 Not every single world stays within 1.1 times its best fixed way and one change of state, as is the
-goal: 6 in 100 do not, and 2 or 3 would not if all costs were known (docs/decisions/0083). The bounds
-here keep that from getting worse. No number of the planner was set by the seeds that are used here.
+goal: 6 in 100 do not, and 2 or 3 would not if all costs were known (docs/decisions/0083). The
+bounds here keep that from getting worse. No number of the planner was set by the seeds used here.
 
 Replay one: `python tests/planner/pretend_machine.py SEED`.
 """
