@@ -67,7 +67,7 @@ def _kept(
     view: str, seconds: dict[tuple[str, str], list[float]], ways: list[str], built: float
 ) -> bool:
     """Tell how one view was refreshed; whether it kept the goals."""
-    # In the first round the copy that is always incremental builds its state.
+    # In the first round whoever comes first pays for statements that are new to Spark.
     totals = {way: sum(seconds[view, way][1:]) for way in (*FIXED, CHOSEN)}
     better = min(FIXED, key=lambda way: totals[way])
     share = sum(way == better for way in ways[FIRST:]) / len(ways[FIRST:])
