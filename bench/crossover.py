@@ -38,7 +38,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -185,7 +185,10 @@ def main() -> None:
     file = asked.results / f"{story.name}.csv"
     kept = _read(file) if asked.sizes and file.exists() else []
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as place, _house(story, Path(place), asked.scale) as race:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        opened_house(story, Path(place), asked.scale) as race,
+    ):
         found = race.run(fractions, asked.rounds, 60 * asked.minutes)
     asked.results.mkdir(parents=True, exist_ok=True)
     _write(file, [each for each in kept if each.fraction not in fractions] + found)
@@ -195,36 +198,46 @@ def main() -> None:
 
 
 @contextmanager
-def _house(story: Story, folder: Path, scale: float) -> Iterator["Race"]:
-    """A House with the tables loaded and all copies of the views made."""
+def opened_house(
+    story: Story, folder: Path, scale: float, ways: Collection[str] = (*WAYS, CHOSEN, TWIN)
+) -> Iterator["Race"]:
+    """A House with the tables loaded and the copies of the views made, those of some ways."""
+    copies = [copy for copy in story.copies if copy[1] in ways]
     files = tpch.generate(scale, folder / "generated")
     rows = {name: tpch.read(files[name]) for name in story.tables}
     schemas = {name: table.schema for name, table in rows.items()}
     project = tpch_warehouse.write_project(folder / "project", schemas, SETTINGS, ())
     statements = [
         f"CREATE MATERIALIZED VIEW {_copy(view, way)} AS {story.views[view]};"
-        for view, way in story.copies
+        for view, way in copies
     ]
     (project / "transformations" / "views.sql").write_text("\n".join(statements))
     with springhouse.open(project) as house:
-        yield Race(story, house, rows)
+        yield Race(story, house, rows, copies)
 
 
 class Race:
     """Changes the tables, and refreshes the copies after each change."""
 
-    def __init__(self, story: Story, house: House, rows: dict[str, pa.Table]) -> None:
+    def __init__(
+        self,
+        story: Story,
+        house: House,
+        rows: dict[str, pa.Table],
+        copies: Sequence[tuple[str, str]],
+    ) -> None:
         self._story, self._house, self._rows = story, house, rows
-        self._copies = story.copies
+        self._copies = copies
         self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in story.tables}
         for name, table in self._tables.items():
             table.load(rows[name])
         self._changes = 0
         # What the copies that have no choice are made to do; the twin follows the House.
         self._forced = {(view, way): WAYS[way] for view, way in self._copies if way in WAYS}
+        self.built: dict[str, float] = {}
         for view, way in self._copies:
             if way == CHOSEN:
-                self._refreshed(view, way)
+                self.built[view] = self.refreshed(view, way)[0]
             else:
                 self._catch_up(view, way)
 
@@ -240,9 +253,9 @@ class Race:
                 if count >= FEWEST_ROUNDS and time.monotonic() > own_end:
                     break
                 entrants = self._copies if count < ROUNDS_OF_THE_OTHERS else racing
-                self._change(fraction, f"round {count + 1}")
-                for view, way in self._shuffled(entrants):
-                    taken, variant = self._refreshed(view, way)
+                self.change(fraction, f"round {count + 1}")
+                for view, way in self.shuffled(entrants):
+                    taken, variant = self.refreshed(view, way)
                     found.append(Refresh(view, way, fraction, count, variant, taken))
         for view, way in self._copies:
             self._catch_up(view, way)
@@ -254,8 +267,8 @@ class Race:
         """Changes that do not count; then, those whose seconds are worth comparing."""
         chosen = [(view, CHOSEN) for view in self._story.views]
         for _ in range(WARM_UP - WARM_UP_OF_THE_FORCED):
-            self._change(fraction, "warm-up")
-            variants = {view: self._refreshed(view, way)[1] for view, way in chosen}
+            self.change(fraction, "warm-up")
+            variants = {view: self.refreshed(view, way)[1] for view, way in chosen}
         for view, variant in variants.items():
             self._forced[view, TWIN] = WAYS[variant]
         for view, way in self._copies:
@@ -263,9 +276,9 @@ class Race:
                 self._catch_up(view, way)
         seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
         for _ in range(WARM_UP_OF_THE_FORCED - 1):
-            self._change(fraction, "warm-up")
-            for view, way in self._shuffled(self._copies):
-                seconds[view, way].append(self._refreshed(view, way)[0])
+            self.change(fraction, "warm-up")
+            for view, way in self.shuffled(self._copies):
+                seconds[view, way].append(self.refreshed(view, way)[0])
         warm = {copy: min(each[1:]) for copy, each in seconds.items()}
         best = {
             view: min(warm[view, way] for way in self._story.ways(view))
@@ -279,10 +292,12 @@ class Race:
             or warm[view, way] <= IN_THE_RACE * best[view]
         ]
 
-    def _shuffled(self, copies: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    def shuffled(self, copies: Sequence[tuple[str, str]] = ()) -> list[tuple[str, str]]:
+        """Some copies, or all, in an order that every change has its own of."""
+        copies = copies or self._copies
         return random.Random(self._changes).sample(copies, len(copies))
 
-    def _change(self, fraction: float, what: str) -> None:
+    def change(self, fraction: float, what: str) -> None:
         """Change the tables, and look after files as a House does, outside of what is measured."""
         self._changes += 1
         print(f"{what}, change {self._changes}: {fraction:.2%}", flush=True)
@@ -294,7 +309,7 @@ class Race:
             for view, way in self._copies:
                 compact(self._house.lake, _copy(view, way))
 
-    def _refreshed(self, view: str, way: str) -> tuple[float, str]:
+    def refreshed(self, view: str, way: str) -> tuple[float, str]:
         """Refresh a copy of a view; the seconds, and how it was done."""
         house, name = self._house, _copy(view, way)
         began = time.perf_counter()

@@ -57,10 +57,12 @@ def main() -> None:
     lines = [
         "# What a pass of deciding costs",
         "",
-        f"`bench/deciding.py`, {ROUNDS} arrivals each, one of {os.cpu_count()} cores "
-        f"({platform.machine()}, Python {platform.python_version()}), {time.strftime('%Y-%m-%d')}. "
-        "Milliseconds of processor time, medians; the worst in brackets. One arrival moves "
-        f"{VIEWS_PER_PAIR} views.",
+        (
+            f"`bench/deciding.py`, {ROUNDS} arrivals each, one of {os.cpu_count()} cores "
+            f"({platform.machine()}, Python {platform.python_version()}), "
+            f"{time.strftime('%Y-%m-%d')}. Milliseconds of processor time, medians; the worst in "
+            f"brackets. One arrival moves {VIEWS_PER_PAIR} views."
+        ),
         "",
         "| views | tables | first pass, all planned | pass after one arrival | nothing moved |",
         "|---|---|---|---|---|",

@@ -13,10 +13,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from springhouse.errors import LakeError
 from springhouse.house import House
-from springhouse.lake.costs import STATE_ROWS
 from springhouse.lake.plans import NoPlan, compiled_view
 from springhouse.lake.refresh_view import refresh_view
 from springhouse.lake.session import COMPILED_ROWS
+from springhouse.planner.choose_way import STATE_ROWS
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "views")]
 

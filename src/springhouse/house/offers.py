@@ -1,26 +1,32 @@
 """In which ways can a table be refreshed now, and what would each take?
 
-There is one number for what a refresh takes. The lake's formula (`lake.costs`) says it from what
-the Delta logs tell, corrected by what the refreshes of this view took; the planner chooses by it,
-and the scheduler orders by it. Tables that are no views have no formula, and before a view has
-taught anything its formula says little: then the scheduler's own number is the one, and the planner
-asks for it (`learned`).
+There is one number for what a refresh takes. The planner's formula says it from what the Delta logs
+tell, corrected by what refreshes took (`planner.choose_way`, which the lake asks as well when the
+refresh begins). Tables that are no views have no formula, and before a view has taught anything its
+formula says little: then the scheduler's own number is the one, and the planner asks for it
+(`learned`).
 
-Between ways that differ clearly the planner's word is the last one. Between ways that nearly cost
-the same, or that were not tried often enough, a refresh looks once more when it begins, because
-then it reads which keys changed, and so which files it needs (docs/decisions/0040).
+Between ways that differ clearly the numbers of rows have the last word. Between ways that nearly
+cost the same, or that were not tried often enough, a refresh looks once more when it begins,
+because then it reads which keys changed, and so which files it needs (docs/decisions/0040).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 from springhouse.errors import LakeError
-from springhouse.lake.costs import Cost, Past, corrected, lessons, unread_cost
+from springhouse.lake.costs import batch_cost, facts_of
+from springhouse.lake.experience import past_of, refreshes_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.note import Note
 from springhouse.lake.plans import NoPlan, known_plan
+from springhouse.lake.standing import NO_STATE
+from springhouse.planner.choose_way import Facts, choose_way
 from springhouse.planner.costs import Estimate, Reading
 from springhouse.planner.operators import Operator, Variant
+from springhouse.planner.past import Past
+from springhouse.planner.refresh_cost import WAYS, Cost
 from springhouse.planner.refresh_plan import OtherWay
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import Offer, Offered
@@ -31,16 +37,6 @@ from springhouse.project.keys import input_key
 from springhouse.units import Seconds
 from springhouse.views.compile import Compiled
 from springhouse.views.variants import Way, can_drive, regrouped, synchronous
-
-_WAYS = {
-    Variant.BATCH: Way.BATCH,
-    Variant.INCREMENTAL: Way.INCREMENTAL,
-    Variant.GROUP_RECOMPUTE: Way.GROUP_RECOMPUTE,
-    Variant.ASYNCHRONOUS: Way.ASYNCHRONOUS,
-}
-_REMEMBERED = 20
-_CLEARLY = 2.0
-"""A way that costs so many times less than the others is taken without a second look."""
 
 
 class Offers:
@@ -123,30 +119,42 @@ class Offers:
             return None
         if not self._past(name).lessons:
             return None
-        bases = sum(self._rows(key, version) for key, version in versions.items())
         moved = {
             key: rows
             for key, version in versions.items()
             if (rows := self._changed(key, note.read[key], version))
         }
-        offered = [
-            (self._seconds(name, _WAYS[each], bases, moved), _WAYS[each])
-            for each in self._allowed(name)
-        ]
-        (seconds, way), *others = sorted(offered, key=lambda each: each[0])
-        clear = all(other >= _CLEARLY * seconds for other, _ in others)
-        settled = clear and self._is_tried(name, way)
-        rest = tuple(OtherWay(each.value, other) for other, each in others)
-        return Offer(way.value, Seconds(seconds), settled, rest)
+        facts = self._facts(name, versions, moved)
+        if facts is None:
+            bases = sum(self._rows(key, version) for key, version in versions.items())
+            cost = self._past(name).corrected(batch_cost(bases))
+            return Offer(WAYS[cost.way], Seconds(cost.seconds), is_settled=True)
+        decision = choose_way(facts)
+        others = tuple(OtherWay(WAYS[each.way], each.seconds) for each in decision.alternatives)
+        return Offer(WAYS[decision.way], Seconds(decision.seconds), decision.sure, others)
 
-    def _allowed(self, name: str) -> list[Variant]:
-        """The variants that take all in, as far as the view wants them: there is always one."""
-        mode = self._project.views[name].refresh
-        every = self.offered(name).variants
-        offered: list[Variant] = [e for e in every if e is not Variant.ASYNCHRONOUS]
-        if mode is RefreshMode.INCREMENTAL:
-            return [each for each in offered if each is not Variant.BATCH] or offered
-        return [Variant.BATCH] if mode is RefreshMode.FULL else offered
+    def _facts(
+        self, name: str, versions: Mapping[str, int], moved: Mapping[str, float]
+    ) -> Facts | None:
+        """What the logs say of a refresh of a view; None if it can only be recomputed."""
+        found = self._compiled_view(name, self._keys(name))
+        note = self.note(name)
+        if isinstance(found, NoPlan) or note is None:
+            return None
+        compiled, names = found
+        changed = {names[key]: rows for key, rows in moved.items() if key in names}
+        rows: dict[str, float] = {
+            own: self._rows(key, versions.get(key, inf)) for key, own in names.items()
+        }
+        declared = self._project.views[name]
+        incremental = declared.refresh is RefreshMode.INCREMENTAL
+        return replace(
+            facts_of(compiled, changed, {**rows, "": self._rows(name)}, self._past(name)),
+            refreshes=refreshes_of(self._lake, name),
+            missing="" if self._has_state(name, note) else NO_STATE,
+            keep=incremental or declared.promise.is_relaxed,
+            incremental=incremental,
+        )
 
     def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
         """What a planner's invocation costs, and the rows that come out."""
@@ -160,46 +168,34 @@ class Offers:
             for port, reading in zip(operator.ports, readings, strict=False)
             if reading.delta_rows
         }
-        way = _WAYS.get(operator.variant, Way.INCREMENTAL)
         notes = self.notes(name)
         rows = own or max((float(note.rows) for note in notes[-1:]), default=bases)
-        seconds = self._seconds(name, way, bases, moved)
+        seconds = self._seconds(name, operator.variant, bases, moved)
         return Estimate(seconds, (rows, deltas if operator.moves else rows))
 
-    def _seconds(self, name: str, way: Way, bases: float, moved: Mapping[str, float]) -> float:
+    def _seconds(
+        self, name: str, variant: Variant, bases: float, moved: Mapping[str, float]
+    ) -> float:
         """What a refresh takes, as far as it can be told without reading anything."""
         past, note = self._past(name), self.note(name)
         # With state there are several ways, and only the formula can tell them apart.
         one_way = note is None or not note.stateful
         if not past.lessons and one_way and (known := self.learned(name)) is not None:
             return known
-        if way is Way.BATCH or name not in self._project.views:
-            return corrected(Cost(way, 1, int(bases)), past).seconds
-        return corrected(self._unread(name, way, moved), past).seconds
+        if variant is Variant.BATCH or name not in self._project.views:
+            return past.corrected(replace(batch_cost(bases), way=_told(variant))).seconds
+        facts = self._facts(name, {}, moved)
+        if facts is None:
+            keys = self._keys(name)
+            cost = Cost(_told(variant), 1, 0, int(sum(moved.values())), len(keys))
+            return past.corrected(cost, unread=True).seconds
+        usual, *others = facts.changes
+        cost = next((each for each in others if each.way is variant), usual)
+        cost = replace(cost, way=_told(variant))
+        return past.corrected(cost, unread=True, hopeful=True).seconds
 
     def _past(self, name: str) -> Past:
-        return lessons(self.notes(name), foreseen=True)
-
-    def _is_tried(self, name: str, way: Way) -> bool:
-        """Whether the last two refreshes went this way, so that what it takes is known."""
-        last = [note.variant for note in self.notes(name) if note.kind in ("replace", "merge")]
-        return last[-2:] == [way.value] * 2
-
-    def _unread(self, name: str, way: Way, moved: Mapping[str, float]) -> Cost:
-        """What a refresh takes after so many rows of some inputs moved, without a look at them."""
-        keys = self._keys(name)
-        found = self._compiled_view(name, keys)
-        if isinstance(found, NoPlan):
-            return Cost(way, 1, 0, int(sum(moved.values())), len(keys))
-        compiled, names = found
-        changed = {names[key]: rows for key, rows in moved.items() if key in names}
-        inputs = frozenset(changed) or frozenset(compiled.inputs)
-        refresh = compiled.refresh(inputs)
-        if way is Way.GROUP_RECOMPUTE and (other := regrouped(compiled, inputs)) is not None:
-            assert other.refresh is not None
-            refresh = other.refresh
-        sizes: dict[str, float] = {own: self._rows(key) for key, own in names.items()}
-        return unread_cost(way, refresh, changed, {**sizes, "": self._rows(name)})
+        return past_of(self._lake, self._project.views, name)
 
     # --- What the logs say -----------------------------------------------------------------------
 
@@ -221,8 +217,8 @@ class Offers:
         return found
 
     def notes(self, name: str) -> list[Note]:
-        """What the last commits of a table say about themselves."""
-        return [c.note for c in self._lake.log(name).commits()[-_REMEMBERED:] if c.note]
+        """What the last refreshes of a table say about themselves."""
+        return refreshes_of(self._lake, name)
 
     def last_seconds(self, name: str) -> list[float]:
         """What the last refreshes of a table took, the newest last."""
@@ -232,3 +228,8 @@ class Offers:
         """What the newest commit of a table says; None if there is none, or it is not ours."""
         newest = self._lake.log(name).newest()
         return newest.note if newest is not None else None
+
+
+def _told(variant: Variant) -> Variant:
+    """The way that a variant of an operator is, as refreshes are told apart."""
+    return variant if variant in WAYS else Variant.INCREMENTAL

@@ -1,204 +1,111 @@
-"""What would it cost to refresh a view in one way or another?
+"""What is there to know before a view is refreshed, and what does a closer look add?
 
-Seconds, from what would be read and what has changed:
-
-    full          START + rows × ROW
-    other ways    queries × QUERY + rows read × LOOKED_AT
-                  + (changed rows × relations + rows that those meet) × CHANGED
-                  + rows of the view that come and go beyond them × MADE
-
-The rates are those of two cores. Queries differ by more than machines do, so each view corrects
-them by what its own refreshes took against what was expected of them: those that were expected to
-take about as long, because what is wrong for a small change need not be wrong for a large one.
+The facts that the planner chooses by (`planner.choose_way`): the work that statements are
+(`views.effort`) and numbers of rows from the Delta logs, without reading anything. A closer look
+reads which keys changed; files that those rule out are not counted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf
-from statistics import median
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.lake.incremental import Work
-from springhouse.lake.note import Note
 from springhouse.lake.stores import ROWS_PER_FILE, Store
 from springhouse.lake.tables import read_arrow
+from springhouse.planner.choose_way import Facts
+from springhouse.planner.operators import Variant
+from springhouse.planner.past import Past
+from springhouse.planner.refresh_cost import Cost, with_state
+from springhouse.views import variants
 from springhouse.views.aggregate import COUNT
+from springhouse.views.compile import Compiled
+from springhouse.views.effort import effort_of, read_again
 from springhouse.views.explain import usual_statements
-from springhouse.views.spread import spread
 from springhouse.views.statement import Kind, Reading, Refresh, Statement
-from springhouse.views.variants import Variant, Way
-
-STATE_ROWS = 150_000
-"""Inputs of more rows than this are worth building state for, before anything is known."""
-
-BUILDING = "building"
-"""What a recomputation that also builds state teaches about."""
-
-_TELLING = 1.0
-"""A build that was expected to take less says nothing about rows: it is all fixed costs."""
+from springhouse.views.variants import Way, regrouped, synchronous
 
 _COUNTABLE = 100_000
 """In a hidden table of up to so many groups it is counted how many rows were gathered."""
 
-_START = 0.25
-_ROW = 0.6e-6
-_QUERY = 0.12
-_LOOKED_AT = 0.15e-6
-_CHANGED = 1.5e-6
-_MADE = 4.5e-6
-_LESSONS = 5
-_ALIKE = 3.0
-"""By what factor estimates may differ that teach about each other."""
-_MOST = (4.0, 4.0, 20.0)
-"""How far so many lessons may correct an estimate: a first refresh in a cold process says little.
 
-More of them are believed whatever they say: a function of the user's may take any time.
-"""
+def variant_of(way: Way) -> Variant:
+    """A way, as the planner calls it."""
+    return Variant[way.name]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one way of refreshing a view would take now."""
-
-    way: Way
-    queries: int
-    rows_read: int
-    rows_changed: int = 0
-    relations: int = 0
-    # Rows of other tables that touched groups meet, and rows of the view that come and go beyond
-    # those that changed, as far as that can be guessed.
-    rows_met: int = 0
-    rows_made: int = 0
-    # What refreshes of this view took, against what was expected of them.
-    correction: float = 1.0
-
-    @property
-    def estimate(self) -> float:
-        """Seconds, as far as they can be told without the past of the view."""
-        if self.way is Way.BATCH:
-            return _START + self.rows_read * _ROW
-        changed = (self.rows_changed * self.relations + self.rows_met) * _CHANGED
-        made = self.rows_made * _MADE
-        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed + made
-
-    @property
-    def seconds(self) -> float:
-        return self.estimate * self.correction
-
-    def __str__(self) -> str:
-        queries = f"{self.queries} quer{'y' if self.queries == 1 else 'ies'}"
-        changed = f", {self.rows_changed:,} changed" if self.rows_changed else ""
-        become = self.rows_changed + self.rows_made
-        made = f", which become {become:,}" if self.rows_made else ""
-        rows = f"{self.rows_read:,} rows read{changed}{made}"
-        return f"{self.way.value}: {queries}, {rows}, about {self.seconds:.1f} s"
+def batch_cost(rows: float) -> Cost:
+    """What a recomputation takes that reads so many rows."""
+    return Cost(Variant.BATCH, 1, int(rows))
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """A refresh that took so many times what was expected of it."""
-
-    way: str
-    expected: float
-    wrong: float
-
-
-@dataclass(frozen=True)
-class Past:
-    """What the refreshes of a view have taught, the newest last."""
-
-    lessons: tuple[Lesson, ...] = ()
-
-    def correction(self, way: Way, estimate: float) -> float:
-        """By what to correct an estimate: the median of what was wrong, and of nothing being so.
-
-        A way that was never tried is like the others. A recomputation need not be: the others may
-        be wrong about what a change becomes. It takes no longer than one that also builds state.
-        """
-        own = [each for each in self.lessons if each.way == way.value]
-        built = [each for each in self.lessons if each.way == BUILDING]
-        untried = way is Way.BATCH and not own
-        telling = [each.wrong for each in built if each.expected >= _TELLING]
-        if untried and telling:
-            return min(1.0, *telling)
-        own = own or [each for each in self.lessons if each.way != BUILDING]
-        longest = min((each.wrong for each in built), default=inf) if untried else inf
-        low, high = estimate / _ALIKE, estimate * _ALIKE
-        alike = [each for each in own if low <= each.expected <= high]
-        taught = [each.wrong for each in (alike or own)[-_LESSONS:]]
-        most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
-        return min(max(median([1.0, *taught]), 1 / most), most, longest)
-
-
-def lessons(notes: Iterable[Note], *, foreseen: bool = False) -> Past:
-    """What these refreshes teach about estimates; or about `foreseen` ones, that read nothing."""
-    expected = [
-        (note, note.foreseen if foreseen and note.foreseen > 0.0 else note.expected)
-        for note in notes
-    ]
-    return Past(
-        tuple(
-            Lesson(_taught(note), seconds, note.seconds / seconds)
-            for note, seconds in expected
-            # Under a clock that stands, as a test may have one, nothing takes any time.
-            if seconds > 0.0 and note.seconds > 0.0
-        )
-    )
-
-
-def _taught(note: Note) -> str:
-    return BUILDING if note.stateful and note.variant == Way.BATCH.value else note.variant
-
-
-def cost_of(work: Work, variant: Variant, past: Past) -> Cost:
-    """What a variant would read; files that the keys of the change rule out are not counted."""
-    if variant.refresh is None:
-        rows = sum(version.rows for version in work.after.values())
-        return corrected(Cost(variant.way, 1, rows), past)
-    asked = [each for step in variant.refresh.steps for each in usual_statements(step)]
-    least = _without_reading(work, variant)
-    rows, met = 0, 0
-    for statement in asked:
-        read, meets = _rows_read(work, statement, least.rows_changed)
-        rows, met = rows + read, met + meets
-    return corrected(replace(least, rows_read=rows, rows_met=least.rows_met + met), past)
-
-
-def least_cost(work: Work, variant: Variant, past: Past) -> Cost:
-    """What a variant takes at least: told from the numbers of changed rows, without reading any."""
-    return corrected(_without_reading(work, variant), past)
-
-
-def foreseen(work: Work, variant: Variant) -> float:
-    """What was to be expected of a variant before anything was read, and before it was corrected.
-
-    It is what the planner and the scheduler go by, who look at many views and can't read for each.
-    """
-    return _without_reading(work, variant).estimate
-
-
-def corrected(cost: Cost, past: Past) -> Cost:
-    """A cost, as the past of the view sees it."""
-    return replace(cost, correction=past.correction(cost.way, cost.estimate))
-
-
-def _without_reading(work: Work, variant: Variant) -> Cost:
-    assert variant.refresh is not None
-    changed = {name: work.changes[name].rows for name in variant.refresh.changed}
-    return unread_cost(variant.way, variant.refresh, changed, work.sizes)
-
-
-def unread_cost(
+def change_cost(
     way: Way, refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str, float]
 ) -> Cost:
     """What a refresh takes as far as numbers of rows tell, `changed` ones and all `rows`."""
-    asked = [each for step in refresh.steps for each in usual_statements(step)]
-    relations = sum(len(statement.reads) for statement in asked)
-    beyond = spread(refresh, changed, rows)
-    total = int(sum(changed.values()))
-    return Cost(way, len(asked), 0, total, relations, beyond.met, beyond.made)
+    work = effort_of(refresh, changed, rows)
+    return Cost(variant_of(way), work.queries, 0, work.changed, work.relations, work.met, work.made)
+
+
+def ways_by_change(compiled: Compiled, changed: frozenset[str]) -> dict[Variant, variants.Variant]:
+    """The ways that take all changes of these inputs in, the usual one first."""
+    other = regrouped(compiled, changed)
+    found = [synchronous(compiled, changed), *([other] if other is not None else [])]
+    return {variant_of(each.way): each for each in found}
+
+
+def facts_of(
+    compiled: Compiled,
+    changed: Mapping[str, float],
+    rows: Mapping[str, float],
+    past: Past,
+) -> Facts:
+    """What numbers of rows say of a refresh; `rows` are those of inputs and of hidden tables.
+
+    The view itself is called "".
+    """
+    inputs = {name: rows.get(name, 0.0) for name in compiled.inputs}
+    hidden = sum(rows.get(name, 0.0) for name in compiled.hidden.values())
+    batch = batch_cost(sum(inputs.values()))
+    moved = frozenset(changed) or frozenset(compiled.inputs)
+    costs = []
+    for each in ways_by_change(compiled, moved).values():
+        assert each.refresh is not None
+        costs.append(change_cost(each.way, each.refresh, changed, rows))
+    building = with_state(batch, read_again(compiled, inputs), int(hidden))
+    return Facts(batch, building, tuple(costs), past)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A closer look at one refresh: the keys that changed, and the files that may hold them."""
+
+    work: Work
+    ways: Mapping[Variant, variants.Variant]
+
+    def cost(self, way: Variant) -> Cost:
+        """What a way would take, with the rows in the files that the changed keys leave."""
+        return looked_cost(self.work, self.ways[way])
+
+
+def unread_cost(work: Work, variant: variants.Variant) -> Cost:
+    """What a variant takes as far as it can be told without reading anything."""
+    assert variant.refresh is not None
+    changed = {name: work.changes[name].rows for name in variant.refresh.changed}
+    return change_cost(variant.way, variant.refresh, changed, work.sizes)
+
+
+def looked_cost(work: Work, variant: variants.Variant) -> Cost:
+    """What a variant would read; files that the keys of the change rule out are not counted."""
+    least = unread_cost(work, variant)
+    assert variant.refresh is not None
+    rows, met = 0, 0
+    for step in variant.refresh.steps:
+        for statement in usual_statements(step):
+            read, meets = _rows_read(work, statement, least.rows_changed)
+            rows, met = rows + read, met + meets
+    return replace(least, rows_read=rows, rows_met=least.rows_met + met)
 
 
 def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int]:

@@ -8,9 +8,9 @@ both, and the rows that differ are written as the strong delta for whoever reads
                   makes the hidden columns and tables that later refreshes build on
     incremental   the compiled statements make the change from the changes of the inputs
 
-`auto` takes the cheaper one. State is built when it promises to be used: by a refresh after which
-an incremental one would have been the cheaper. What is stored and does not fit (a file that another
-engine rewrote has lost its hidden columns) is rebuilt, never trusted.
+Here the facts are gathered (what is stored, what changed, what the past taught); the planner
+decides by them (`planner.choose_way`), and that is done. What is stored and does not fit (a file
+that another engine rewrote has lost its hidden columns) is rebuilt, never trusted.
 
 A view that plain Spark can compute is never stuck. If Spark fails in a statement that we compiled,
 the refresh is done with the query itself, and the commit says why. The next refreshes remember it:
@@ -28,14 +28,14 @@ from springhouse.lake import changes
 from springhouse.lake.alignment import declared, prove_types
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.costs import (
-    STATE_ROWS,
-    Cost,
-    Past,
-    cost_of,
-    foreseen,
-    least_cost,
-    lessons,
+    Looked,
+    facts_of,
+    looked_cost,
+    unread_cost,
+    variant_of,
+    ways_by_change,
 )
+from springhouse.lake.experience import past_of, refreshes_of
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.incremental import Astray, Work
 from springhouse.lake.inputs import Inputs
@@ -48,23 +48,20 @@ from springhouse.lake.recompute import REFRESH, Chosen, recompute, stored_proven
 from springhouse.lake.standing import (
     NO_STATE,
     changed_inputs,
-    empty_state,
     inputs_before,
     stored_state,
 )
 from springhouse.lake.stores import Rewritten
 from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
-from springhouse.lake.worth import building_seconds, worth_building, worth_keeping
 from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.planner.choose_way import Facts, choose_way
 from springhouse.planner.logs import ids_of, marks_of, provenance_of
+from springhouse.planner.operators import Variant as PlannedWay
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
-from springhouse.views.variants import Variant, Way, can_drive, regrouped, synchronous
-
-_REMEMBERED = 20
-"""How many commits of a view say how long its refreshes take."""
+from springhouse.views.variants import Variant, Way, can_drive, synchronous
 
 
 def refresh_view(
@@ -94,14 +91,14 @@ def refresh_view(
         if anew is not None:
             how = _How(anew.why, state=_is_stateful(lake, view))
         elif driver is not None:
-            how = _driven(lake, view, ground, found, opened, driver)
+            how = _driven(lake, project, view, ground, found, opened, driver)
         else:
             how = _choose(lake, project, view, ground, found, opened, way)
         if how.work is not None and ground is not None and opened is not None:
             try:
                 return _incremental(lake, project, view, ground, how, opened, reason, began)
             except Astray as astray:
-                how = replace(how, state=True, why=f"rebuilt: {astray.problem}")
+                how = _How(f"rebuilt: {astray.problem}", state=True)
             except StatementFailed as failed:
                 how = _after_failure(lake, view, failed)
         unreadable = anew is not None and anew.unreadable
@@ -149,15 +146,6 @@ def _after_failure(lake: Lake, view: View, failed: StatementFailed) -> "_How":
 _FAILED = "an incremental refresh failed"
 
 
-def _remembered(failed: FailedStatement, again: "_How") -> "_How":
-    """A full refresh, because a compiled statement failed; now and then one to try `again`."""
-    if failed.pause <= 0:
-        return replace(again, failed=failed)
-    return _How(
-        f"{_FAILED} before: {failed.problem}", failed=replace(failed, pause=failed.pause - 1)
-    )
-
-
 @dataclass(frozen=True)
 class _How:
     """The way that was chosen, and why: incremental if there is work for it.
@@ -168,6 +156,7 @@ class _How:
     why: str
     state: bool = False
     expected: float = 0.0
+    foreseen: float = 0.0
     missed: float = 0.0
     work: Work | None = None
     variant: Variant = field(default_factory=lambda: Variant(Way.BATCH))
@@ -211,119 +200,110 @@ def _choose(
     opened: Mapping[str, TableVersion] | None,
     way: Way | None,
 ) -> _How:
-    """Whether to refresh incrementally, and if not, whether to build what that needs."""
+    """What the planner decides, from what is stored and what changed."""
     if isinstance(found, NoPlan):
         return _How(str(found))
     assert opened is not None
     after = {name: opened[key] for name, key in found.inputs.items()}
     newest = lake.log(view.name).newest()
-    note = newest.note if newest is not None else None
-    # Without state no input can drive a refresh alone.
+    failed = newest.note.failed if newest is not None and newest.note is not None else None
+    standing = _standing(lake, project, view, ground, found, after)
+    if standing.failed_before and failed is not None:
+        if failed.pause > 0:
+            return _How(standing.anew, failed=replace(failed, pause=failed.pause - 1))
+        standing = replace(standing, anew=f"{_FAILED} before, and is tried again")
+    work = standing.work
+    changed = frozenset(name for name, each in work.changes.items() if each.rows) if work else None
+    if work is not None and not changed and standing.missing in ("", NO_STATE):
+        return _How("nothing changed", work=work, variant=synchronous(found.compiled, frozenset()))
     forced = view.refresh is RefreshMode.INCREMENTAL or way not in (None, Way.BATCH)
-    wanted = forced or view.promise.is_relaxed
-    rows = sum(version.rows for version in after.values())
+    rows: dict[str, float] = {name: float(version.rows) for name, version in after.items()}
+    moved = {name: work.changes[name].rows for name in changed or ()} if work is not None else {}
+    past = past_of(lake, project.views, view.name)
+    facts = replace(
+        facts_of(found.compiled, moved, work.sizes if work is not None else rows, past),
+        refreshes=refreshes_of(lake, view.name),
+        anew=standing.anew,
+        is_new=standing.is_new,
+        missing=standing.missing,
+        # Without state no input can drive a refresh alone.
+        keep=forced or view.promise.is_relaxed,
+        incremental=forced,
+        asked=variant_of(way) if way is not None else None,
+    )
+    how = _decided(found, facts, work, changed or frozenset())
+    return replace(how, failed=failed) if standing.failed_before else how
 
-    def anew(why: str, *, state: bool = True) -> _How:
-        # Without state, a first refresh in a cold process would pass for a plain recomputation.
-        return _How(why, state, Cost(Way.BATCH, 1, rows).estimate if state else 0.0)
 
+def _decided(found: Plan, facts: Facts, work: Work | None, changed: frozenset[str]) -> _How:
+    """The planner's decision, with what is needed to carry it out."""
+    if work is None:
+        decision, variant = choose_way(facts), None
+    else:
+        ways = ways_by_change(found.compiled, changed)
+        decision = choose_way(facts, Looked(work, ways))
+        variant = ways.get(decision.way)
+    how = _How(
+        decision.why,
+        decision.builds_state,
+        decision.cost.estimate,
+        decision.foreseen,
+        decision.missed,
+    )
+    if decision.way is PlannedWay.BATCH or variant is None:
+        return how
+    return replace(how, work=work, variant=variant)
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """What a refresh can stand on: work on what is stored, or why there is none (`anew`).
+
+    `is_new` if no rows of today's definition are stored; `missing` is why there is no state.
+    """
+
+    anew: str = ""
+    is_new: bool = False
+    failed_before: bool = False
+    missing: str = ""
+    work: Work | None = None
+
+
+def _standing(
+    lake: Lake,
+    project: Project,
+    view: View,
+    ground: TableVersion | None,
+    found: Plan,
+    after: Mapping[str, TableVersion],
+) -> _Standing:
+    newest = lake.log(view.name).newest()
     if ground is None or newest is None:
-        return anew("its first refresh", state=wanted or rows > STATE_ROWS)
+        return _Standing("its first refresh", is_new=True)
+    note = newest.note
     if note is None:
-        return anew("somebody else wrote it, and its hidden columns are lost")
+        return _Standing("somebody else wrote it, and its hidden columns are lost")
     if note.definition != fingerprint(project, view):
-        return anew("its definition changed", state=wanted or rows > STATE_ROWS)
+        return _Standing("its definition changed", is_new=True)
     if note.failed is not None and not note.stateful:
-        return _remembered(note.failed, anew(f"{_FAILED} before, and is tried again"))
+        return _Standing(f"{_FAILED} before: {note.failed.problem}", failed_before=True)
     if note.mixed:
-        return anew(f"it reflects several versions of {', '.join(note.mixed)}")
+        return _Standing(f"it reflects several versions of {', '.join(note.mixed)}")
     before = inputs_before(lake, found, note, after)
     if isinstance(before, str):
-        return anew(before)
+        return _Standing(before)
+    changes_since = changed_inputs(lake, found, before, after)
+    work = Work(lake, changes_since, before, after, {}, found.shapes, found.casts, ground.rows)
     stores = stored_state(lake, view, found, ground, note)
-    changed_since = changed_inputs(lake, found, before, after)
-    shapes, casts = found.shapes, found.casts
-    work = Work(lake, changed_since, before, after, {}, shapes, casts, ground.rows)
-    changed = frozenset(name for name, each in work.changes.items() if each.rows)
-    if not changed and (stores == NO_STATE or not isinstance(stores, str)):
-        variant = synchronous(found.compiled, changed)
-        return _How("nothing changed", work=work, variant=variant)
-    notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]
     if isinstance(stores, str):
-        return _with_or_without_state(lake, view, found, work, notes, stores, wanted=wanted)
+        return _Standing(missing=stores, work=work)
     work.stores.update(stores)
-    past = lessons(notes)
-    best = _by_cost(work, found, changed, past, way, forced=forced)
-    if best.work is not None:
-        return best
-    batch = cost_of(work, Variant(Way.BATCH), past).seconds
-    keep = worth_keeping(notes, batch, _building_seconds(work, found, batch))
-    return replace(best, state=keep or view.promise.is_relaxed)
-
-
-def _with_or_without_state(
-    lake: Lake,
-    view: View,
-    found: Plan,
-    work: Work,
-    notes: list[Note],
-    missing: str,
-    *,
-    wanted: bool,
-) -> _How:
-    """Nothing to build on: state is worth building if it would have been used."""
-    past = lessons(notes)
-    changed = frozenset(name for name, each in work.changes.items() if each.rows)
-    batch = cost_of(work, Variant(Way.BATCH), past)
-    work.stores.update(empty_state(lake, view, found))
-    variant = synchronous(found.compiled, changed)
-    other = least_cost(work, variant, past)
-    if other.seconds < batch.seconds:
-        other = cost_of(work, variant, past)
-    saved = max(batch.seconds - other.seconds, 0.0)
-    building = _building_seconds(work, found, batch.seconds)
-    state = wanted or worth_building(saved, notes, building)
-    return _How(missing, state=state, expected=batch.estimate, missed=saved)
-
-
-def _building_seconds(work: Work, found: Plan, batch_seconds: float) -> float:
-    inputs = {name: version.rows for name, version in work.after.items()}
-    hidden = sum(store.rows for name, store in work.stores.items() if name)
-    return building_seconds(found.compiled, inputs, hidden, batch_seconds)
-
-
-def _by_cost(
-    work: Work,
-    found: Plan,
-    changed: frozenset[str],
-    past: Past,
-    way: Way | None,
-    *,
-    forced: bool,
-) -> _How:
-    """The cheapest way, or the one that is asked for."""
-    batch = cost_of(work, Variant(Way.BATCH), past)
-    variant = synchronous(found.compiled, changed)
-    # What changed much is told from the numbers of rows alone: nothing has to be read for that.
-    least = least_cost(work, variant, past)
-    if way is Way.BATCH or (not forced and least.seconds > batch.seconds):
-        return _How(f"{batch}, against {least}", expected=batch.estimate)
-    cost = cost_of(work, variant, past)
-    other = regrouped(found.compiled, changed) if way is not Way.INCREMENTAL else None
-    if other is not None:
-        asked = way is Way.GROUP_RECOMPUTE
-        if asked or least_cost(work, other, past).seconds < cost.seconds:
-            recomputed = cost_of(work, other, past)
-            if asked or recomputed.seconds < cost.seconds:
-                variant, cost = other, recomputed
-    if forced or cost.seconds <= batch.seconds:
-        why = f"{cost}, against {batch}"
-        return _How(why, expected=cost.estimate, work=work, variant=variant)
-    return _How(f"{batch}, against {cost}", expected=batch.estimate)
+    return _Standing(work=work)
 
 
 def _driven(
     lake: Lake,
+    project: Project,
     view: View,
     ground: TableVersion | None,
     found: Plan | NoPlan,
@@ -352,10 +332,10 @@ def _driven(
     work = Work(lake, changed, before, after, stores, shapes, casts, ground.rows)
     name = frozenset({names[driver]})
     variant = Variant(Way.ASYNCHRONOUS, found.compiled.refresh(name), driver)
-    notes = [c.note for c in lake.log(view.name).commits()[-_REMEMBERED:] if c.note]
-    cost = cost_of(work, variant, lessons(notes))
+    cost = past_of(lake, project.views, view.name).corrected(looked_cost(work, variant))
     why = str(cost) if changed else "nothing new"
-    return _How(why, expected=cost.estimate, work=work, variant=variant)
+    least = unread_cost(work, variant).estimate
+    return _How(why, expected=cost.estimate, foreseen=least, work=work, variant=variant)
 
 
 class NotDriven(LakeError):
@@ -404,7 +384,7 @@ def _incremental(
         reason=reason,
         why=how.why,
         expected=how.expected,
-        foreseen=foreseen(work, how.variant),
+        foreseen=how.foreseen,
         rows=done.store.rows if done is not None else ground.rows,
         rows_added=delta.inserted,
         rows_removed=delta.deleted,

@@ -107,8 +107,3 @@ def _columns_of(lake: Lake, ground: TableVersion, path: str) -> frozenset[str]:
         lake.plans[asked] = frozenset(file_columns(ground.storage, file))
     found: frozenset[str] = lake.plans[asked]
     return found
-
-
-def empty_state(lake: Lake, view: View, plan: Plan) -> dict[str, Store]:
-    place = lake.place(view.name)
-    return {name: Store(place, "", (), plan.arrow(name)) for name in plan.shapes}

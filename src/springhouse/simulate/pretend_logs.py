@@ -17,6 +17,7 @@ class PretendNote:
 
     kind: str
     variant: str
+    at: Instant = Instant(0.0)
     after: Provenance = Provenance()
     definition: str = ""
     read: Mapping[str, int] = field(default_factory=dict)
@@ -27,6 +28,9 @@ class PretendNote:
     rows_added: int = 0
     rows_removed: int = 0
     seconds: float = 0.0
+    expected: float = 0.0
+    foreseen: float = 0.0
+    missed: float = 0.0
 
 
 @dataclass(frozen=True)

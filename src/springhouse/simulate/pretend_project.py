@@ -32,9 +32,6 @@ from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
 from springhouse.simulate.recorded import Arrival, Duration, Recorded, usual_duration
 from springhouse.units import Dice, Instant, Seconds
 
-_ALONG = 0.25
-"""What a table costs that is refreshed in one pass with another, of what it costs by itself."""
-
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -287,15 +284,17 @@ class PretendProject:
     # --- Refreshes -------------------------------------------------------------------------------
 
     def _start(self, order: Order) -> None:
-        """Begin a refresh, and those that go along with it: they end one after the other."""
-        ends, share = self.now, 1.0
-        for plan in (order.plan, *order.along):
-            work = self._work(plan, order.until, share)
-            ends = Instant(ends + work.seconds)
-            self._running.append(_Running(ends, plan, order.start.track, work))
-            share = _ALONG
+        """Begin a refresh, and those that go along with it.
 
-    def _work(self, plan: RefreshPlan, until: Instant | None, share: float) -> _Work:
+        The record gives each table of a pass an equal share of it; they are committed at its end.
+        """
+        plans = (order.plan, *order.along)
+        works = [self._work(plan, order.until) for plan in plans]
+        ends = Instant(self.now + sum(work.seconds for work in works))
+        for plan, work in zip(plans, works, strict=True):
+            self._running.append(_Running(ends, plan, order.start.track, work))
+
+    def _work(self, plan: RefreshPlan, until: Instant | None) -> _Work:
         name, log = plan.table, self._logs.log(plan.table)
         newest, loaded = log.newest(), 0
         read = newest.note.read if newest is not None else {}
@@ -315,7 +314,7 @@ class PretendProject:
             read = to
         duration, dice = self._offers.duration(name, plan.way), self._dice[name]
         usual = duration.seconds(rows) * dice.pick(duration.spread)
-        return _Work(rows, max(usual * self._what_if.costs_times * share, 0.001), read, loaded)
+        return _Work(rows, max(usual * self._what_if.costs_times, 0.001), read, loaded)
 
     def _end(self, ended: _Running) -> None:
         """Commit what a refresh did, and tell the loop."""

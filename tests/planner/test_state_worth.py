@@ -1,9 +1,8 @@
 """State is bought when renting has cost as much, and kept while it earns its keep."""
 
 from springhouse.lake.note import Note
-from springhouse.lake.worth import building_seconds, worth_building, worth_keeping
+from springhouse.planner.state_worth import overpaid_so_far, worth_building, worth_keeping
 from springhouse.units import Instant
-from springhouse.views.compile import compile_view
 
 BATCH = 4.0
 
@@ -18,31 +17,6 @@ def recomputed(missed: float) -> Note:
 
 def refreshed(seconds: float) -> Note:
     return Note("merge", Instant(0.0), variant="incremental", seconds=seconds, stateful=True)
-
-
-def building(query: str, inputs: dict[str, int], hidden_rows: int = 0) -> float:
-    schemas = {"sales": {"shop": "int", "amount": "int"}, "shops": {"id": "int"}}
-    return building_seconds(compile_view(query, schemas), inputs, hidden_rows, BATCH)
-
-
-def test_hidden_columns_cost_little() -> None:
-    query = "SELECT shop, sum(amount) AS amount FROM sales GROUP BY shop"
-    assert building(query, {"sales": 1_000_000}) == 0.25 * BATCH
-
-
-def test_a_hidden_table_costs_what_has_to_be_read_again_for_it() -> None:
-    average = "(SELECT avg(amount) FROM sales WHERE shop = s.shop)"
-    query = f"SELECT * FROM sales s WHERE amount > {average}"
-    # Averages, then sales and averages: all sales twice, as the plain query does.
-    assert building(query, {"sales": 1_000_000}) == 0.25 * BATCH
-    # Shops again, for the averages of those only that are asked for.
-    query = f"SELECT * FROM sales s, shops WHERE id = 7 AND shop = id AND amount > {average}"
-    assert building(query, {"sales": 0, "shops": 1_000_000}) == BATCH
-
-
-def test_rows_of_hidden_tables_have_to_be_written() -> None:
-    query = "SELECT * FROM (SELECT shop, sum(amount) AS s FROM sales GROUP BY 1) ORDER BY s LIMIT 3"
-    assert building(query, {"sales": 1_000_000}, 500_000) == 0.25 * BATCH + 1.0
 
 
 def test_state_is_built_when_its_absence_has_cost_as_much() -> None:
@@ -68,3 +42,10 @@ def test_state_is_given_up_when_changes_stay_large() -> None:
 
 def test_state_that_saves_little_is_not_kept() -> None:
     assert not worth_keeping([refreshed(3.5)] * 5, BATCH, building_seconds=1.5)
+
+
+def test_state_is_given_up_when_its_use_has_cost_as_much() -> None:
+    assert overpaid_so_far([refreshed(4.5)] * 3, BATCH) == 1.5
+    # What it saved before does not count, and a saving ends what it cost.
+    assert overpaid_so_far([refreshed(0.5), refreshed(4.5)], BATCH) == 0.5
+    assert overpaid_so_far([refreshed(4.5), refreshed(0.5)], BATCH) == 0.0

@@ -1,0 +1,226 @@
+"""In which way is a view refreshed now, and why?
+
+One function, from facts to one immutable decision. Facts are numbers of rows, what past refreshes
+took, and what is stored; the decision is a way, what becomes of the state, what that should cost,
+the sentence that says why, and the other ways with their cost. Who forecasts, who orders and who
+performs ask the same function; only who performs can have a closer look at files.
+
+    nothing to build on   recomputed; with state, if its absence has cost what building it costs,
+                          or once, to try, when that costs little
+    a way that was asked  that one
+    else                  the cheapest one, except that state is not given up before its use has
+                          cost as much as building it again would
+
+The closer look reads which keys changed. It is taken only where numbers of rows leave it open.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from springhouse.planner.logs import PastRefresh
+from springhouse.planner.operators import Variant
+from springhouse.planner.past import Past
+from springhouse.planner.refresh_cost import WAYS, Cost
+from springhouse.planner.state_worth import (
+    missed_so_far,
+    overpaid_so_far,
+    worth_building,
+    worth_keeping,
+)
+
+STATE_ROWS = 150_000
+"""Inputs of more rows than this are worth building state for, before anything is known."""
+
+_CLEARLY = 2.0
+"""A way that costs so many times less than the others is taken without a second look."""
+
+_TRIED = 2
+"""So many refreshes in a row tell what a way takes."""
+
+_WRONG = 1.5
+"""A way is tried once though it seems to cost up to so many times what a recomputation does."""
+
+_TRY = 0.1
+"""What such a try may cost, as a part of what the refreshes so far took."""
+
+_LEAST_SHARE = 0.25
+"""Building state costs at least this part of a recomputation, as far as anybody can measure."""
+
+
+class Look(Protocol):
+    """A closer look at the files that a change needs."""
+
+    def cost(self, way: Variant) -> Cost:
+        """What a way would take, with the rows in the files that the changed keys leave."""
+        ...
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What there is to know about one refresh before anything is read.
+
+    `changes` are the costs of the ways that take the changes in, the usual one first; `building` is
+    a recomputation that builds state. `anew` says why nothing that is stored can be used, and
+    `missing` why there is no state; `is_new` if no rows of today's definition are stored. `keep` is
+    true where state is needed whatever it costs, and `asked` is a way that was asked for.
+    """
+
+    batch: Cost
+    building: Cost
+    changes: tuple[Cost, ...]
+    past: Past
+    refreshes: Sequence[PastRefresh] = ()
+    anew: str = ""
+    missing: str = ""
+    is_new: bool = False
+    keep: bool = False
+    # Not by recomputing: the view asks for increments.
+    incremental: bool = False
+    asked: Variant | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The way that a refresh goes.
+
+    `foreseen` is what the formula said before anything was read; `missed` are the seconds that
+    state would have saved. It is `sure` if no other way comes near, as far as numbers of rows tell.
+    """
+
+    why: str
+    cost: Cost
+    foreseen: float = 0.0
+    builds_state: bool = False
+    missed: float = 0.0
+    alternatives: tuple[Cost, ...] = ()
+    sure: bool = False
+
+    @property
+    def way(self) -> Variant:
+        return self.cost.way
+
+    @property
+    def seconds(self) -> float:
+        """What it should take."""
+        return self.cost.seconds
+
+
+def choose_way(facts: Facts, look: Look | None = None) -> Decision:
+    """How to refresh a view."""
+    if facts.anew:
+        large = facts.batch.rows_read > STATE_ROWS
+        return _recomputed(facts, facts.anew, state=facts.keep or large or not facts.is_new)
+    if facts.missing:
+        return _without_state(facts)
+    return _with_state(facts, look)
+
+
+def _without_state(facts: Facts) -> Decision:
+    """Nothing to build on: state is worth building if it would have been used."""
+    batch = facts.past.corrected(facts.batch, hopeful=True)
+    other = min(_unread(facts), key=_seconds)
+    saved = max(batch.seconds - other.seconds, 0.0)
+    building = _building_seconds(facts)
+    if facts.keep:
+        return _recomputed(facts, facts.missing, state=True)
+    cost = saved + missed_so_far(facts.refreshes)
+    why = f"{facts.missing}: its absence has cost {cost:.1f} s, building it takes {building:.1f} s"
+    if worth_building(saved, facts.refreshes, building):
+        return _recomputed(facts, why, state=True)
+    if _is_worth_a_try(facts, other, batch, building):
+        return _recomputed(facts, f"{why}; built once, to try what was never tried", state=True)
+    return replace(_recomputed(facts, why, state=False), missed=saved, alternatives=(other,))
+
+
+def _is_worth_a_try(facts: Facts, other: Cost, batch: Cost, building: float) -> bool:
+    """Whether to build state once though the formula is against it.
+
+    Nothing else would ever show that the formula is wrong about this view.
+    """
+    full = WAYS[Variant.BATCH]
+    tried = any(each.variant != full for each in facts.refreshes)
+    spent = sum(each.seconds for each in facts.refreshes)
+    extra = building + max(other.seconds - batch.seconds, 0.0)
+    return not tried and other.seconds < _WRONG * batch.seconds and extra <= _TRY * spent
+
+
+def _recomputed(facts: Facts, why: str, *, state: bool) -> Decision:
+    cost = facts.past.corrected(facts.building if state else facts.batch)
+    return Decision(why, cost, cost.estimate, state, sure=True)
+
+
+def _with_state(facts: Facts, look: Look | None) -> Decision:
+    batch = facts.past.corrected(facts.batch)
+    if facts.asked is Variant.BATCH:
+        return _given_up(facts, f"{WAYS[Variant.BATCH]} was asked for", batch, ())
+    unread = sorted(_unread(facts, hopeful=True), key=_seconds)
+    clear = _is_clear(facts, batch, unread)
+    # Without the rows that would have to be read, it is the least that a way can take.
+    least = min(facts.past.corrected(each).seconds for each in unread)
+    open_ = not clear and (facts.incremental or least <= batch.seconds)
+    ways = _looked_at(facts, unread, look) if look is not None and open_ else unread
+    best, *others = ways
+    foreseen = next(each.estimate for each in facts.changes if each.way is best.way)
+    by_change = Decision(
+        f"{best}, against {batch}", best, foreseen, alternatives=(batch, *others), sure=clear
+    )
+    building = _building_seconds(facts)
+    over = best.seconds - batch.seconds
+    if facts.incremental or over <= 0.0:
+        return by_change
+    overpaid = over + overpaid_so_far(facts.refreshes, batch.seconds)
+    if overpaid <= building:
+        again = f"; building its state again would take {building:.1f} s"
+        return replace(by_change, why=by_change.why + again, sure=False)
+    return _given_up(facts, f"{batch}, against {best}", batch, (best, *others), clear=clear)
+
+
+def _given_up(
+    facts: Facts, why: str, batch: Cost, others: tuple[Cost, ...], *, clear: bool = True
+) -> Decision:
+    """A recomputation, though there is state: it is built anew, or given up."""
+    building = _building_seconds(facts)
+    state = facts.keep or worth_keeping(facts.refreshes, batch.seconds, building)
+    told = "built anew" if state else "given up"
+    why = f"{why}; its state, which takes {building:.1f} s to build, is {told}"
+    return replace(_recomputed(facts, why, state=state), alternatives=others, sure=clear)
+
+
+def _unread(facts: Facts, *, hopeful: bool = False) -> list[Cost]:
+    """What the ways that are allowed should take, as far as numbers of rows tell."""
+    allowed = [each for each in facts.changes if facts.asked in (None, each.way)]
+    return [
+        facts.past.corrected(each, unread=True, hopeful=hopeful)
+        for each in allowed or facts.changes[:1]
+    ]
+
+
+def _is_clear(facts: Facts, batch: Cost, unread: Sequence[Cost]) -> bool:
+    """Whether numbers of rows decide: no other way comes near, and this one was gone lately."""
+    if len(unread) == 1 and facts.incremental:
+        return True
+    first, *others = sorted([batch, *unread], key=_seconds)
+    far = all(each.seconds >= _CLEARLY * first.seconds for each in others)
+    last = [each.variant for each in facts.refreshes[-_TRIED:]]
+    return far and last == [WAYS[first.way]] * _TRIED
+
+
+def _looked_at(facts: Facts, unread: Sequence[Cost], look: Look) -> list[Cost]:
+    """The ways, the cheapest first, with a closer look at those that may be the cheapest."""
+    best = facts.past.corrected(look.cost(unread[0].way), hopeful=True)
+    found = [best]
+    for each in unread[1:]:
+        near = each.seconds < best.seconds
+        found.append(facts.past.corrected(look.cost(each.way), hopeful=True) if near else each)
+    return sorted(found, key=_seconds)
+
+
+def _building_seconds(facts: Facts) -> float:
+    """What it takes to build state beyond a plain recomputation."""
+    plain = facts.past.corrected(facts.batch).seconds
+    return max(facts.past.corrected(facts.building).seconds - plain, _LEAST_SHARE * plain)
+
+
+def _seconds(cost: Cost) -> float:
+    return cost.seconds

@@ -1,0 +1,47 @@
+"""How much work are the statements of a refresh, in numbers?
+
+How many queries run and how many relations they read are told from the statements alone; how many
+rows a change becomes, from the numbers of rows that changed and that there are (`views.spread`).
+What that costs is not known here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from springhouse.views.algebra import Scan, walk
+from springhouse.views.compile import Compiled
+from springhouse.views.explain import usual_statements
+from springhouse.views.spread import spread
+from springhouse.views.statement import Kind, Refresh
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a refresh asks: rows that `changed`, and beyond them those that are `met` or `made`."""
+
+    queries: int
+    relations: int
+    changed: int
+    met: int = 0
+    made: int = 0
+
+
+def effort_of(refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str, float]) -> Effort:
+    """What a refresh does after so many rows of the inputs changed, out of all `rows`."""
+    asked = [each for step in refresh.steps for each in usual_statements(step)]
+    relations = sum(len(statement.reads) for statement in asked)
+    beyond = spread(refresh, changed, rows)
+    total = int(sum(changed.values()))
+    return Effort(len(asked), relations, total, beyond.met, beyond.made)
+
+
+def read_again(view: Compiled, rows: Mapping[str, float]) -> float:
+    """How many times the rows that the plain query reads are read on top, to build state."""
+    plain = sum(rows.get(node.input, 0) for node in walk(view.root) if isinstance(node, Scan))
+    read = sum(
+        rows.get(reading.of, 0)
+        for step in view.build
+        for reading in step.build.reads
+        if reading.kind is Kind.AFTER
+    )
+    return read / max(plain, 1) - 1
