@@ -133,6 +133,18 @@ def test_state_and_changes(house: House, kind: str) -> None:
     assert "by_city" in problems(house) if kind == "_changes" else "spread" in problems(house)
 
 
+@pytest.mark.parametrize("how", ["gone", "rotten"])
+def test_changes_that_nobody_reads_any_more_may_go_or_rot(house: House, how: str) -> None:
+    found = list(Path(house.lake.storage.root).glob("tables/*/_changes/*.parquet"))
+    for path in found:
+        if how == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(b"PAR1" + b"\xff" * (path.stat().st_size - 8) + b"PAR1")
+    assert found
+    assert problems(house) == {}
+
+
 def test_a_view_that_is_not_what_its_query_gives(house: House) -> None:
     stored = house.lake.open("dear")
     (file,) = stored.files if len(stored.files) == 1 else stored.files[:1]

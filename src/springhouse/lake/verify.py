@@ -30,7 +30,14 @@ from springhouse.lake import changes
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.log import Commit
 from springhouse.lake.note import Note
-from springhouse.lake.presence import FileLost, lost_files, prove_readable, reading, sizes_unknown
+from springhouse.lake.presence import (
+    FileLost,
+    lost_files,
+    prove_present,
+    prove_readable,
+    reading,
+    sizes_unknown,
+)
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import DataFile, TableVersion, read_arrow
 from springhouse.planner.logs import made_anew
@@ -186,16 +193,13 @@ def _changes(storage: Storage, commits: Sequence[Commit], needed: int) -> Iterat
         paths = (note.changes or ()) if note is not None else ()
         if note is None or not paths:
             continue
-        lost = lost_files(storage, sizes_unknown(paths))
-        if lost:
-            # Older ones may have been vacuumed: nobody goes on from before them.
-            if made.version > needed:
-                yield from (each.problem for each in lost)
-            continue
         try:
+            prove_present(storage, sizes_unknown(paths))
             told = _weights(storage, paths)
         except FileLost as error:
-            yield error.problem
+            # Older ones may have been vacuumed, or rot: nobody goes on from before them.
+            if made.version > needed:
+                yield error.problem
             continue
         if told != (note.rows_added, note.rows_removed):
             yield (
