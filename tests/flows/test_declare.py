@@ -1,5 +1,6 @@
 """How does a declared flow read, what does it give, and what is said about a wrong one?"""
 
+import re
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import springhouse
 from springhouse.flows.declare import Draft
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.graph import FlowError
+from springhouse.flows.rows import Rows
 
 ORDERS = pa.table(
     {
@@ -55,7 +57,7 @@ WRONG: list[tuple[str, Declare]] = [
         ),
     ),
     (
-        'compares "amount" \\(int64\\) with "country" \\(string\\)',
+        'compares "amount" \\(BIGINT\\) with "country" \\(STRING\\)',
         lambda flow: flow.read("orders").join(flow.read("customers"), on={"amount": "country"}),
     ),
     (
@@ -167,3 +169,79 @@ def test_packs_that_a_function_can_not_take_go_to_quarantine_with_the_reason() -
     assert [row["reason"] for row in aside] == ["ValueError: I don't know 40"] * 2
     assert {row["origin"] for row in aside} == {"model"}
     assert aside[1]["record"] == '{"customer": 3, "amount": 40, "quantity": 1}'
+
+
+CLASHES = [
+    (lambda rows: rows.select("k", "n AS k"), 'would have the column "k" twice'),
+    (lambda rows: rows.aggregate("k", k="max(n)"), 'would have the column "k" twice'),
+    (lambda rows: rows.aggregate(["k", "k"]), 'would have the column "k" twice'),
+    (lambda rows: rows.join(rows, on="k", take=["s", "s"]), 'the column "s" twice'),
+    (lambda rows: rows.join(rows, on={}, take=[]), "joins on no column"),
+    (lambda rows: rows.join(rows, on="s", take=[]), "A flow joins by no STRUCT<a: BIGINT>"),
+    (lambda rows: rows.sort("1"), "sorts by what is the same for all rows: 1"),
+    (lambda rows: rows.sort("n", "2 DESC"), "sorts by what is the same for all rows: n, 2 DESC"),
+    (lambda rows: rows.surrogate_key(rows, on="k", key="n"), "nothing else; there are k, n, s"),
+    (
+        lambda rows: rows.select("k").surrogate_key(rows.select("k", "k AS id"), on="k", key="id"),
+        "which is no whole number but STRING",
+    ),
+    (
+        lambda rows: rows.select("k").surrogate_key(
+            rows.select("n AS k", "n AS id"), on="k", key="id"
+        ),
+        'looks for "k" \\(STRING\\) among BIGINT',
+    ),
+    (
+        lambda rows: rows.keep_history(rows, keys="k", sequence="n"),
+        "can't compare STRUCT<a: BIGINT>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("declare", "says"), CLASHES)
+def test_columns_that_clash_are_said_before_any_row_moves(
+    declare: Callable[[Rows], object], says: str
+) -> None:
+    @springhouse.flow
+    def clashing(flow: Draft) -> None:
+        declare(flow.read("rows", "k STRING, n BIGINT, s STRUCT<a: BIGINT>"))
+
+    with pytest.raises(FlowError) as raised:
+        clashing.graph()
+    assert re.search(says, f"{raised.value.problem} {raised.value.hint}")
+
+
+@pytest.mark.parametrize("measure", ["x", "sum_x", "x_sum", "_x"])
+@pytest.mark.parametrize("key", ["__x", "__sum_x", "___x", "__x_sum", "key"])
+def test_a_key_may_have_any_name(key: str, measure: str) -> None:
+    """Columns in which parts of sums are kept have names of their own."""
+
+    @springhouse.flow
+    def summed(flow: Draft) -> None:
+        flow.read("rows").aggregate(key, **{measure: "sum(x)", "mean": "avg(x)"}).write("sums")
+
+    rows = pa.table({key: [1, 2, 2], "x": [10, 20, 30]})
+    made = summed.run({"rows": rows})["sums"].to_pylist()
+    assert made == [{key: 1, measure: 10, "mean": 10.0}, {key: 2, measure: 50, "mean": 25.0}]
+
+
+UNSETTLED = [
+    {"theta": -1},
+    {"theta": "x"},
+    {"slot_seconds": 0},
+    {"slot_seconds": float("nan")},
+    {"slot_seconds": "x"},
+    {"policy": None},
+    {"policy": 5},
+    {"policy": "fastest"},
+]
+
+
+@pytest.mark.parametrize("said", UNSETTLED, ids=str)
+def test_a_setting_that_means_nothing_is_refused(said: dict[str, object]) -> None:
+    @springhouse.flow
+    def passed(flow: Draft) -> None:
+        flow.read("rows").write("same")
+
+    with pytest.raises(FlowError, match=r"a flow can't run with|there is no policy"):
+        passed.run({"rows": pa.table({"n": [1]})}, **said)

@@ -84,6 +84,10 @@ AS_SPARK_HAS_IT = [
     ("year(TIMESTAMP '2024-02-29 12:30:00')", [2024] * 5),
     ("sqrt(b - 10) = sqrt(b - 20)", [True, None, True, True, True]),
     ("- 0.0D = 0", [True] * 5),
+    ("-12345678901234567890123456789.5", [Decimal("-12345678901234567890123456789.5")] * 5),
+    ("'\\uD83D\\uDE00'", ["\U0001f600"] * 5),
+    (" OR ".join(f"a = {n}" for n in range(3000)), [True, True, None, False, True]),
+    ("(1 DIV (a - a)) / CAST(NULL AS INT)", [None] * 5),
 ]
 
 
@@ -111,6 +115,15 @@ REFUSED = [
     ("NULL", "has no type, only NULLs"),
     ("t RLIKE 'a'", "is not understood"),
     ("DATE '2024-02-30'", "is not a DATE that a flow can read"),
+    ("TRY_CAST('epoch' AS DATE)", "does not know the DATE 'epoch'"),
+    ("1e400", "1e400 is too large a number"),
+    ("-1e39F", "-1e39F is too large a number"),
+    ("128Y", "128Y is too large a number"),
+    ("1.0L", "1.0L is not a number"),
+    ("'\\uD83D'", "has half a character"),
+    ("'\\U00110000'", "there is no character"),
+    ("trim(BOTH 'a')", "is not understood"),
+    ("(" * 3000 + "a" + ")" * 3000, "nested too deeply"),
 ]
 
 

@@ -428,12 +428,18 @@ TEXTS = """0|1|-1|+5|127|128|-129| 12 |1.5|-.5|5.|1e3|1E-2|12d|NaN|nan|-Infinity
 1_000|9223372036854775807|9223372036854775808|99999999999999999999999999999999999999|1e400|1e-400
 true|T|yes|n|off|2024|2024-2|2024-02-29|2023-02-29|2024-2-9 x|2024-02-29T|0001-01-01|+2024-01-01
 2024-02-29 12:30:15|2024-02-29T12:30:15.123456789|2024-02-29 12:30:15Z|2024-02-29 12:30:15+01:00
-2024-02-29 12:30|2024-02-29 24:00:00|2024-13-01|12:30|1.005|2.5|-2.5|0.15|1234567.895"""
+2024-02-29 12:30|2024-02-29 24:00:00|2024-13-01|12:30|1.005|2.5|-2.5|0.15|1234567.895
+0x1p3|-0X1.8P1d|0x1p99999|+nan|-nan|+NaN|-inf|NaNd|Infinity|0e99|0e37|1e38|0.0e-50|1e-50
+2024-02-29 12|2024-02-29 12:|2024-02-29 12:30Z|2024-02-29 1:2:3.|2024-02-29 1:2:3.1234567890123
+2024-02-29 1:2:3GMT|2024-02-29 1:2:3 UT+1|2024-02-29 1:2:3+1|2024-02-29 1:2:3+0130
+2024-02-29 1:2:3+1:3|2024-02-29 1:2:3+18:01|2024-02-29 1:2:3+01:60
+2024-02-29 1:2:3-18:00|2024-02-29 1:2:3+01:02:03"""
 
 
 def texts() -> pa.RecordBatch:
     spellings = [each for line in TEXTS.splitlines() for each in line.split("|")]
     spellings += ["", " ", "\t7\n", "\u30007", "1\u00a0", "७"]
+    spellings += [f"{text}\x7f" for text in ("1", "1.5", "true", "2024-02-29", "2024-02-29 1:2:3")]
     return pa.record_batch({"x0": pa.array([*spellings, None], pa.string())})
 
 
@@ -450,6 +456,17 @@ def test_every_cast(ansi: SparkSession) -> None:
     assert differences(ansi, texts(), of_texts) == []
     assert wrongly_failed(ansi, ONES, found) == []
     assert wrongly_failed(ansi, texts(), of_texts, 60) == []
+
+
+def test_letters_of_every_script(ansi: SparkSession) -> None:
+    chosen = [
+        chr(n) for n in range(0x1F000) if not 0x3400 <= n < 0xA490 and not 0xA980 <= n < 0xFB00
+    ]
+    words = [text.format(letter) for letter in chosen for text in ("{}", "A{}")]
+    rows = pa.record_batch({"x0": pa.array(words)})
+    found = [each for name in ("upper", "lower", "length") if (each := tried(f"{name}(x0)", rows))]
+    assert len(found) == 3
+    assert differences(ansi, rows, found) == []
 
 
 def test_digits_of_fractions(ansi: SparkSession) -> None:
@@ -571,6 +588,83 @@ def test_orders(interpreted: SparkSession) -> None:
 
 def _sorted(read: Rows, keys: tuple[str, ...]) -> Rows:
     return read.sort(*keys)
+
+
+LITERALS = r"""
+0|-0|- 1|00012|-128Y|127y|32767S|-2147483648|2147483648|-9223372036854775808|9223372036854775808
+-0.0D|- 0.0D|-(0.0D)|-0e0|0.00|0.|.5|00.50|-.5|1E2|1e-3|-1.5e+2D|4.9e-324|2e-324
+1.7976931348623157e308|-12345678901234567890123456789012345678|-12345678901234567890123456789.5
+-0.00000000000000000000000000001|1.00000017881393432617187499F|1.00000017881393432617187501F
+1.000000178813934326171875F|1e-46F|0.1F
+1e3BD|1.5e3BD|1e-3BD|0e5BD|0.000BD|-5BD|1e400|-1e400|1e400D|1e39F|-1e50F|1.0L|1e2S|128Y|1e39BD
+'\u00e9'|'\uD83D\uDE00'|'\U0001F600'|'\101\0\x\Z'|'it''s'|'a' "b"|r'a\b'|'\%\_\\%'|X'1'|X'0aFF'
+TIMESTAMP '2024-02-29 12:30+01:00'|TIMESTAMP_NTZ '2024-02-29 12:30:00+19:00'|TIMESTAMP '2024-02'
+TIMESTAMP '2024-02-29 12:30:15.1234567 GMT+1'|TIMESTAMP '2024-02-29T1:2:3+01:30:15'
+DATE '2024-2-9 x'|DATE 'epoch'|TIMESTAMP 'now'|CAST('epoch' AS DATE)|TRY_CAST('today' AS DATE)
+to_date(' Epoch ')|TRY_CAST('epoch' AS DATE) IS NULL|TIMESTAMP '1970-01-01 00:00:00' = 'epoch'
+trim(BOTH 'a')|CAST(1 AS INT) + 1.5|1::INT * 0.25|+1 + 1.5|(1) + 1.5|-(1) + 1.5|- -1 + 1.5
+round(1) + 1.5|1Y * 0.5|1S * 0.5|if(true, 1, 2) + 1.5|coalesce(1) + 1.5|abs(-1) % 1.5|1 + 1.5
+1.5 / 100L|floor(CAST(5 AS DECIMAL(5,0)))|ceil(CAST(5 AS DECIMAL(38,0)))|ceil(0.99)|floor(-0.99)
+CAST(12345678901234567 AS DECIMAL(17,3)) % 0.0000000000000000000000000000000000001
+0.27615659048997178638376255082592137689 / 56452206806359478012892209251300411439|1e37BD % 0.1
+99999999999999999999999999999999999999 % 0.5|1e20BD % 0.0000000000000000007
+"""
+
+
+def test_what_stands_in_the_text(ansi: SparkSession) -> None:
+    """Literals and what is made of them alone: a flow gives Spark's value, or refuses them."""
+    rows = ONES.slice(0, 1)
+    texts = [text for line in LITERALS.strip().splitlines() for text in line.split("|")]
+    found = [each for sql in texts if (each := tried(sql, rows)) is not None]
+    assert len(found) > 70
+    good = [each for each in found if not each.fails[0]]
+    assert differences(ansi, rows, good) == []
+    assert wrongly_failed(ansi, rows, found, 20) == []
+
+
+FAILS = "(1 DIV x2)"
+COMPUTED = [
+    *(f"x1 {sign} {FAILS}" for sign in SIGNS),
+    *(f"{FAILS} {sign} x1" for sign in SIGNS),
+    *(f"x6 {sign} CAST({FAILS} AS DECIMAL(5,1))" for sign in "+-*/%"),
+    *(f"CAST({FAILS} AS DECIMAL(5,1)) {sign} x6" for sign in "+-*/%"),
+    *(f"x11 {word} {FAILS} > 0" for word in ("AND", "OR")),
+    *(f"{FAILS} > 0 {word} x11" for word in ("AND", "OR")),
+    f"x1 IN ({FAILS}, 1)",
+    f"{FAILS} IN (x1, NULL)",
+    f"x1 BETWEEN {FAILS} AND x1",
+    f"coalesce(x1, {FAILS})",
+    f"nvl2(x1, {FAILS}, 1)",
+    f"nullif({FAILS}, x1)",
+    f"greatest(x1, {FAILS})",
+    f"if(x11, x1, {FAILS})",
+    f"CASE WHEN x11 THEN {FAILS} ELSE x1 END",
+    f"CASE {FAILS} WHEN x1 THEN 1 ELSE 2 END",
+    f"substring(x12, x2, CAST({FAILS} AS INT))",
+    f"replace(x12, x12, CAST({FAILS} AS STRING))",
+    f"contains(CAST({FAILS} AS STRING), x12)",
+    f"x12 || {FAILS}",
+    f"concat(x12, {FAILS}, x12)",
+    f"{FAILS} || x12",
+    f"date_add(x14, CAST({FAILS} AS INT))",
+    "date_add(x14, x2)",
+    f"datediff(x14, date_add(x14, CAST({FAILS} AS INT)))",
+]
+
+
+@pytest.mark.parametrize("engine", ["ansi", "interpreted"])
+def test_what_is_computed_beside_a_null(engine: str, request: pytest.FixtureRequest) -> None:
+    """Each side fails where the other is NULL: Spark computes it there, or does not."""
+    spark = request.getfixturevalue(engine)
+    place = TYPES.index(pa.int32())
+    others = [1, 6, 11, 12, 14]
+    columns = {f"x{number}": PAIRS[f"x{number}"] for number in others}
+    rows = pa.record_batch(columns | {"x2": PAIRS[f"y{place}"]})
+    rows = rows.take(pa.array([n for n in range(64) if n // 8 in (0, 1, 2) and n % 8 < 4]))
+    found = [each for sql in COMPUTED if (each := tried(sql, rows)) is not None]
+    assert len(found) > 45
+    assert differences(spark, rows, found) == []
+    assert wrongly_failed(spark, rows, found, 60) == []
 
 
 def test_fields_and_names(ansi: SparkSession) -> None:

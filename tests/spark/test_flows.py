@@ -267,6 +267,55 @@ def test_a_finished_batch_does_nothing(spark: SparkSession, tmp_path: Path) -> N
     assert everything() == before, "no file was written, no commit made"
 
 
+def test_a_finished_batch_needs_its_sources_no_more(spark: SparkSession, tmp_path: Path) -> None:
+    given_table(tmp_path / "given", 1, 2)
+    sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
+    run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    run_flow(spark, copied, sources=sources, targets=targets, batch=2)
+    shutil.rmtree(tmp_path / "given")
+    for made_anew in (False, True):
+        if made_anew:
+            given_table(tmp_path / "given", 7)
+        for number in (1, 2):
+            got = run_flow(spark, copied, sources=sources, targets=targets, batch=number)
+            assert got == {"one": 0, "two": 0}
+
+
+@pytest.mark.parametrize("batch", [None, 1])
+@pytest.mark.parametrize("spelling", ["{}", "{}/", "{}/../one", "file://{}"])
+def test_two_targets_in_one_place_are_refused(
+    spelling: str, batch: int | None, spark: SparkSession, tmp_path: Path
+) -> None:
+    """With a batch number, the second one would be taken for done."""
+    given_table(tmp_path / "given", 1, 2)
+    targets = {"one": str(tmp_path / "one"), "two": spelling.format(tmp_path / "one")}
+    sources = {"given": str(tmp_path / "given")}
+    with pytest.raises(FlowError, match='would write "one" and "two" to one place'):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=batch)
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_source_that_lost_a_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    given_table(tmp_path / "given", 1, 2)
+    given_table(tmp_path / "given", 3)
+    sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
+    left = iter(range(2))
+
+    def die() -> None:
+        if next(left, None) is None:
+            raise ConnectionAbortedError
+
+    with committing(die), pytest.raises(ConnectionAbortedError):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    lost = next((tmp_path / "given").glob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(LakeError, match=f'"{lost.name}" of the table "given" is missing'):
+        run_flow(spark, copied, sources=sources, targets=copied_into(tmp_path / "other"))
+    given_table(tmp_path / "given", 4)
+    with pytest.raises(LakeError, match="version 1, which the first attempt of this batch read"):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+
+
 def test_files_of_a_flow_that_died_are_removed_by_vacuum(
     spark: SparkSession, project: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -360,7 +409,7 @@ def test_a_function_that_fails_leaves_no_file_and_no_commit(
 def test_a_table_with_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     targets = {name: str(tmp_path / name) for name in ("even", "odd", "total")}
     run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=targets)
-    swapped = targets | {"even": targets["total"]}
+    swapped = targets | {"even": targets["total"], "total": targets["even"]}
     with pytest.raises(LakeError, match='the flow makes "even" with the columns'):
         run_flow(spark, parted, sources={"numbers": numbers(spark)}, targets=swapped)
 

@@ -13,6 +13,7 @@ Every verb gives `Rows`, and names columns that are checked when the flow is bui
 schemas of what it reads: given with `read`, or by whoever runs the flow.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import overload
 
@@ -55,6 +56,13 @@ class Draft:
 
     def add(self, node: Node, feeding: Sequence[Rows]) -> None:
         """Put an activity behind its inputs."""
+        for schema in node.outputs:
+            twice = [name for name, count in Counter(schema.names).items() if count > 1]
+            if twice:
+                raise FlowError(
+                    f'activity "{node.name}" would have the column "{twice[0]}" twice',
+                    hint="Give one of them another name with select.",
+                )
         self._nodes[node.name] = node
         for port, rows in enumerate(feeding):
             self._edges.append(Edge(rows.node, rows.port, node.name, port))

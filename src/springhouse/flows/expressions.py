@@ -116,7 +116,7 @@ def _compiled(
 
 
 class _blaming:  # noqa: N801  it reads as a word behind `with`
-    """Names the activity in what is wrong with its SQL."""
+    """Names the activity in what is wrong with its SQL, and says so if that is too deep."""
 
     def __init__(self, activity: str) -> None:
         self._start = f'activity "{activity}": '
@@ -125,6 +125,11 @@ class _blaming:  # noqa: N801  it reads as a word behind `with`
         return None
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, RecursionError):
+            raise FlowError(
+                f"{self._start}its SQL is nested too deeply",
+                hint="Compute a part of it in an activity before.",
+            ) from None
         if isinstance(error, FlowError) and not error.problem.startswith('activity "'):
             error.problem = self._start + error.problem
             error.args = (error.problem,)

@@ -233,6 +233,7 @@ class Rows:
         name = self._draft.fresh(name or "surrogate_key")
         _columns_of(known, [on, key], name)
         _columns_of(self, [on], name)
+        _prove_keyed(known.schema, self.schema.field(on).type, on, key, name)
         schema = pa.schema([*self.schema, (key, pa.int64())])
         inputs = (known.schema, self.schema)
         made = Node(
@@ -292,6 +293,12 @@ class Rows:
             term = term_of(tree, self.schema, name)
             if not is_plain(term.type):
                 raise FlowError(f'activity "{name}" can\'t sort by {spelled(term.type)}')
+            if term.constant:
+                said = ", ".join(columns)
+                raise FlowError(
+                    f'activity "{name}" sorts by what is the same for all rows: {said}',
+                    hint="Name columns; a flow knows none by its number.",
+                )
             keys.append(Key(term.compute, descending, nulls_first))
         schema = self.schema
         make = partial(Sort, schema, keys)
@@ -312,6 +319,15 @@ class Rows:
             raise FlowError(f'"{name}": a dimension is of type 1 or 2, not {scd_type}')
         _columns_of(self, [*_listed(keys), sequence], name)
         spec = HistorySpec(self.schema, tuple(_listed(keys)), sequence, scd_type)
+        compared = self.schema.names if scd_type == 2 else [*spec.keys, sequence]
+        for column in compared:
+            kind = self.schema.field(column).type
+            if pa.types.is_nested(kind) or pa.types.is_null(kind):
+                raise FlowError(
+                    f'"{name}" compares rows by "{column}", and a flow can\'t compare '
+                    f"{spelled(kind)}",
+                    hint="Take its fields apart, or leave it out, with select.",
+                )
         made = Node(
             name,
             Kind.ACTIVITY,
@@ -374,14 +390,19 @@ class Rows:
         name: str,
     ) -> JoinSpec:
         pairs, taken = _pairs(on), _listed(take)
+        if not pairs:
+            raise FlowError(f'"{name}" joins on no column', hint='Say which: on="id".')
         _columns_of(self, list(pairs), name)
         _columns_of(other, [*pairs.values(), *taken], name)
         for mine, theirs in pairs.items():
             one, two = self.schema.field(mine).type, other.schema.field(theirs).type
             if common_type(one, two) is None:
+                hint = f"Cast one before: compute({mine}='CAST({mine} AS …)')."
+                if one == two:
+                    hint = f"A flow joins by no {spelled(one)}."
                 raise FlowError(
-                    f'"{name}" compares "{mine}" ({one}) with "{theirs}" ({two})',
-                    hint=f"Cast one before: compute({mine}='CAST({mine} AS …)').",
+                    f'"{name}" compares "{mine}" ({spelled(one)}) with "{theirs}" ({spelled(two)})',
+                    hint=hint,
                 )
         twice = [column for column in taken if column in self.schema.names]
         if twice:
@@ -429,6 +450,27 @@ def _columns_of(rows: Rows, names: Sequence[str], activity: str) -> None:
                 f'activity "{activity}" names a column "{name}", which "{rows.node}" doesn\'t have',
                 hint=f"The columns are {', '.join(rows.schema.names)}.",
             )
+
+
+def _prove_keyed(known: pa.Schema, given: pa.DataType, on: str, key: str, name: str) -> None:
+    """An error if the known pairs are no pairs, or pairs of other things."""
+    if known.names not in ([on, key], [key, on]):
+        raise FlowError(
+            f'activity "{name}" needs "{on}" and "{key}" of what is known, and nothing else; '
+            f"there are {', '.join(known.names)}",
+            hint=f'Take these before: select("{on}", "{key}").',
+        )
+    if not pa.types.is_integer(known.field(key).type):
+        raise FlowError(
+            f'activity "{name}" numbers with "{key}", which is no whole number but '
+            f"{spelled(known.field(key).type)}"
+        )
+    if common_type(known.field(on).type, given) is None:
+        raise FlowError(
+            f'activity "{name}" looks for "{on}" ({spelled(given)}) among '
+            f"{spelled(known.field(on).type)}",
+            hint="Both have to be of one type that can be compared.",
+        )
 
 
 def _condition(condition: Expression, schema: pa.Schema, activity: str) -> Compiled:

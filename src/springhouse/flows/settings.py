@@ -14,6 +14,8 @@ QUEUE_PACKS = 30
 The least of them: packs are large here, and memory has to be there for full queues.
 """
 
+_POLICIES = f"There are {', '.join(name.value for name in PolicyName)}."
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -36,6 +38,20 @@ class Settings:
                     f"a flow can't run with {word}={value!r}",
                     hint=f"{word} is a whole number, 1 or more.",
                 )
+        self._prove_policy(self.policy, self.theta, self.slot_seconds)
+
+    def _prove_policy(self, policy: object, theta: object, slot: object) -> None:
+        if not isinstance(policy, PolicyName):
+            raise FlowError(f"there is no policy {policy!r}", hint=_POLICIES)
+        if isinstance(theta, bool) or not isinstance(theta, int) or theta < 0:
+            raise FlowError(
+                f"a flow can't run with theta={theta!r}", hint="theta is a whole number, 0 or more."
+            )
+        if isinstance(slot, bool) or not isinstance(slot, int | float) or not slot > 0:
+            raise FlowError(
+                f"a flow can't run with slot_seconds={slot!r}",
+                hint="slot_seconds is a number of seconds, more than 0.",
+            )
 
     def topology(self) -> Topology:
         """The threads: as many as were asked for, or one per processor of this machine."""
@@ -60,6 +76,6 @@ def settings_of(said: Mapping[str, object]) -> Settings:
     if isinstance(policy, str):
         names = {name.value: name for name in PolicyName}
         if policy.replace("-", " ") not in names:
-            raise FlowError(f'there is no policy "{policy}"', hint=f"There are {', '.join(names)}.")
+            raise FlowError(f'there is no policy "{policy}"', hint=_POLICIES)
         chosen["policy"] = names[policy.replace("-", " ")]
     return Settings(**chosen)  # type: ignore[arg-type]  # checked above, and by use

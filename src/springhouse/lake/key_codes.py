@@ -33,12 +33,28 @@ def _column_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, int]:
     kind = columns[0].type
     whole = pa.chunked_array([chunk for c in columns for chunk in c.cast(kind).chunks], type=kind)
     if pa.types.is_nested(kind):
-        whole = pa.chunked_array([pa.array([repr(value) for value in whole.to_pylist()])])
+        counted = whole.cast(_in_numbers(kind))
+        whole = pa.chunked_array([pa.array([repr(value) for value in counted.to_pylist()])])
     encoded = whole.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     codes = pc.cast(encoded.indices, pa.int64()).to_numpy(zero_copy_only=False)
     return codes.astype(np.int64), max(len(encoded.dictionary), 1)
+
+
+def _in_numbers(kind: pa.DataType) -> pa.DataType:
+    """The type with numbers for moments: Python has no years before 1 and after 9999."""
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_numbers(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_numbers(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_in_numbers(kind.key_type), _in_numbers(kind.item_type))
+    return kind
 
 
 def is_among(rows: Codes, keys: Codes) -> npt.NDArray[np.bool_]:

@@ -90,9 +90,13 @@ def ranges_of(values: pa.ChunkedArray | pa.Array) -> Ranges | None:
     if not len(ordered):
         return Ranges((), with_null)
     cuts = [0, *_widest_gaps(ordered), len(ordered)]
-    bounds = tuple(
-        (ordered[start].as_py(), ordered[end - 1].as_py()) for start, end in pairwise(cuts)
-    )
+    try:
+        bounds = tuple(
+            (ordered[start].as_py(), ordered[end - 1].as_py()) for start, end in pairwise(cuts)
+        )
+    except (ValueError, OverflowError):
+        # Spark knows years before 1 and after 9999, and Python's dates do not.
+        return None
     return Ranges(bounds, with_null)
 
 

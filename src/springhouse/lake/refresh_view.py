@@ -93,7 +93,11 @@ def refresh_view(
         elif driver is not None:
             how = _driven(lake, project, view, ground, found, opened, driver)
         else:
-            how = _choose(lake, project, view, ground, found, opened, way)
+            try:
+                with _statements(lake, [view.name, *inputs.read]):
+                    how = _choose(lake, project, view, ground, found, opened, way)
+            except StatementFailed as failed:
+                how = _after_failure(lake, view, failed)
         if how.work is not None and ground is not None and opened is not None:
             try:
                 return _incremental(lake, project, view, ground, how, opened, reason, began)

@@ -156,7 +156,8 @@ def _merged(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any, int] | 
             max((s.max for s in bounded), default=None),
             nulls,
         )
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):
+        # Parquet and Spark know years before 1 and after 9999, and Python's dates do not.
         return None, None, nulls
 
 

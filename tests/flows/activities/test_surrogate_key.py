@@ -33,3 +33,22 @@ def test_known_new_repeated_and_missing_keys(queue_packs: int) -> None:
         (None, 5): None,
     }
     assert made["new_keys"].to_pylist() == [{"code": "x", "key": 10}, {"code": "y", "key": 11}]
+
+
+@pytest.mark.parametrize("pack_bytes", [16, 10_000])
+@pytest.mark.parametrize("known", [True, False])
+def test_all_nan_are_one_key_and_both_zeros_too(known: bool, pack_bytes: int) -> None:
+    @flow
+    def numbered_doubles(flow: Draft) -> None:
+        rows, new = flow.read("rows").surrogate_key(flow.read("known"), on="k", key="id")
+        rows.write("facts")
+        new.write("new_keys")
+
+    nan = float("nan")
+    kinds = pa.schema({"k": pa.float64(), "id": pa.int32()})
+    pairs = pa.table({"k": [nan, -0.0], "id": [1, 2]}, kinds).slice(0, 2 if known else 0)
+    rows = pa.table({"k": pa.array([nan, 0.0, 1.5, -0.0, nan, None, 1.5], pa.float64())})
+    made = numbered_doubles.run({"rows": rows, "known": pairs}, pack_bytes=pack_bytes)
+    assert made["facts"]["id"].to_pylist() == [1, 2, 3, 2, 1, None, 3]
+    assert made["new_keys"].schema == kinds
+    assert made["new_keys"]["id"].to_pylist() == ([3] if known else [1, 2, 3])

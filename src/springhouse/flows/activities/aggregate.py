@@ -62,6 +62,7 @@ class Aggregate:
         given_parts: bool = False,
     ) -> None:
         self._schema, self._keys, self._measures = schema, list(keys), measures
+        self._mark = mark_beside(keys)
         self._pack_bytes = pack_bytes
         self._given_parts = given_parts
         self._portion: list[pa.RecordBatch] = []
@@ -102,7 +103,7 @@ class Aggregate:
         columns = {name: with_one_zero(pack.column(name)) for name in self._keys}
         wanted, names = [], []
         for name, measure in self._measures.items():
-            given = f"__{name}"
+            given = f"{self._mark}{name}"
             if measure.expression is None:
                 columns[given] = pa.repeat(pa.scalar(1, pa.int64()), pack.num_rows)
             else:
@@ -113,14 +114,14 @@ class Aggregate:
             for part in _PARTS[measure.function]:
                 mode = pc.CountOptions(mode="only_valid") if part == "count" else None
                 wanted.append((given, part, mode) if mode else (given, part))
-                names.append(part_name(name, part))
+                names.append(part_name(self._mark, name, part))
         return _grouped(pa.table(columns), self._keys, wanted, names)
 
     def _merge(self) -> pa.Table:
         wanted, names = [], []
         for name, measure in self._measures.items():
             for part in _PARTS[measure.function]:
-                names.append(part_name(name, part))
+                names.append(part_name(self._mark, name, part))
                 wanted.append((names[-1], _MERGES[part]))
         parts = pa.concat_tables(self._parts)
         return _grouped(parts, self._keys, wanted, names, merging=True)
@@ -145,10 +146,10 @@ class Aggregate:
         for name, measure in self._measures.items():
             if measure.function == "avg":
                 kind = self._schema.field(name).type
-                parts = (merged[part_name(name, "sum")], merged[part_name(name, "count")])
-                columns.append(_mean(*parts, kind))
+                total, count = (part_name(self._mark, name, part) for part in _PARTS["avg"])
+                columns.append(_mean(merged[total], merged[count], kind))
             else:
-                columns.append(merged[part_name(name, measure.function)])
+                columns.append(merged[part_name(self._mark, name, measure.function)])
         yield from self._packs(columns)
 
     def _packs(self, columns: Sequence[pa.ChunkedArray]) -> Iterator[Output]:
@@ -176,20 +177,27 @@ class PartialAggregate(Aggregate):
             yield from self._packs(merged.columns)
 
 
-def part_name(measure: str, part: str) -> str:
+def mark_beside(keys: Sequence[str]) -> str:
+    """How columns begin that are no keys: with more underscores than any key."""
+    most = max((len(key) - len(key.lstrip("_")) for key in keys), default=0)
+    return "_" * max(2, most + 1)
+
+
+def part_name(mark: str, measure: str, part: str) -> str:
     """The column of a partial result."""
-    return f"__{part}_{measure}"
+    return f"{mark}{part}_{measure}"
 
 
 def parts_schema(keys: Sequence[pa.Field], measures: Mapping[str, Measure]) -> pa.Schema:
     """The columns of partial results."""
     fields = list(keys)
+    mark = mark_beside([key.name for key in keys])
     for name, measure in measures.items():
         for part in _PARTS[measure.function]:
             given = measure.given
             if measure.function == "avg" and given is not None and pa.types.is_integer(given):
                 given = pa.float64()
-            fields.append(pa.field(part_name(name, part), measured_type(part, given)))
+            fields.append(pa.field(part_name(mark, name, part), measured_type(part, given)))
     return pa.schema(fields)
 
 

@@ -108,7 +108,8 @@ class Join:
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """The type in which two key columns are compared; None if they can't be."""
     if one == other:
-        return one
+        # Arrow joins by none of these.
+        return None if pa.types.is_nested(one) or pa.types.is_null(one) else one
     if pa.types.is_integer(one) and pa.types.is_integer(other):
         return pa.int64()
     return None

@@ -1,7 +1,8 @@
 """Production keys become surrogate keys (the primary flow of 000 section 7.1).
 
 Port 0 are the pairs that are known, port 1 the rows. A key that is not known gets the next number,
-and the new pair leaves by port 1, so that the flow can write it beside the known ones.
+and the new pair leaves by port 1, so that the flow can write it beside the known ones. As in SQL,
+all NaN are one key, and so are both zeros.
 """
 
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.graph import Output
+from springhouse.flows.sql.order import with_one_zero
 
 KNOWN, ROWS = 0, 1
 
@@ -27,7 +29,8 @@ class SurrogateKey:
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         if port == KNOWN:
             keys = pack.column(self._key).to_pylist()
-            self._keys.update(zip(pack.column(self._on).to_pylist(), keys, strict=True))
+            values = map(_told_apart, pack.column(self._on).to_pylist())
+            self._keys.update(zip(values, keys, strict=True))
             self._last = max([self._last, *(key for key in keys if key is not None)])
             return ()
         if not self._known_ended:
@@ -44,13 +47,18 @@ class SurrogateKey:
 
     def _keyed(self, pack: pa.RecordBatch) -> list[Output]:
         # Each value once: the loop in Python is over new values, not over rows.
-        encoded = pc.dictionary_encode(pack.column(self._on))
+        encoded = pc.dictionary_encode(with_one_zero(pack.column(self._on)))
         values = encoded.dictionary.to_pylist()
-        new = [value for value in values if value is not None and value not in self._keys]
+        apart = [_told_apart(value) for value in values]
+        new = [
+            value
+            for value, key in zip(values, apart, strict=True)
+            if value is not None and key not in self._keys
+        ]
         for value in new:
             self._last += 1
-            self._keys[value] = self._last
-        numbers = pa.array([self._keys.get(value) for value in values], pa.int64())
+            self._keys[_told_apart(value)] = self._last
+        numbers = pa.array([self._keys.get(key) for key in apart], pa.int64())
         keys = numbers.take(encoded.indices)
         outputs = [
             (0, pa.RecordBatch.from_arrays([*pack.columns, keys], schema=self._schema)),
@@ -58,7 +66,13 @@ class SurrogateKey:
         if new:
             kind = self._known_schema.field(self._on).type
             pairs = {self._on: pa.array(new, kind)}
-            pairs[self._key] = pa.array([self._keys[value] for value in new], pa.int64())
+            number = self._known_schema.field(self._key).type
+            pairs[self._key] = pa.array([self._keys[_told_apart(value)] for value in new], number)
             made = [pairs[name] for name in self._known_schema.names]
             outputs.append((1, pa.RecordBatch.from_arrays(made, schema=self._known_schema)))
         return outputs
+
+
+def _told_apart(value: object) -> object:
+    """A value that is equal to itself: NaN is not."""
+    return "NaN" if value != value else value

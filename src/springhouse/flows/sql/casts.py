@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from math import isfinite
+from math import inf, isfinite, nan
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,7 @@ from springhouse.flows.sql.types import (
     DOUBLE,
     FLOAT,
     INTEGERS,
+    MOST_DIGITS,
     NULL,
     STRING,
     TIMESTAMP,
@@ -48,18 +49,31 @@ from springhouse.flows.sql.types import (
 EXACT_DIGITS = 15
 """A DECIMAL of so many digits is a DOUBLE in one way only."""
 
-_BLANK = "".join(map(chr, range(33))) + "\x7f"
+_BLANK = "".join(map(chr, range(33)))
+"""What Java's `trim` takes away."""
+
+_BLANK_OR_CONTROL = _BLANK + "\x7f"
+"""What Spark's own `trimAll` takes away."""
+
 _WHOLE = re.compile(r"[+-]?[0-9]+\Z")
 _FRACTION = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
-_WORDS = {"inf": "inf", "infinity": "inf", "nan": "nan"}
+_HEXADECIMAL = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?\Z"
+)
+_LEAST_EXPONENT = -(2**31) + 1
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
 _DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\Z", re.DOTALL)
 _MOMENT = re.compile(
-    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-    r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,9}))?)?"
-    r"(?: ?(Z|UTC|[+-][0-9]{1,2}:[0-9]{2}))?)?\Z"
+    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?\Z",
+    re.DOTALL,
 )
+_ZONE = re.compile(
+    r"(?:Z|(?:UTC|GMT|UT)?(?:([+-])([0-9]{1,2})(?:(:?)([0-9]{1,2})(?:\3([0-9]{2}))?)?)?)\Z"
+)
+_MOST_APART = timedelta(hours=18)
+_SPECIAL = re.compile(r"(?:epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _DAY = 86_400_000_000
 _FAILURES = (pa.ArrowException, ArithmeticError, ValueError)
 
@@ -71,6 +85,8 @@ def cast(term: Term, kind: pa.DataType, *, tries: bool = False) -> Term:
         return term
     if given == NULL:
         return typed(term, kind)
+    if given == STRING and is_moment(kind):
+        _prove_not_special(term, kind)
     found = _kernel(given, kind)
     if found is None:
         raise NotInSpark(
@@ -85,6 +101,17 @@ def cast(term: Term, kind: pa.DataType, *, tries: bool = False) -> Term:
             )
         return strict(kind, _tried(kernel, kind), [term])
     return strict(kind, kernel, [term], fallible=fallible)
+
+
+def _prove_not_special(term: Term, kind: pa.DataType) -> None:
+    """Spark knows some words for moments, but only in the text of a query."""
+    if not term.constant or term.fallible:
+        return
+    text = term.value()
+    if text is not None and _SPECIAL.match(text.strip(_BLANK)):
+        raise NotInSpark(
+            f"a flow does not know the {spelled(kind)} '{text}'", hint="Write it in digits."
+        )
 
 
 def _way_round(given: pa.DataType, kind: pa.DataType) -> str:
@@ -258,7 +285,7 @@ def _malformed(text: str, kind: pa.DataType) -> ValueError:
 
 
 def _read_whole(text: str, kind: pa.DataType) -> int:
-    found = text.strip(_BLANK)
+    found = text.strip(_BLANK_OR_CONTROL)
     if not _WHOLE.match(found):
         raise _malformed(text, kind)
     value, limit = int(found), 2 ** (kind.bit_width - 1)
@@ -269,10 +296,15 @@ def _read_whole(text: str, kind: pa.DataType) -> int:
 
 def _read_fraction(text: str) -> float:
     found = text.strip(_BLANK)
-    sign, word = (found[:1], found[1:]) if found[:1] in ("+", "-") else ("", found)
-    if word.lower() in _WORDS:
-        value = float(_WORDS[word.lower()])
-        return -value if sign == "-" else value
+    # Java knows NaN with a sign, if it is spelled just so.
+    word = found.lstrip("+-") if found in ("+NaN", "-NaN") else found.lower()
+    if (value := _infinity_or_nan(word)) is not None:
+        return value
+    if (spelled_in_hex := _HEXADECIMAL.match(found)) is not None:
+        try:
+            return float.fromhex(spelled_in_hex.group(1))
+        except OverflowError:
+            return -inf if found[0] == "-" else inf
     if found[-1:] in ("d", "D", "f", "F"):
         found = found[:-1]
     if not _FRACTION.match(found):
@@ -280,28 +312,47 @@ def _read_fraction(text: str) -> float:
     return float(found)
 
 
+def _infinity_or_nan(word: str) -> float | None:
+    if word in ("nan", "NaN"):
+        return nan
+    sign, rest = (word[0], word[1:]) if word[:1] in ("+", "-") else ("", word)
+    if rest not in ("inf", "infinity"):
+        return None
+    return -inf if sign == "-" else inf
+
+
 def _read_decimal(text: str, kind: pa.DataType) -> Decimal:
     found = text.strip(_BLANK)
     if not _DECIMAL.match(found):
         raise _malformed(text, kind)
-    return fitted(Decimal(found), kind)
+    value = Decimal(found)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "no digits spell NaN"
+    # Spark counts the digits of a zero, too.
+    if exponent < _LEAST_EXPONENT or (exponent > 0 and len(digits) + exponent > MOST_DIGITS):
+        raise _malformed(text, kind)
+    return fitted(value, kind)
 
 
 def _read_truth(text: str) -> bool:
-    found = text.strip(_BLANK).lower()
+    found = text.strip(_BLANK_OR_CONTROL).lower()
     if found not in _TRUE | _FALSE:
         raise _malformed(text, BOOLEAN)
     return found in _TRUE
 
 
 def _read_date(text: str) -> date:
-    found = _DATE.match(text.strip(_BLANK))
+    found = _DATE.match(text.strip(_BLANK_OR_CONTROL))
     if found is None:
         raise _malformed(text, DATE)
     year, month, day = (int(part) if part else 1 for part in found.groups())
+    return date(_known_year(year, text), month, day)
+
+
+def _known_year(year: int, text: str) -> int:
     if not 1 <= year <= 9999:
         raise NotInSpark(f"a flow has no dates outside the years 1 to 9999: '{text}'")
-    return date(year, month, day)
+    return year
 
 
 def _read_plain_moment(text: str) -> datetime:
@@ -314,20 +365,43 @@ def read_moment(text: str) -> datetime:
 
 
 def _moment(text: str, kind: pa.DataType) -> datetime:
-    found = _MOMENT.match(text.strip(_BLANK))
+    found = _MOMENT.match(text.strip(_BLANK_OR_CONTROL))
     if found is None:
         raise _malformed(text, kind)
-    *parts, fraction, zone = found.groups()
-    numbers = [int(part) if part else 0 for part in parts]
-    micros = int((fraction or "").ljust(6, "0")[:6])
-    moment = datetime(*numbers, micros, tzinfo=UTC)  # type: ignore[arg-type,misc]
-    if zone and zone not in ("Z", "UTC") and kind == TIMESTAMP:
-        hours, minutes = zone[1:].split(":")
-        if int(hours) > 18 or int(minutes) > 59 or (int(hours) == 18 and int(minutes)):
-            raise _malformed(text, kind)
-        apart = timedelta(hours=int(hours), minutes=int(minutes))
-        moment = moment - apart if zone[0] == "+" else moment + apart
-    return moment
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    moment = datetime(
+        _known_year(int(year), text),
+        int(month or 1),
+        int(day or 1),
+        int(hour or 0),
+        int(minute or 0),
+        int(second or 0),
+        int((fraction or "").ljust(6, "0")[:6]),
+        tzinfo=UTC,
+    )
+    # Without a zone in its type, a moment is what the clock on the wall says.
+    apart = _apart(zone, text, kind) if zone else timedelta()
+    return moment - apart if kind == TIMESTAMP else moment
+
+
+def _apart(zone: str, text: str, kind: pa.DataType) -> timedelta:
+    """How far a zone is from UTC."""
+    found = _ZONE.match(zone.strip(_BLANK_OR_CONTROL))
+    if found is None:
+        raise NotInSpark(
+            f"a flow does not know the time zone of '{text}'",
+            hint="It knows Z, UTC, GMT and what is spelled as +01:00.",
+        )
+    sign, hours, colon, minutes, seconds = found.groups()
+    if not sign:
+        return timedelta()
+    in_pairs = len(hours) == 2 and (colon or not minutes or len(minutes) == 2)
+    if not (in_pairs or colon or not minutes) or (seconds and len(minutes) == 1):
+        raise _malformed(text, kind)
+    apart = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
+    if apart > _MOST_APART or int(minutes or 0) > 59 or int(seconds or 0) > 59:
+        raise _malformed(text, kind)
+    return -apart if sign == "-" else apart
 
 
 # Dates and timestamps.

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.sql.terms import Term, Value, strict
-from springhouse.flows.sql.types import BIGINT, DATE, INT
+from springhouse.flows.sql.types import DATE, INT
 
 DAY_FIELDS: dict[str, Callable[[Value], Value]] = {
     "year": pc.year,
@@ -31,29 +30,19 @@ def part(function: Callable[[Value], Value], term: Term) -> Term:
 
 
 def later(term: Term, days: Term, *, sign: int) -> Term:
-    """date_add and date_sub."""
-    kernel = pc.add_checked if sign > 0 else pc.subtract_checked
+    """date_add and date_sub; as in Spark, days that are too many go round."""
+    kernel = pc.add if sign > 0 else pc.subtract
 
     def compute(value: Value, count: Value) -> Value:
-        made = kernel(_number(value), pc.cast(count, BIGINT))
-        return pc.cast(pc.cast(made, INT), DATE)
+        return pc.cast(kernel(pc.cast(value, INT), count), DATE)
 
-    return strict(DATE, compute, [term, days], fallible=True)
+    return strict(DATE, compute, [term, days])
 
 
 def between(end: Term, start: Term) -> Term:
     """datediff(end, start): days."""
 
     def compute(one: Value, other: Value) -> Value:
-        return pc.cast(pc.subtract(_number(one), _number(other)), INT)
+        return pc.subtract(pc.cast(one, INT), pc.cast(other, INT))
 
-    return strict(INT, compute, [end, start], fallible=True)
-
-
-def _number(value: Value) -> Value:
-    return pc.cast(pc.cast(value, INT), BIGINT)
-
-
-def is_date(kind: pa.DataType) -> bool:
-    """Whether it is DATE."""
-    return bool(kind == DATE)
+    return strict(INT, compute, [end, start])

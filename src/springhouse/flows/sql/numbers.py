@@ -7,14 +7,23 @@ is rounded as Spark does it, in the shortest decimal digits that tell it.
 
 import decimal
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from math import isfinite
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.terms import NotInSpark, Term, Value, constant, each, on_arrays, strict
+from springhouse.flows.sql.terms import (
+    Kernel,
+    NotInSpark,
+    Term,
+    Value,
+    constant,
+    each,
+    on_arrays,
+    strict,
+)
 from springhouse.flows.sql.types import (
     BIGINT,
     DOUBLE,
@@ -27,6 +36,9 @@ from springhouse.flows.sql.types import (
 
 EXACT = decimal.Context(prec=200, rounding=ROUND_HALF_UP)
 """In which decimals are computed: no result of two decimals has more digits, quotients aside."""
+
+_CUT = decimal.Context(prec=MOST_DIGITS + 1, rounding=ROUND_DOWN)
+"""So many digits of a quotient does Spark look at."""
 
 _QUOTIENT = Decimal(1).scaleb(-MOST_DIGITS - 1)
 _KERNELS = {
@@ -70,21 +82,26 @@ def calculate_decimals(sign: str, one: Term, other: Term) -> Term:
         # Arrow's rules are the same, and nothing is rounded or too large.
         return strict(kind, _KERNELS[sign][1], [one, other])
     exact: Callable[[Decimal, Decimal], Decimal]
-    if sign == "/":
-        exact = _quotient
-    elif sign == "%":
-        exact = _remainder
-    else:
-        exact = _KERNELS[sign][2]
+    if sign in ("/", "%"):
+        exact = _quotient if sign == "/" else _remainder
+        kernel = each(kind, lambda x, y: fitted(exact(x, y), kind))
+        return _divided(kind, kernel, one, other)
+    exact = _KERNELS[sign][2]
     return strict(
         kind, each(kind, lambda x, y: fitted(exact(x, y), kind)), [one, other], fallible=True
     )
 
 
+def _divided(kind: pa.DataType, kernel: Kernel, one: Term, other: Term) -> Term:
+    """A division: the second part is computed first, and the first only where that is not NULL."""
+    return strict(kind, lambda y, x: kernel(x, y), [other, one], fallible=True)
+
+
 def _quotient(one: Decimal, other: Decimal) -> Decimal:
     if not other:
         raise ZeroDivisionError("division by zero")
-    return EXACT.divide(one, other).quantize(_QUOTIENT, ROUND_HALF_UP, EXACT)
+    # Cut and not rounded, as it is rounded once more.
+    return EXACT.divide(one, other).quantize(_QUOTIENT, ROUND_DOWN, EXACT)
 
 
 def mean_of(total: Decimal, count: int, kind: pa.DataType) -> Decimal:
@@ -95,6 +112,9 @@ def mean_of(total: Decimal, count: int, kind: pa.DataType) -> Decimal:
 def _remainder(one: Decimal, other: Decimal) -> Decimal:
     if not other:
         raise ZeroDivisionError("division by zero")
+    times = EXACT.divide_int(one, other)
+    if times != _CUT.plus(times):
+        raise OverflowError(f"Spark can't divide {one} by {other}: the quotient has over 39 digits")
     return EXACT.remainder(one, other)
 
 
@@ -107,7 +127,7 @@ def divide(one: Term, other: Term) -> Term:
             raise ZeroDivisionError("division by zero")
         return pc.divide(a, b)
 
-    return strict(DOUBLE, kernel, [one, other], fallible=True)
+    return _divided(DOUBLE, kernel, one, other)
 
 
 def remainder(one: Term, other: Term) -> Term:
@@ -128,7 +148,7 @@ def remainder(one: Term, other: Term) -> Term:
         with np.errstate(all="ignore"):
             return pa.array(np.fmod(x, y), one.type, mask=~known)
 
-    return strict(one.type, on_arrays(kernel), [one, other], fallible=True)
+    return _divided(one.type, on_arrays(kernel), one, other)
 
 
 def quotient(one: Term, other: Term) -> Term:
@@ -139,7 +159,7 @@ def quotient(one: Term, other: Term) -> Term:
         one_there = pc.if_else(pc.is_valid(a), b, pa.scalar(1, BIGINT))
         return pc.divide_checked(a, pc.if_else(pc.is_valid(a), one_there, pa.scalar(1, BIGINT)))
 
-    return strict(BIGINT, on_arrays(kernel), [one, other], fallible=True)
+    return _divided(BIGINT, on_arrays(kernel), one, other)
 
 
 def negative(term: Term) -> Term:
@@ -231,9 +251,9 @@ def limit(term: Term, *, up: bool) -> Term:
     if kind in INTEGERS:
         return strict(BIGINT, lambda value: pc.cast(value, BIGINT), [term])
     if pa.types.is_decimal128(kind):
-        made = pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0)
         if kind.scale == 0:
-            made = pa.decimal128(min(kind.precision + 1, MOST_DIGITS), 0)
+            return term
+        made = pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0)
         mode = ROUND_CEILING if up else ROUND_FLOOR
         function = each(made, lambda value: fitted(value, made, mode))
         return strict(made, function, [term], fallible=True)

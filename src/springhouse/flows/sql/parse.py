@@ -6,17 +6,16 @@ An operator is a call, too: `a + 1` is the call "+" of a column and a literal. F
     a value: comparison | "|" | ^ | & | + - "||" | * / % DIV | unary + - ~ | primary
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from springhouse.flows.graph import FlowError
+from springhouse.flows.sql.literals import number
 from springhouse.flows.sql.tokens import Token, tokenize
-from springhouse.flows.sql.types import BIGINT, DOUBLE, FLOAT, INT, NAMED, SMALLINT, STRING, TINYINT
+from springhouse.flows.sql.types import NAMED, STRING
 
 
 @dataclass(frozen=True)
@@ -117,9 +116,7 @@ _NEVER_NAMES = frozenset(
         "USER",
     ]
 )
-_SUFFIXES = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT, "D": DOUBLE, "F": FLOAT}
 _FIELDS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE")
-_NUMBER = re.compile(r"(.*?)(BD|[LSYDF])?$", re.IGNORECASE)
 
 
 def parse_expression(text: str) -> Tree:
@@ -225,16 +222,16 @@ class _Parser:
                 return keys
 
     def expression(self) -> Tree:
-        tree = self._conjunction()
+        parts = [self._conjunction()]
         while self._has("OR"):
-            tree = Call("or", (tree, self._conjunction()))
-        return tree
+            parts.append(self._conjunction())
+        return _joined("or", parts)
 
     def _conjunction(self) -> Tree:
-        tree = self._negation()
+        parts = [self._negation()]
         while self._has("AND"):
-            tree = Call("and", (tree, self._negation()))
-        return tree
+            parts.append(self._negation())
+        return _joined("and", parts)
 
     def _negation(self) -> Tree:
         if self._has("NOT", "!"):
@@ -304,7 +301,7 @@ class _Parser:
     def _unary(self) -> Tree:
         if self._next.means("-") and self._after().kind == "number":
             self._take()
-            return self._behind(_number(self._take().text, negative=True))
+            return self._behind(_literal(f"-{self._take().text}"))
         if self._has("-"):
             return Call("negative", (self._unary(),))
         if self._has("+"):
@@ -328,7 +325,7 @@ class _Parser:
     def _primary(self) -> Tree:
         token = self._next
         if token.kind == "number":
-            return _number(self._take().text, negative=False)
+            return _literal(self._take().text)
         if token.kind == "text":
             return Literal(self._string(), STRING)
         if self._has("("):
@@ -420,18 +417,16 @@ class _Parser:
 
     def _trim(self) -> Tree:
         self._need("(")
-        side = "trim"
+        side, sided = "trim", False
         for word, function in (("BOTH", "trim"), ("LEADING", "ltrim"), ("TRAILING", "rtrim")):
             if self._next.means(word) and not self._after().means(")", ","):
                 self._take()
-                side = function
+                side, sided = function, True
                 break
-        if self._has("FROM"):
-            parts = [self.expression()]
-        else:
-            parts = [self.expression()]
-            if self._has("FROM"):
-                parts = [parts[0], self.expression()]
+        parts = [] if self._next.means("FROM") else [self.expression()]
+        if sided or self._next.means("FROM"):
+            self._need("FROM")
+            parts.append(self.expression())
         self._need(")")
         # As Spark's functions have it: what is trimmed away comes first.
         return Call(side, tuple(parts))
@@ -506,36 +501,13 @@ class _Parser:
             self._need(",")
 
 
-def _number(text: str, *, negative: bool) -> Literal:
-    """A number as Spark types it: 1 INT, 3000000000 BIGINT, 1.50 DECIMAL(3,2), 1e3 DOUBLE."""
-    found = _NUMBER.match(text)
-    assert found is not None
-    digits, suffix = found.group(1), (found.group(2) or "").upper()
-    value = Decimal(digits)
-    value = -value if negative else value
-    if suffix in ("D", "F") or ("e" in digits.lower() and suffix != "BD"):
-        if suffix in ("L", "S", "Y"):
-            raise FlowError(f"{text} is not a number")
-        return Literal(float(value), _SUFFIXES.get(suffix, DOUBLE))
-    if suffix in ("L", "S", "Y") or (digits.isdigit() and not suffix):
-        return _whole(text, value, _SUFFIXES.get(suffix))
-    _, shown, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    scale = max(0, -exponent)
-    precision = max(len(shown) + max(0, exponent), scale)
-    if not any(shown):
-        precision = max(1, scale) if scale else 1
-    if precision > 38:
-        raise FlowError(f"{text} has more than 38 digits")
-    return Literal(value, pa.decimal128(precision, scale))
+def _joined(word: str, parts: list[Tree]) -> Tree:
+    """Many parts between ANDs or ORs, as a tree that is not deep; they stay in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return Call(word, (_joined(word, parts[:half]), _joined(word, parts[half:])))
 
 
-def _whole(text: str, value: Decimal, wanted: pa.DataType | None) -> Literal:
-    for kind in (INT, BIGINT) if wanted is None else (wanted,):
-        limit = 2 ** (kind.bit_width - 1)
-        if value == value.to_integral_value() and -limit <= value < limit:
-            return Literal(int(value), kind)
-    digits = len(value.as_tuple().digits)
-    if wanted is not None or digits > 38:
-        raise FlowError(f"{text} is too large a number")
-    return Literal(value, pa.decimal128(digits, 0))
+def _literal(spelled: str) -> Literal:
+    return Literal(*number(spelled))

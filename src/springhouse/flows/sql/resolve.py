@@ -30,6 +30,7 @@ from springhouse.flows.sql.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    TINYINT,
     common_type,
     compared_type,
     decimal_of,
@@ -51,7 +52,7 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
     if isinstance(tree, Name):
         return _column(tree, schema)
     if isinstance(tree, CastTo):
-        return folded(cast(resolve(tree.what, schema), tree.type, tries=tree.tries))
+        return _computed(cast(resolve(tree.what, schema), tree.type, tries=tree.tries))
     if tree.function == "field":
         inner, name = tree.arguments
         assert isinstance(name, Literal)
@@ -70,7 +71,12 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
             f"a flow can't compute {tree.function} of {given}",
             hint=f"Cast what it is applied to. {_WAY_OUT}",
         )
-    return folded(made)
+    return _computed(made)
+
+
+def _computed(made: Term) -> Term:
+    # What a function or a cast leaves as it is does not stand in the text any more.
+    return folded(replace(made, literal=False))
 
 
 _WAY_OUT = "Or use an expression of pyarrow, or a Python function with `apply`."
@@ -145,6 +151,8 @@ def _together(parts: Terms) -> tuple[pa.DataType, list[Term]] | None:
 def _minimal(part: Term, beside: Term) -> Term:
     """A whole number in the text, beside a DECIMAL: a DECIMAL of as many digits as it has."""
     if not (part.literal and part.type in INTEGERS and pa.types.is_decimal128(beside.type)):
+        return part
+    if part.type == TINYINT:  # Spark forgets these
         return part
     value = Decimal(part.value())
     return replace(constant(value, pa.decimal128(len(value.as_tuple().digits), 0)), constant=True)

@@ -71,25 +71,31 @@ def folded(term: Term) -> Term:
 
 
 def strict(
-    kind: pa.DataType, kernel: Kernel, parts: Sequence[Term], *, fallible: bool = False
+    kind: pa.DataType,
+    kernel: Kernel,
+    parts: Sequence[Term],
+    *,
+    fallible: bool = False,
+    all_parts: bool = False,
 ) -> Term:
     """A function of the parts that is NULL where one of them is.
 
-    The parts are computed in their order; each only where those before it are not NULL.
+    The parts are computed in their order; each only where those before it are not NULL, or with
+    `all_parts` everywhere.
     """
     return Term(
         kind,
-        _strict(kernel, parts),
+        _strict(kernel, parts, all_parts=all_parts),
         fallible=fallible or any(part.fallible for part in parts),
         constant=all(part.constant for part in parts),
     )
 
 
-def _strict(kernel: Kernel, parts: Sequence[Term]) -> Compute:
+def _strict(kernel: Kernel, parts: Sequence[Term], *, all_parts: bool) -> Compute:
     if len(parts) == 1:
         only = parts[0].compute
         return lambda pack: kernel(only(pack))
-    if not any(part.fallible for part in parts[1:]):
+    if all_parts or not any(part.fallible for part in parts[1:]):
         if len(parts) == 2:
             one, two = (part.compute for part in parts)
             return lambda pack: kernel(one(pack), two(pack))

@@ -9,15 +9,41 @@ import pyarrow.compute as pc
 from springhouse.flows.sql.terms import Kernel, NotInSpark, Term, Value, each, on_arrays, strict
 from springhouse.flows.sql.types import BOOLEAN, INT, STRING
 
+_YOUNG_PAIRS = {
+    "ƛ": "\ua7dc",
+    "ɤ": "\ua7cb",
+    "\u1c8a": "\u1c89",
+    "\ua7cd": "\ua7cc",
+    "\ua7cf": "\ua7ce",
+    "\ua7d3": "\ua7d2",
+    "\ua7d5": "\ua7d4",
+    "\ua7db": "\ua7da",
+}
+_YOUNG_RANGES = ((0x10D70, 0x10D50, 22), (0x16EBB, 0x16EA0, 25))
+_YOUNG_UPPER = {ord(small): ord(large) for small, large in _YOUNG_PAIRS.items()} | {
+    small + n: large + n for small, large, count in _YOUNG_RANGES for n in range(count)
+}
+"""Letters of Unicode 15 to 17, which Spark's library knows and Python's may not."""
+
+_YOUNG_LOWER = {large: small for small, large in _YOUNG_UPPER.items()}
+
+
+def _upper(text: str) -> str:
+    return text.upper().translate(_YOUNG_UPPER)
+
+
+def _lower(text: str) -> str:
+    return text.lower().translate(_YOUNG_LOWER)
+
 
 def upper(term: Term) -> Term:
     """upper(x)."""
-    return strict(STRING, _by_case(pc.ascii_upper, str.upper), [term])
+    return strict(STRING, _by_case(pc.ascii_upper, _upper), [term])
 
 
 def lower(term: Term) -> Term:
     """lower(x)."""
-    return strict(STRING, _by_case(pc.ascii_lower, str.lower), [term])
+    return strict(STRING, _by_case(pc.ascii_lower, _lower), [term])
 
 
 def _by_case(plain: Callable[[Value], Value], function: Callable[[str], str]) -> Kernel:
@@ -43,7 +69,10 @@ def concat(parts: Sequence[Term]) -> Term:
     between = pa.scalar("" if kind == STRING else b"", kind)
     if len(parts) == 1:
         return parts[0]
-    return strict(kind, lambda *values: pc.binary_join_element_wise(*values, between), parts)
+    # Spark computes all parts, though one of them is NULL.
+    return strict(
+        kind, lambda *values: pc.binary_join_element_wise(*values, between), parts, all_parts=True
+    )
 
 
 def trimmed(side: str, term: Term, characters: str) -> Term:

@@ -6,6 +6,7 @@ forgets a part; so flows have a small one of their own, which refuses what it do
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -26,11 +27,12 @@ class Token(NamedTuple):
 
 _PATTERN = re.compile(
     r"""
-    (?P<blank>\s+ | --[^\n]* | /\*.*?\*/)
+    (?P<blank>\s+ | --(?:\\\n|[^\r\n])* | /\*.*?\*/)
   | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
   | (?P<text>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
   | (?P<name>`(?:[^`]|``)*`)
-  | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:BD|bd|Bd|bD|[LlSsYyDdFf])?(?![\w]))
+  | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?
+               (?:[bB][dD]|[LlSsYyDdFf])?(?![\w]))
   | (?P<word>[^\W\d]\w*)
   | (?P<sign><=>|<>|!=|==|<=|>=|\|\||::|[-+*/%=<>!~&|^(),.:\[\]])
     """,
@@ -81,13 +83,20 @@ def unescaped(quoted: str) -> str:
         else:
             pieces.append(inside[at])
             at += 2 if inside[at] == quote else 1
-    return "".join(pieces)
+    try:
+        # A character beyond the first 65,536 may be spelled as two halves, as Java has it.
+        return "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise FlowError(f"{quoted} has half a character: a \\u without its other half") from None
 
 
 def _meaning(found: re.Match[str]) -> str:
     short, long, octal, other = found.groups()
     if short or long:
-        return chr(int(short or long, 16))
+        number = int(short or long, 16)
+        if number > sys.maxunicode:
+            raise FlowError(f"there is no character \\U{long}")
+        return chr(number)
     if octal:
         return chr(int(octal, 8))
     # A pattern of LIKE keeps its escapes.

@@ -62,6 +62,13 @@ class Batch:
     def _begun(self) -> str:
         return f"springhouse/{self.flow}/begun"
 
+    def is_done(self, places: Mapping[str, Storage]) -> bool:
+        """Whether all these targets have the batch."""
+        opened = [open_table(place) for place in places.values()]
+        return bool(opened) and all(
+            table is not None and table.offset(self.transaction) >= self.number for table in opened
+        )
+
     def missing(self, places: Mapping[str, Storage]) -> tuple[str, ...]:
         """The targets that don't have this batch yet; an error if one lacks an earlier one too."""
         missing = []

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from springhouse.errors import LakeError
+from springhouse.lake.presence import FileLost, prove_present, reading
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
 
@@ -57,6 +58,7 @@ class TableSource:
                 hint="A source is the folder of a Delta table, or a DataFrame.",
             )
         self._opened: TableVersion = opened
+        self._is_pinned = version is not None
         self.schema: pa.Schema = opened.arrow_schema
         self.is_plain = opened.is_plain and not any(map(pa.types.is_nested, self.schema.types))
 
@@ -74,6 +76,22 @@ class TableSource:
     def files(self) -> tuple[str, ...]:
         """Its files, by their whole paths."""
         return tuple(f"{self._opened.storage.root}/{file.path}" for file in self._opened.files)
+
+    def prove_present(self) -> None:
+        """Raise an error if a file of this version is missing or damaged."""
+        storage = self._opened.storage
+        try:
+            prove_present(storage, {file.path: file.size for file in self._opened.files})
+        except FileLost as lost:
+            if not self._is_pinned:
+                raise
+            raise LakeError(
+                f"{lost.problem}, and version {self.version}, which the first attempt of this "
+                "batch read, has it",
+                where=storage.root,
+                hint="The table was vacuumed since. Targets that lack the batch can't be given the "
+                "same rows: run the flow under another name, into new tables.",
+            ) from lost
 
     def portions(self) -> tuple[Portion, ...]:
         """What tasks read, in parts."""
@@ -106,11 +124,16 @@ def rows_in(
 
 def rows_of_portion(portion: Portion, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of one portion with exactly this schema; a column that its file lacks is NULL."""
-    storage = Storage(portion.file)
-    with storage.filesystem.open_input_file(storage.path) as opened:
+    folder, _, path = portion.file.rpartition("/")
+    storage = Storage(folder)
+    with (
+        reading(storage, path),
+        storage.filesystem.open_input_file(f"{storage.path}/{path}") as opened,
+    ):
         # One thread: there is a task for every core already.
         file = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-        present = [name for name in schema.names if name in file.schema_arrow.names]
+        wanted = {name.lower() for name in schema.names}
+        present = [name for name in file.schema_arrow.names if name.lower() in wanted]
         for batch in file.iter_batches(
             _BATCH_ROWS, row_groups=portion.groups, columns=present, use_threads=False
         ):
@@ -120,13 +143,15 @@ def rows_of_portion(portion: Portion, schema: pa.Schema) -> Iterator[pa.RecordBa
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if batch.schema.equals(schema):
         return batch
+    # As Spark reads them: a file may spell a column in other letters.
+    places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
     columns = []
     for field in schema:
-        index = batch.schema.get_field_index(field.name)
-        if index < 0:
+        place = places.get(field.name.lower())
+        if place is None:
             columns.append(pa.nulls(batch.num_rows, field.type))
         else:
-            values = batch.column(index)
+            values = batch.column(place)
             columns.append(values if values.type == field.type else values.cast(field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

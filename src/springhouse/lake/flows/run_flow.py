@@ -71,6 +71,10 @@ def run_flow(
     """
     numbered = None if batch is None else Batch(flow.name, batch)
     all_places = {name: Storage.at(target) for name, target in targets.items()}
+    _prove_apart(flow.name, all_places)
+    if numbered is not None and numbered.is_done(all_places):
+        # Whatever became of its sources.
+        return dict.fromkeys(all_places, 0)
     pins = numbered.pins(all_places) if numbered is not None else None
 
     def open_source(name: str, source: "DataFrame | str") -> "DataFrame | TableSource":
@@ -98,6 +102,9 @@ def run_flow(
             pins = numbered.pin(places, schemas, tables)
             # Another attempt may have begun at the same time, a moment earlier.
             opened |= {n: numbered.opened(str(sources[n]), n, pins) for n in tables}
+    for table in opened.values():
+        if isinstance(table, TableSource):
+            table.prove_present()
     began = never_jumps()
     with held_in(places.values()):
         poured = pour(spark, graph, opened, places, settings or flow.settings())
@@ -303,6 +310,19 @@ def _flow_note(batch: Batch | None, poured: Poured) -> FlowNote:
     read = [did.rows_out for name, did in poured.activities.items() if name.startswith("this task")]
     offsets = {} if batch is None else {batch.transaction: (batch.number - 1, batch.number)}
     return FlowNote(offsets, rows_in=max(read, default=0))
+
+
+def _prove_apart(flow: str, places: Mapping[str, Storage]) -> None:
+    by_place: dict[Storage, str] = {}
+    for name, place in places.items():
+        other = by_place.setdefault(place, name)
+        if other != name:
+            raise FlowError(
+                f'the flow "{flow}" would write "{other}" and "{name}" to one place',
+                where=place.root,
+                hint="Give each target a folder of its own, or unite their rows in the flow: "
+                "one.union(other).write(…).",
+            )
 
 
 def _prove_same(name: str, place: Storage, wanted: StructType) -> None:

@@ -1,0 +1,91 @@
+"""Which number stands in the text, and of which type?
+
+As Spark reads it: 1 is an INT, 3000000000 a BIGINT, 1.50 a DECIMAL(3,2), 1e3 a DOUBLE. A sign is a
+part of the number, so that -128Y is a TINYINT and -0.0D is not 0.0D. A number outside the range of
+its type is an error, and no infinity.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from springhouse.flows.graph import FlowError
+from springhouse.flows.sql.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
+
+_NUMBER = re.compile(r"(.*?)(BD|[LSYDF])?\Z", re.IGNORECASE)
+_SUFFIXES = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT, "D": DOUBLE, "F": FLOAT}
+_LARGEST = {DOUBLE: Decimal("1.7976931348623157E308"), FLOAT: Decimal("3.4028234663852886E38")}
+_SMALLER_THAN_ANY = Decimal("1E-400")
+_MOST_EXPONENT = 100_000
+
+
+class Number(NamedTuple):
+    """A number and its type."""
+
+    value: object
+    type: pa.DataType
+
+
+def number(text: str) -> Number:
+    """The number that is spelled so, with its sign.
+
+    >>> number("-1.50"), number("1e3").type
+    (Number(value=Decimal('-1.50'), type=Decimal128Type(decimal128(3, 2))), DataType(double))
+    """
+    found = _NUMBER.match(text)
+    assert found is not None, "every text is some digits and perhaps a suffix"
+    digits, suffix = found.group(1), (found.group(2) or "").upper()
+    has_exponent = "e" in digits.lower()
+    is_whole = digits.lstrip("+-").isdigit()
+    if suffix in ("L", "S", "Y") and not is_whole:
+        raise FlowError(f"{text} is not a number")
+    value = Decimal(digits)
+    if abs(value.adjusted()) > _MOST_EXPONENT:
+        raise FlowError(f"{text} is too large or too small a number")
+    if suffix in ("D", "F") or (has_exponent and not suffix):
+        return _fraction(text, value, _SUFFIXES.get(suffix, DOUBLE))
+    if is_whole and suffix != "BD":
+        return _whole(text, value, _SUFFIXES.get(suffix))
+    return _decimal(text, value)
+
+
+def _whole(text: str, value: Decimal, wanted: pa.DataType | None) -> Number:
+    for kind in (INT, BIGINT) if wanted is None else (wanted,):
+        limit = 2 ** (kind.bit_width - 1)
+        if -limit <= value < limit:
+            return Number(int(value), kind)
+    if wanted is not None:
+        raise FlowError(f"{text} is too large a number")
+    return _decimal(text, value)
+
+
+def _fraction(text: str, value: Decimal, kind: pa.DataType) -> Number:
+    if value.copy_abs() > _LARGEST[kind]:
+        raise FlowError(f"{text} is too large a number")
+    return Number(float(value) if kind == DOUBLE else _nearest_float(value), kind)
+
+
+def _nearest_float(value: Decimal) -> float:
+    """The FLOAT that is nearest to the number; by way of a DOUBLE it would be rounded twice."""
+    near = np.float32(float(value))
+    if value.copy_abs() < _SMALLER_THAN_ANY:
+        return float(near)
+    exact = Fraction(value)
+    beside = (near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)))
+    finite = [float(each) for each in beside if np.isfinite(each)]
+    # Of two that are as near, the first: it was rounded to the even one.
+    return min(finite, key=lambda each: abs(Fraction(each) - exact))
+
+
+def _decimal(text: str, value: Decimal) -> Number:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "no digits spell NaN"
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale)
+    if precision > 38:
+        raise FlowError(f"{text} has more than 38 digits")
+    return Number(Decimal(f"{value:f}"), pa.decimal128(precision, scale))
