@@ -314,7 +314,7 @@ class House:
             read_basic(given.get(f"{word}basic", default.basic.value)),
             read_tracks(given.get(f"{word}tracks", str(default.tracks))),
             read_inheritance(given.get(f"{word}inheritance", default.inheritance.rule.value)),
-            read_chopping(given.get(f"{word}chopping", f"{default.chopping:g}")),
+            read_chopping(given.get(f"{word}chopping", str(default.chopping))),
             given.get(f"{word}promises", "heed") == "heed",
             given.get(f"{word}last-track", "weigh") == "weigh",
         )

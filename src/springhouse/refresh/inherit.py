@@ -6,8 +6,9 @@ after those from which it inherits. Only what a change can reach is looked at.
 
 from collections.abc import Iterable, Mapping
 
+from springhouse.refresh.cost import Cost
 from springhouse.refresh.hierarchy import Hierarchy
-from springhouse.refresh.priority import Inheritance, inherited_priority
+from springhouse.refresh.priority import Chain, Inheritance, Rule, chain, inherited_priority
 from springhouse.refresh.promise import Reader, allowance
 from springhouse.refresh.standing import Standing
 from springhouse.refresh.table import Table
@@ -41,6 +42,8 @@ def _inherit_period(
         standing.period_seconds = declared
     else:
         standing.period_seconds = max(standings[each].period_seconds for each in sources)
+    usual = standing.period_seconds
+    standing.interval_seconds = usual if standing.is_base else standing.pace.interval(usual)
 
 
 def _inherit_weight(
@@ -53,7 +56,10 @@ def _inherit_weight(
     standing.priority = inherited_priority(
         name, hierarchy, inheritance, lambda reader: standings[reader].priority
     )
-    own = hierarchy.tables[name].promise_seconds
+    standing.ahead_alpha = standing.ahead_beta = 0.0
+    if inheritance.rule is Rule.CHAIN:
+        _inherit_chain(standing, [standings[each] for each in hierarchy.downstream(name)])
+    own = hierarchy.tables[name].promise_seconds if standing.is_granted else None
     readers = [
         as_reader(standings[each], _through(hierarchy.tables[each], name, standings[each]))
         for each in hierarchy.downstream(name)
@@ -72,7 +78,23 @@ def _through(table: Table, source: str, standing: Standing) -> float | None:
 
 def as_reader(standing: Standing, bound: float | None) -> Reader:
     """A table to one that it reads. One that may wait loads what comes while it does."""
-    interval = standing.period_seconds
-    if standing.promised and bound is not None:
+    interval = standing.interval_seconds
+    if standing.promise is not None and bound is not None:
         interval = max(interval, bound)
     return Reader(bound, standing.cost.seconds(interval), standing.margin)
+
+
+def _inherit_chain(standing: Standing, readers: list[Standing]) -> None:
+    own = Chain(standing.own_priority, standing.cost.cost)
+    found = chain(own, map(_chain_of, readers), standing.interval_seconds)
+    standing.priority = found.priority
+    standing.ahead_alpha = found.cost.alpha - own.cost.alpha
+    standing.ahead_beta = found.cost.beta - own.cost.beta
+
+
+def _chain_of(standing: Standing) -> Chain:
+    cost = standing.cost.cost
+    return Chain(
+        standing.priority,
+        Cost(cost.alpha + standing.ahead_alpha, cost.beta + standing.ahead_beta),
+    )

@@ -26,12 +26,14 @@ _MANY = 1000
 class Lanes:
     """The layout of the tracks, and what waits in each of its lanes."""
 
-    __slots__ = ("_lengths", "_rule", "_weights", "coming", "layout", "moves", "queues", "tracks")
+    __slots__ = ("_lengths", "_rule", "_weights", "busy", "coming", "layout", "moves", "queues", "tracks")
 
     def __init__(self, rule: TrackRule, tracks: int | Iterable[int]) -> None:
         self._rule = rule
         self.tracks = track_ids(tracks)
         self.moves = 0
+        # The share of the tracks that is asked for, before anything is loaded together.
+        self.busy = 0.0
         self.layout: Layout = rule.layout([], self.tracks)
         self.queues = [Queue() for _ in self.layout.lanes]
         self.coming = [Coming(lane) for lane in range(len(self.queues))]
@@ -45,7 +47,7 @@ class Lanes:
 
     def note_speed(self, standing: Standing) -> bool:
         """Whether a table has changed its speed since the tracks were laid out."""
-        load = standing.cost.seconds(standing.period_seconds)
+        load = standing.cost.seconds(standing.interval_seconds)
         if abs(load - standing.load_seconds) <= DRIFT * standing.load_seconds:
             return False
         standing.load_seconds = load
@@ -60,8 +62,9 @@ class Lanes:
         """Divide the tracks anew among these tables; the answer is who changed lanes."""
         self.moves = 0
         for standing in here:
-            standing.load_seconds = standing.cost.seconds(standing.period_seconds)
-        loads = [Load(s.name, s.period_seconds, s.load_seconds) for s in here]
+            standing.load_seconds = standing.cost.seconds(standing.interval_seconds)
+        loads = [Load(s.name, s.interval_seconds, s.load_seconds) for s in here]
+        self.busy = sum(load.utilisation for load in loads) / max(len(self.tracks), 1)
         self.layout = self._rule.layout(loads, self.tracks)
         for lane in range(len(self.queues), len(self.layout.lanes)):
             self.queues.append(Queue())

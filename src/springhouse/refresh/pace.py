@@ -39,6 +39,10 @@ class Pace:
             return Seconds(declared)
         return Seconds(max(declared, self._gap))
 
+    def interval(self, usual: float) -> float:
+        """The mean gap, or what is usual as long as it is not known."""
+        return usual if self._gaps < _TRUSTED_AFTER else self._gap
+
     def next_arrival(self, period: float) -> Instant | None:
         """When new data is expected."""
         return None if self._last is None else Instant(self._last + period)

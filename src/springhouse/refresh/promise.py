@@ -40,25 +40,10 @@ class Urgency(IntEnum):
     """
 
     UNMADE = 0
-    OVERDUE = 1
-    ABOUT_TO_BREAK = 2
-    BROKEN = 3
-    CROWDED = 4
-    NONE = 5
-
-
-_PATIENCE = 2.0
-_LEAST_ALLOWANCE = 10.0
-"""What is promised within less than this, or left for those above, is not overdue at once."""
-
-
-def overdue_at(breaks: float, allowance: float) -> float:
-    """When a promise that broke has been broken for too long.
-
-    >>> overdue_at(breaks=100.0, allowance=60.0)
-    220.0
-    """
-    return breaks + _PATIENCE * max(allowance, _LEAST_ALLOWANCE)
+    ABOUT_TO_BREAK = 1
+    BROKEN = 2
+    CROWDED = 3
+    NONE = 4
 
 
 class Margin:

@@ -11,18 +11,18 @@ is three periods behind, although nothing but its own turn can make it fresh.
 
 from math import inf
 
-from springhouse.refresh.basic import KEYS, NUMBERS, Key, race
-from springhouse.refresh.chopping import chopped, most_at_once
+from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race, whittle
+from springhouse.refresh.chopping import chopped
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promise import Urgency, overdue_at
+from springhouse.refresh.promise import Urgency
 from springhouse.refresh.queues import Timers
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.units import Dice, Instant
 
-_BY_DEADLINE = (Urgency.OVERDUE, Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
+_BY_DEADLINE = (Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
 """Among these the first that has to start is next, whatever it brings."""
 
 
@@ -37,6 +37,8 @@ class Ranks:
         self._dice = dice
         self._timers = Timers()
         self._ordinary = KEYS.get(policy.basic)
+        self._by_index = policy.basic is Basic.WHITTLE
+        self.patience = 1.0
 
     def wake(self, now: float) -> None:
         """Rank those anew whose urgency has changed by itself."""
@@ -75,8 +77,12 @@ class Ranks:
         standing.freshness_delta = delta = delta if delta > 0 else period
         learned, told = cost.seconds(delta), standing.told_seconds
         standing.expected_seconds = standing.part_seconds = learned if told is None else told
-        most = most_at_once(self._policy.chopping, period, cost.cost, standing.allowance)
-        standing.until = until = chopped(pending, freshness, most)
+        chopping = self._policy.chopping
+        until = newest
+        if chopping is not None:
+            most = chopping.most(delta, period, cost.cost, standing.allowance)
+            until = chopped(pending, freshness, most)
+        standing.until = until
         if until < newest:
             part = cost.seconds(until - freshness if until > freshness else period)
             standing.part_seconds = part * standing.expected_seconds / learned
@@ -90,6 +96,8 @@ class Ranks:
         key: Key
         if urgency in _BY_DEADLINE:
             key = latest, 0.0
+        elif self._by_index:
+            key = whittle(standing, self.patience)
         elif self._ordinary is not None:
             key = self._ordinary(standing)
         else:
@@ -103,14 +111,16 @@ class Ranks:
         ready = max(standing.retry_at, standing.released)
         allowance = standing.allowance
         if standing.unmade or allowance is None or not self._policy.heed_promises:
-            standing.ready_at = ready
             self.crowd.leave(standing)
             first = standing.unmade and self._policy.heed_promises
+            if standing.promise is not None and not first and self._policy.heed_promises:
+                ready = max(ready, self._rested(standing))
+            standing.ready_at = ready
             urgency = Urgency.UNMADE if first else Urgency.NONE
             return (None, 0.0, ready) if now < ready else (urgency, 0.0, None)
         breaks = _breaks(standing)
         latest = breaks - standing.part_seconds - standing.error.seconds
-        may_rest = standing.promised and standing.cost.count and not standing.crowded
+        may_rest = standing.promise is not None and standing.cost.count and not standing.crowded
         standing.ready_at = release = (
             max(ready, latest - standing.wait.seconds) if may_rest else ready
         )
@@ -124,18 +134,35 @@ class Ranks:
             return Urgency.CROWDED if standing.crowded else Urgency.NONE, latest, latest
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
-        overdue = overdue_at(breaks, allowance)
-        if now < overdue:
-            return Urgency.BROKEN, latest, overdue
-        return Urgency.OVERDUE, latest, None
+        return Urgency.BROKEN, latest, None
+
+    def _rested(self, standing: Standing) -> float:
+        """Until when a promise that can't be kept lets its table wait all the same."""
+        if standing.promise is None or not standing.cost.count:
+            return -inf
+        latest = standing.pending.oldest.since + standing.promise - standing.part_seconds
+        return latest - standing.error.seconds - standing.wait.seconds
+
+    def is_cut(self, standing: Standing) -> bool:
+        """Whether something waits that is worth more than what a part would leave for later."""
+        chopping = self._policy.chopping
+        if chopping is None or chopping.fixed:
+            return True
+        rest = standing.pending.newest - standing.until
+        seconds = standing.cost.seconds(rest) + standing.ahead_alpha + standing.ahead_beta * rest
+        worth = -standing.priority * rest ** (1.0 + self.patience * self._by_index) / seconds
+        for queue in self._lanes.queues:
+            for each in queue.best(2):
+                if each[4] is not standing:
+                    if each[0] < Urgency.NONE or each[1] < worth:
+                        return True
+                    break
+        return False
 
     def number(self, entry: Entry, now: float) -> tuple[float, str]:
         """The number that decides about a job, and what it is."""
         if entry[0] in _BY_DEADLINE:
-            left = _breaks(entry[4]) - now
-            if entry[0] is Urgency.OVERDUE:
-                return -left, "seconds since its promise broke"
-            return left, "seconds until its promise breaks"
+            return _breaks(entry[4]) - now, "seconds until its promise breaks"
         name, sign = NUMBERS[self._policy.basic]
         said = {Urgency.UNMADE: "never made, ", Urgency.BROKEN: "promise broken, "}
         return sign * entry[1], f"{said.get(entry[0], '')}{name}"

@@ -26,12 +26,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.feasible import Asked, unkeepable
 from springhouse.refresh.foresight import Foresight
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.inherit import as_reader, pass_on
 from springhouse.refresh.job import Start
+from springhouse.refresh.index import patience_at
 from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
+from springhouse.refresh.priority import Rule
 from springhouse.refresh.promise import Urgency, left_upstream
 from springhouse.refresh.ranks import Ranks
 from springhouse.refresh.standing import Entry, Standing
@@ -39,6 +42,8 @@ from springhouse.refresh.table import Table
 from springhouse.refresh.tracks import Layout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
+
+_IMPATIENT = 0.1
 
 
 class Scheduler:
@@ -78,7 +83,7 @@ class Scheduler:
             standing.cost = LearnedCost(table.cost)
             standing.declared_cost = table.cost
         standing.leaving = False
-        standing.promised = table.promise_seconds is not None
+        standing.promise = table.promise_seconds
         standing.own_priority = table.priority
         if freshness is not None:
             standing.freshness = freshness
@@ -127,8 +132,7 @@ class Scheduler:
             freshness = now
         if not pending.arrived(freshness, now if since is None else since, now):
             return
-        if standing.is_base or self._foresight.looks_ahead:
-            self._learn_pace(standing, now)
+        self._learn_pace(standing, now)
         if standing.freshness is None:
             standing.freshness = freshness - standing.period_seconds
         if standing.running is None:
@@ -317,7 +321,7 @@ class Scheduler:
             Seconds(
                 standing.part_seconds
                 if standing.entry is not None
-                else standing.cost.seconds(standing.period_seconds)
+                else standing.cost.seconds(standing.interval_seconds)
             ),
             Seconds(standing.error.seconds),
             self._homes(standing),
@@ -344,6 +348,8 @@ class Scheduler:
     def _started(self, entry: Entry, track: int, now: Instant) -> Start:
         standing = entry[4]
         pending = standing.pending
+        if standing.until < pending.newest and not self._ranks.is_cut(standing):
+            standing.until, standing.part_seconds = pending.newest, standing.expected_seconds
         since, until = pending.oldest.since, standing.until
         number, why = self._ranks.number(entry, now)
         start = Start(
@@ -368,7 +374,7 @@ class Scheduler:
         """A table that waits is under way with another one; it needs no track of its own."""
         pending = standing.pending
         since, until = pending.oldest.since, pending.newest
-        expected = Seconds(standing.cost.seconds(standing.period_seconds))
+        expected = Seconds(standing.cost.seconds(standing.interval_seconds))
         start = Start(
             standing.name, lead.track, until, since, expected, lead.number, f"with {lead.table}"
         )
@@ -412,6 +418,10 @@ class Scheduler:
             period = standing.pace.period(declared)
             if abs(period - standing.period_seconds) > DRIFT * standing.period_seconds:
                 self._changed[standing.name] = None
+        else:
+            interval = standing.pace.interval(standing.interval_seconds)
+            if abs(interval - standing.interval_seconds) > DRIFT * standing.interval_seconds:
+                self._changed[standing.name] = None
         if self._foresight.looks_ahead:
             standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
             self._lanes.coming[standing.lane].expect(standing)
@@ -423,9 +433,14 @@ class Scheduler:
         self._typical.observe(seconds)
         if standing.leaving:
             return
-        if self._lanes.note_speed(standing) and standing.allowance is not None:
+        if self._lanes.note_speed(standing) and self._passes_on_cost(standing):
             self._changed[standing.name] = None
         self._note_margin(standing)
+
+    def _passes_on_cost(self, standing: Standing) -> bool:
+        """Whether tables above one stand otherwise when its cost changes."""
+        by_chain = self.policy.inheritance.rule is Rule.CHAIN and not standing.is_base
+        return by_chain or standing.allowance is not None
 
     def _note_margin(self, standing: Standing) -> None:
         """Let those above a table know when it needs more time, or less, than it used to."""
@@ -461,13 +476,46 @@ class Scheduler:
         for name in touched:
             self._lanes.note_speed(self._standings[name])
         if self._lanes.is_time(len(self._standings)):
-            here = [self._standings[name] for name in self._hierarchy.tables]
             moved = dict.fromkeys(self._standings[name] for name in touched)
-            moved |= dict.fromkeys(self._lanes.lay_out(here))
+            moved |= dict.fromkeys(self._laid_out())
         else:
             moved = dict.fromkeys(self._standings[name] for name in touched)
             for standing in moved:
                 self._lanes.welcome(standing)
         for standing in moved:
             if standing.pending:
-                self._rank(standing, now)
+                self._ranks.rank(standing, now)
+
+    def _laid_out(self) -> list[Standing]:
+        """Divide the tracks anew, and see which promises can be kept; the answer is who moved."""
+        here = [self._standings[name] for name in self._hierarchy.tables]
+        moved = self._lanes.lay_out(here)
+        patience = patience_at(sum(s.cost.cost.beta for s in here) / max(len(self.tracks), 1))
+        if abs(patience - self._ranks.patience) > _IMPATIENT:
+            self._ranks.patience = patience
+            moved += here
+        if self.policy.heed_promises and any(s.promise is not None for s in here):
+            changed = self._granted(here)
+            touched = pass_on(changed, self._hierarchy, self._standings, self.policy.inheritance)
+            moved += [self._standings[name] for name in touched]
+        return moved
+
+    def _granted(self, here: list[Standing]) -> list[str]:
+        """See which promises are deadlines; the answer names those that were not, or are no more."""
+        order = reversed(self._hierarchy.ancestors_last([s.name for s in here]))
+        asked = [self._asked(self._standings[name]) for name in order]
+        refused = {each.table for each in unkeepable(asked, len(self.tracks))}
+        changed = [s for s in here if s.is_granted == (s.name in refused)]
+        for standing in changed:
+            standing.is_granted = not standing.is_granted
+        return [standing.name for standing in changed]
+
+    def _asked(self, standing: Standing) -> Asked:
+        return Asked(
+            standing.name,
+            tuple(self._hierarchy.upstream(standing.name)),
+            standing.interval_seconds,
+            standing.own_priority,
+            standing.promise,
+            standing.cost.cost,
+        )

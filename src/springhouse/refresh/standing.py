@@ -25,6 +25,8 @@ class Standing:
     """One table as the scheduler sees it."""
 
     __slots__ = (
+        "ahead_alpha",
+        "ahead_beta",
         "allowance",
         "below",
         "cost",
@@ -38,7 +40,9 @@ class Standing:
         "expected_seconds",
         "freshness",
         "freshness_delta",
+        "interval_seconds",
         "is_base",
+        "is_granted",
         "lane",
         "last_started",
         "leaving",
@@ -52,7 +56,7 @@ class Standing:
         "pending",
         "period_seconds",
         "priority",
-        "promised",
+        "promise",
         "ready_at",
         "released",
         "retry_at",
@@ -73,8 +77,14 @@ class Standing:
         self.is_base = True
         self.own_priority = table.priority
         self.priority = table.priority
+        # What it still costs to bring its data to those from whom it has that priority.
+        self.ahead_alpha = self.ahead_beta = 0.0
         self.period_seconds: float = table.period_seconds or 1.0
-        self.promised = table.promise_seconds is not None
+        # The data of one usual refresh: by its own pace, not by that of its slowest ancestor.
+        self.interval_seconds = self.period_seconds
+        self.promise: float | None = table.promise_seconds
+        # Whether its promise can be kept; one that can't is no deadline, and its weight decides.
+        self.is_granted = True
         self.allowance: float | None = None
         # The same for its readers' promises alone.
         self.below: float | None = None

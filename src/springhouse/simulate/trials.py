@@ -1,0 +1,161 @@
+"""What is a random workload, and how does a policy fare on it beside simple ones?
+
+A trial is drawn from its seed alone, so that a number is enough to run it again. The family was
+written down before the first run:
+
+    tables      3 to 16: alone, in chains, in trees or with diamonds (each shape a quarter)
+    tracks      1 to 4
+    periods     1 to 100 s; half of the trials within a factor of 3, half over the whole range
+    costs       the start (alpha) is 5 to 95 % of a refresh of one period; refreshes differ in
+                length by a factor of up to 100
+    priorities  all 1 (a quarter of the trials), else 0.001 to 100
+    promises    in half of the trials, on a third of the tables: 0.5 to 30 periods
+    load        0.3 to 3 of what the tracks can do, before any data is loaded together
+    slowdowns   in a third of the trials, 2 to 5 times as slow for a fifth to a half of the time
+    learning    in half of the trials; prior costs are exact in half, and else wrong by up to
+                a factor of 4, start and data apart
+
+A promise allows a table, and what is made of it, to be stale, and a policy that heeds promises uses
+that. So what counts is *undue* staleness: how much older a table is than its promises allow,
+
+    undue(t) = max(0, staleness(t) - allowed),   allowed = promise + period, or 0 without a promise
+
+where a table without a promise is allowed what the tables that it reads are allowed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp, log
+
+from springhouse.refresh.cost import Cost
+from springhouse.refresh.policy import PAPER, Policy
+from springhouse.refresh.table import Table
+from springhouse.simulate.policy_words import FIFO
+from springhouse.simulate.slowdowns import NEVER, Slowdowns
+from springhouse.simulate.warehouse import Conditions, Warehouse
+from springhouse.simulate.workload import Workload, cost_of
+from springhouse.units import Dice, Seconds
+
+PLAIN = replace(PAPER, tracks=FIFO.tracks, chopping=None, heed_promises=False)
+
+_MOST_OF_A_TRACK = 0.8
+SHAPES = ("alone", "chains", "trees", "diamonds")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A workload, its world, and for how long it is watched."""
+
+    seed: int
+    workload: Workload
+    conditions: Conditions
+    shape: str
+    load: float
+    seconds: float
+    exact: bool
+
+
+def draw(seed: int) -> Trial:
+    """The trial of this seed."""
+    dice = Dice(seed)
+    count, tracks = 3 + int(dice.between(0, 14)), 1 + int(dice.between(0, 4))
+    shape = dice.pick(SHAPES)
+    upstream = _upstream(shape, count, dice)
+    lowest = _spread(1.0, 30.0, dice)
+    wide = dice.pick((True, False))
+    periods = [
+        _spread(1.0, 100.0, dice) if wide else _spread(lowest, 3 * lowest, dice)
+        for _ in range(count)
+    ]
+    plain, some = dice.pick((True, False, False, False)), dice.pick((True, False))
+    tables: list[Table] = []
+    for number, reads in enumerate(upstream):
+        periods[number] = max([periods[each] for each in reads], default=periods[number])
+        tables.append(_table(number, reads, periods[number], plain, dice))
+    workload = Workload(tuple(tables))
+    if some:
+        workload = Workload(tuple(_promised(each, workload, dice) for each in workload.tables))
+    load = dice.between(0.3, 3.0)
+    slow = dice.pick((True, False, False))
+    longest = max(workload.periods.values())
+    slowdowns = NEVER
+    if slow:
+        slowdowns = Slowdowns(dice.between(2.0, 5.0), dice.between(0.2, 0.5), 4.0 * longest)
+    workload = workload.at_utilisation(load / slowdowns.mean, tracks)
+    workload = Workload(tuple(_bearable(each, slowdowns.mean) for each in workload.tables))
+    learning, exact = dice.pick((True, False)), dice.pick((True, False))
+    prior, wrong = {}, 10.0 if learning else 2.0
+    if not exact:
+        prior = {
+            each.name: (_spread(1 / wrong, wrong, dice), _spread(1 / wrong, wrong, dice))
+            for each in workload.tables
+        }
+    conditions = Conditions(tracks, slowdowns, 0.5, seed, learning, prior)
+    return Trial(seed, workload, conditions, shape, load, 80.0 * longest, exact)
+
+
+def _upstream(shape: str, count: int, dice: Dice) -> list[tuple[int, ...]]:
+    """What each table reads, by its number."""
+    found: list[tuple[int, ...]] = []
+    for number in range(count):
+        if shape == "alone" or number == 0:
+            found.append(())
+        elif shape == "chains":
+            found.append((number - 1,) if number % 4 and dice.between(0, 1) < 0.8 else ())
+        elif shape == "trees":
+            found.append((int(dice.between(0, number)),) if dice.between(0, 1) < 0.7 else ())
+        else:
+            reads = {int(dice.between(0, number)) for _ in range(2)}
+            found.append(tuple(sorted(reads)) if dice.between(0, 1) < 0.6 else ())
+    return found
+
+
+def _table(
+    number: int, reads: Sequence[int], period: float, plain: bool, dice: Dice
+) -> Table:
+    seconds, start = _spread(0.01, 1.0, dice), dice.between(0.05, 0.95)
+    return Table(
+        f"t{number}",
+        tuple(f"t{each}" for each in reads),
+        None if reads else Seconds(period),
+        1.0 if plain else _spread(0.001, 100.0, dice),
+        cost=Cost(seconds * start, seconds * (1.0 - start) / period),
+    )
+
+
+def _bearable(table: Table, slow: float) -> Table:
+    """The same, if its data alone can be loaded on one track in the time in which it comes."""
+    cost = cost_of(table)
+    return replace(table, cost=Cost(cost.alpha, min(cost.beta, _MOST_OF_A_TRACK / slow)))
+
+
+def _promised(table: Table, workload: Workload, dice: Dice) -> Table:
+    if dice.between(0, 1) > 1 / 3:
+        return table
+    periods = _spread(0.5, 30.0, dice)
+    return replace(table, promise_seconds=Seconds(periods * workload.periods[table.name]))
+
+
+def _spread(low: float, high: float, dice: Dice) -> float:
+    """A number whose order of magnitude is uniform."""
+    return exp(dice.between(log(low), log(high)))
+
+
+def allowed(workload: Workload) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for table in workload.tables:
+        if table.promise_seconds is not None:
+            found[table.name] = table.promise_seconds + workload.periods[table.name]
+        else:
+            found[table.name] = max((found[each] for each in table.upstream), default=0.0)
+    return found
+
+
+def halves(trial: Trial, policy: Policy) -> tuple[float, float]:
+    world = Warehouse(trial.workload, trial.conditions, policy, allowed(trial.workload))
+    world.run(until=trial.seconds / 2)
+    first = world.area()
+    world.run(until=trial.seconds)
+    weight = sum(t.priority for t in trial.workload.tables) * trial.seconds / 2
+    return first / weight, (world.area() - first) / weight
