@@ -14,7 +14,7 @@ track) is not looked at: this is about what is never possible, not about what is
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from springhouse.refresh.cost import Cost
 from springhouse.units import Seconds
@@ -76,7 +76,7 @@ def shares(tables: Sequence[Asked], tracks: int) -> dict[str, float]:
 def unkeepable(tables: Sequence[Asked], tracks: int) -> list[Finding]:
     """The promises that can't be kept on so many tracks; `tables` come after what they read."""
     by_name = {each.name: each for each in tables}
-    share = shares(_important(tables), tracks)
+    share = shares(_inherited(tables), tracks)
     reached: dict[str, float] = {}
     found = []
     for table in tables:
@@ -92,17 +92,20 @@ def unkeepable(tables: Sequence[Asked], tracks: int) -> list[Finding]:
     return found
 
 
-def _important(tables: Sequence[Asked]) -> list[Asked]:
-    """The same with the priorities that they have for those who read them."""
-    priority = {each.name: each.priority for each in tables}
+def _inherited(tables: Sequence[Asked]) -> list[Asked]:
+    """The same with the priorities and promises that they have for those who read them."""
+    found: dict[str, Asked] = {}
+    readers: dict[str, list[Asked]] = {}
     for each in reversed(tables):
+        mine = readers.get(each.name, [])
+        bounds = [r.promise_seconds for r in mine if r.promise_seconds is not None]
+        own = each.promise_seconds
+        bound = own if own is None else min([own, *bounds])
+        priority = max([each.priority, *(r.priority for r in mine)])
+        found[each.name] = replace(each, priority=priority, promise_seconds=bound)
         for name in each.upstream:
-            if name in priority:
-                priority[name] = max(priority[name], priority[each.name])
-    return [
-        Asked(e.name, e.upstream, e.interval_seconds, priority[e.name], e.promise_seconds, e.cost)
-        for e in tables
-    ]
+            readers.setdefault(name, []).append(found[each.name])
+    return [*found.values()]
 
 
 def _made_of(table: Asked, by_name: Mapping[str, Asked]) -> Iterable[Asked]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from springhouse.refresh.cost import Cost
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.priority import Chain, Inheritance, Rule, chain, inherited_priority
-from springhouse.refresh.promise import Reader, allowance
+from springhouse.refresh.promise import Leeway, Reader, allowance
 from springhouse.refresh.standing import Standing
 from springhouse.refresh.table import Table
 
@@ -59,21 +59,30 @@ def _inherit_weight(
     standing.ahead_alpha = standing.ahead_beta = 0.0
     if inheritance.rule is Rule.CHAIN:
         _inherit_chain(standing, [standings[each] for each in hierarchy.downstream(name)])
-    own = hierarchy.tables[name].promise_seconds if standing.is_granted else None
-    readers = [
-        as_reader(standings[each], _through(hierarchy.tables[each], name, standings[each]))
-        for each in hierarchy.downstream(name)
-    ]
-    standing.below = allowance(None, readers)
-    standing.allowance = allowance(own, readers)
+    own = hierarchy.tables[name].promise_seconds
+    readers = [(standings[each], hierarchy.tables[each]) for each in hierarchy.downstream(name)]
+    standing.wished = _leeway(
+        own, [as_reader(r, _through(table, name, r.wished)) for r, table in readers]
+    )
+    standing.granted = _leeway(
+        own if standing.is_granted else None,
+        [
+            as_reader(r, _through(table, name, r.granted) if r.is_granted else r.granted.below)
+            for r, table in readers
+        ],
+    )
 
 
-def _through(table: Table, source: str, standing: Standing) -> float | None:
+def _leeway(own: float | None, readers: list[Reader]) -> Leeway:
+    return Leeway(allowance(own, readers), allowance(None, readers))
+
+
+def _through(table: Table, source: str, leeway: Leeway) -> float | None:
     """How long what comes to a table through one input may wait: for it, and for its readers."""
     if source not in table.promise_by_input:
-        return standing.allowance
+        return leeway.whole
     longer = table.promise_by_input[source]
-    return longer if standing.below is None else min(longer, standing.below)
+    return longer if leeway.below is None else min(longer, leeway.below)
 
 
 def as_reader(standing: Standing, bound: float | None) -> Reader:

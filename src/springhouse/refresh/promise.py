@@ -63,6 +63,13 @@ class Margin:
         return _SAFETY * self._level
 
 
+class Leeway(NamedTuple):
+    """How long data may wait for a table (`whole`), and if only those `below` had promises."""
+
+    whole: float | None = None
+    below: float | None = None
+
+
 class Reader(NamedTuple):
     """Who reads a table: its allowance, what its refresh needs, and how wrong that may be."""
 
@@ -71,7 +78,7 @@ class Reader(NamedTuple):
     margin: float = 0.0
 
 
-def allowance(own: Seconds | None, readers: Iterable[Reader]) -> float | None:
+def allowance(own: float | None, readers: Iterable[Reader]) -> float | None:
     """How long data may wait for a table: for its own promise, and for those of its readers.
 
     >>> allowance(Seconds(60.0), [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])

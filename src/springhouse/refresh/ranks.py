@@ -109,21 +109,29 @@ class Ranks:
     ) -> tuple[Urgency | None, float, float | None]:
         """How urgent a job is (None: not released), its latest start, and when that changes."""
         ready = max(standing.retry_at, standing.released)
-        allowance = standing.allowance
-        if standing.unmade or allowance is None or not self._policy.heed_promises:
+        if standing.unmade or standing.wished.whole is None or not self._policy.heed_promises:
+            standing.ready_at = ready
             self.crowd.leave(standing)
             first = standing.unmade and self._policy.heed_promises
-            if standing.promise is not None and not first and self._policy.heed_promises:
-                ready = max(ready, self._rested(standing))
-            standing.ready_at = ready
             urgency = Urgency.UNMADE if first else Urgency.NONE
             return (None, 0.0, ready) if now < ready else (urgency, 0.0, None)
-        breaks = _breaks(standing)
-        latest = breaks - standing.part_seconds - standing.error.seconds
-        may_rest = standing.promise is not None and standing.cost.count and not standing.crowded
-        standing.ready_at = release = (
-            max(ready, latest - standing.wait.seconds) if may_rest else ready
-        )
+        needs = standing.part_seconds + standing.error.seconds
+        release = ready
+        if standing.promise is not None and standing.cost.count and not standing.crowded:
+            rested = standing.pending.oldest.since + standing.wished.whole
+            rested = min(rested, standing.due_by) - needs - standing.wait.seconds
+            release = max(ready, rested)
+        standing.ready_at = release
+        if standing.allowance is None:
+            self.crowd.leave(standing)
+            return (None, 0.0, release) if now < release else (Urgency.NONE, 0.0, None)
+        return self._by_deadline(standing, ready, _breaks(standing), needs, now)
+
+    def _by_deadline(
+        self, standing: Standing, ready: float, breaks: float, needs: float, now: float
+    ) -> tuple[Urgency | None, float, float | None]:
+        """The same for a job that has a deadline, because its promise can be kept."""
+        latest, release = breaks - needs, standing.ready_at
         if now < ready or now >= latest or standing.crowded:
             self.crowd.leave(standing)
         else:
@@ -135,13 +143,6 @@ class Ranks:
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
         return Urgency.BROKEN, latest, None
-
-    def _rested(self, standing: Standing) -> float:
-        """Until when a promise that can't be kept lets its table wait all the same."""
-        if standing.promise is None or not standing.cost.count:
-            return -inf
-        latest = standing.pending.oldest.since + standing.promise - standing.part_seconds
-        return latest - standing.error.seconds - standing.wait.seconds
 
     def is_cut(self, standing: Standing) -> bool:
         """Whether something waits that is worth more than what a part would leave for later."""

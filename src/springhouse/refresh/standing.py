@@ -10,7 +10,7 @@ from springhouse.refresh.cost import Cost, LearnedCost
 from springhouse.refresh.job import Start
 from springhouse.refresh.pace import Pace
 from springhouse.refresh.pending import Batch, Pending
-from springhouse.refresh.promise import Margin, Urgency
+from springhouse.refresh.promise import Leeway, Margin, Urgency
 from springhouse.refresh.table import Table
 from springhouse.units import Instant
 
@@ -27,8 +27,6 @@ class Standing:
     __slots__ = (
         "ahead_alpha",
         "ahead_beta",
-        "allowance",
-        "below",
         "cost",
         "crowded",
         "declared_cost",
@@ -40,6 +38,7 @@ class Standing:
         "expected_seconds",
         "freshness",
         "freshness_delta",
+        "granted",
         "interval_seconds",
         "is_base",
         "is_granted",
@@ -67,7 +66,13 @@ class Standing:
         "unmade",
         "until",
         "wait",
+        "wished",
     )
+
+    @property
+    def allowance(self) -> float | None:
+        """How long its data may wait: a deadline."""
+        return self.granted.whole
 
     def __init__(self, table: Table, order: int, prior: Cost) -> None:
         self.name = table.name
@@ -85,9 +90,9 @@ class Standing:
         self.promise: float | None = table.promise_seconds
         # Whether its promise can be kept; one that can't is no deadline, and its weight decides.
         self.is_granted = True
-        self.allowance: float | None = None
-        # The same for its readers' promises alone.
-        self.below: float | None = None
+        # By the promises that can be kept, which are deadlines; and by all, for resting.
+        self.granted = Leeway()
+        self.wished = Leeway()
         self.leaving = False
         # What waits, and how it ranks.
         self.freshness: float | None = None
