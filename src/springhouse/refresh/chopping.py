@@ -27,7 +27,7 @@ _SHARE = 0.5
 
 @dataclass(frozen=True)
 class Chopping:
-    """At most so many periods, or half of what waits; `fixed` is without the half."""
+    """At most so many periods, or half of what waits; `fixed` is the paper's way."""
 
     periods: float = 3.0
     fixed: bool = False

@@ -12,7 +12,7 @@ is three periods behind, although nothing but its own turn can make it fresh.
 from math import inf
 
 from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race, whittle
-from springhouse.refresh.chopping import chopped
+from springhouse.refresh.chopping import Chopping, chopped
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
 from springhouse.refresh.lanes import Lanes
@@ -38,7 +38,6 @@ class Ranks:
         self._timers = Timers()
         self._ordinary = KEYS.get(policy.basic)
         self._by_index = policy.basic is Basic.WHITTLE
-        self.patience = 1.0
 
     def wake(self, now: float) -> None:
         """Rank those anew whose urgency has changed by itself."""
@@ -79,9 +78,8 @@ class Ranks:
         standing.expected_seconds = standing.part_seconds = learned if told is None else told
         chopping = self._policy.chopping
         until = newest
-        if chopping is not None:
-            most = chopping.most(delta, period, cost.cost, standing.allowance)
-            until = chopped(pending, freshness, most)
+        if chopping is not None and delta > chopping.periods * period:
+            until = chopped(pending, freshness, self._most_at_once(standing, chopping))
         standing.until = until
         if until < newest:
             part = cost.seconds(until - freshness if until > freshness else period)
@@ -97,12 +95,25 @@ class Ranks:
         if urgency in _BY_DEADLINE:
             key = latest, 0.0
         elif self._by_index:
-            key = whittle(standing, self.patience)
+            key = whittle(standing, self._lanes.patience)
         elif self._ordinary is not None:
             key = self._ordinary(standing)
         else:
             key = race(queue.passed, self._dice)
         queue.push((urgency, key[0], key[1], standing.order, standing))
+
+    def _most_at_once(self, standing: Standing, chopping: Chopping) -> float:
+        """How many seconds of data the next refresh of a table loads at most."""
+        if not chopping.fixed:
+            index = -whittle(standing, self._lanes.patience)[0]
+            if self._lanes.busy >= 1.0 or not self._lanes.weight_of_better(index):
+                return inf
+        return chopping.most(
+            standing.freshness_delta,
+            standing.period_seconds,
+            standing.cost.cost,
+            standing.allowance,
+        )
 
     def _urgency(
         self, standing: Standing, now: float
@@ -143,22 +154,6 @@ class Ranks:
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
         return Urgency.BROKEN, latest, None
-
-    def is_cut(self, standing: Standing) -> bool:
-        """Whether something waits that is worth more than what a part would leave for later."""
-        chopping = self._policy.chopping
-        if chopping is None or chopping.fixed:
-            return True
-        rest = standing.pending.newest - standing.until
-        seconds = standing.cost.seconds(rest) + standing.ahead_alpha + standing.ahead_beta * rest
-        worth = -standing.priority * rest ** (1.0 + self.patience * self._by_index) / seconds
-        for queue in self._lanes.queues:
-            for each in queue.best(2):
-                if each[4] is not standing:
-                    if each[0] < Urgency.NONE or each[1] < worth:
-                        return True
-                    break
-        return False
 
     def number(self, entry: Entry, now: float) -> tuple[float, str]:
         """The number that decides about a job, and what it is."""

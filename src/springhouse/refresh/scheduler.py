@@ -31,7 +31,6 @@ from springhouse.refresh.foresight import Foresight
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.inherit import as_reader, pass_on
 from springhouse.refresh.job import Start
-from springhouse.refresh.index import patience_at
 from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.priority import Rule
@@ -42,9 +41,6 @@ from springhouse.refresh.table import Table
 from springhouse.refresh.tracks import Layout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
-
-_IMPATIENT = 0.1
-
 
 class Scheduler:
     """The decisions of one House, or of one pretend House."""
@@ -348,8 +344,6 @@ class Scheduler:
     def _started(self, entry: Entry, track: int, now: Instant) -> Start:
         standing = entry[4]
         pending = standing.pending
-        if standing.until < pending.newest and not self._ranks.is_cut(standing):
-            standing.until, standing.part_seconds = pending.newest, standing.expected_seconds
         since, until = pending.oldest.since, standing.until
         number, why = self._ranks.number(entry, now)
         start = Start(
@@ -489,10 +483,9 @@ class Scheduler:
     def _laid_out(self) -> list[Standing]:
         """Divide the tracks anew, and see which promises can be kept; the answer is who moved."""
         here = [self._standings[name] for name in self._hierarchy.tables]
+        patience = self._lanes.patience
         moved = self._lanes.lay_out(here)
-        patience = patience_at(sum(s.cost.cost.beta for s in here) / max(len(self.tracks), 1))
-        if abs(patience - self._ranks.patience) > _IMPATIENT:
-            self._ranks.patience = patience
+        if patience != self._lanes.patience:
             moved += here
         if self.policy.heed_promises and any(s.promise is not None for s in here):
             changed = self._granted(here)
