@@ -22,12 +22,9 @@ from springhouse.refresh.cost import Cost
 from springhouse.refresh.pending import Pending
 from springhouse.units import Instant
 
-_SHARE = 0.5
-
-
 @dataclass(frozen=True)
 class Chopping:
-    """At most so many periods, or half of what waits; `fixed` is the paper's way."""
+    """At most so many periods; `fixed` is the paper's way, which always cuts."""
 
     periods: float = 3.0
     fixed: bool = False
@@ -35,20 +32,17 @@ class Chopping:
     def __str__(self) -> str:
         return f"{self.periods:g}{' fixed' * self.fixed}"
 
-    def most(self, waits: float, period: float, cost: Cost, allowance: float | None) -> float:
-        """How many seconds of data one refresh loads at most, if so many wait.
+    def most(self, period: float, cost: Cost, allowance: float | None) -> float:
+        """How many seconds of data one refresh loads at most.
 
-        >>> Chopping(3.0).most(400.0, 100.0, Cost(alpha=1.0, beta=0.1), None)
+        >>> Chopping(3.0).most(100.0, Cost(alpha=1.0, beta=0.1), None)
         300.0
-        >>> Chopping(3.0).most(4000.0, 100.0, Cost(alpha=1.0, beta=0.1), None)
-        2000.0
-        >>> Chopping(3.0).most(4.0, 1.0, Cost(alpha=1.0, beta=0.1), None)
+        >>> Chopping(3.0).most(1.0, Cost(alpha=1.0, beta=0.1), None)
         10.0
         """
         if cost.beta <= 0.0:
             return inf
-        part = max(self.periods * period, cost.alpha / cost.beta, allowance or 0.0)
-        return part if self.fixed else max(part, _SHARE * waits)
+        return max(self.periods * period, cost.alpha / cost.beta, allowance or 0.0)
 
 
 def chopped(pending: Pending, freshness: float, most: float) -> Instant:

@@ -4,7 +4,7 @@ Two questions: Lookahead's (001 section 3.1, `lookahead`), whether other jobs fi
 better one comes; and whether a long refresh is worth the last free track (`last_track`).
 """
 
-from springhouse.refresh.basic import Basic, whittle
+from springhouse.refresh.basic import Basic
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.last_track import blocked_seconds, is_worth_it, remaining_seconds
 from springhouse.refresh.lookahead import Prospect, look_ahead
@@ -47,10 +47,8 @@ class Foresight:
     def _takes_last_track(self, entry: Entry, remaining: float) -> bool:
         standing = entry[4]
         blocked = blocked_seconds(standing.part_seconds, remaining)
-        index = -whittle(standing, self._lanes.patience)[0]
-        weight = min(
-            self._lanes.weight_of_shorter(blocked), self._lanes.weight_of_better(index)
-        )
+        better = self._lanes.weight_of_better(self._lanes.index(standing))
+        weight = min(self._lanes.weight_of_shorter(blocked), better)
         return is_worth_it(standing.priority * standing.freshness_delta, blocked, weight)
 
     def _looked_ahead(self, best: Entry, lane: int, now: float) -> Entry:

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from springhouse.refresh.basic import whittle
 from springhouse.refresh.coming import Coming
 from springhouse.refresh.index import patience_at
 from springhouse.refresh.policy import TrackRule
@@ -118,6 +119,10 @@ class Lanes:
         ahead = standing.ahead_alpha + standing.ahead_beta * interval
         seconds = max(standing.load_seconds + ahead, 1e-9)
         return standing.priority * interval ** (1.0 + self.patience) / seconds
+
+    def index(self, standing: Standing) -> float:
+        """What all that waits for a table is worth."""
+        return -whittle(standing, self.patience)[0]
 
     def weight_of_better(self, index: float) -> float:
         """The priorities of all tables that have a higher index with the data of one refresh."""

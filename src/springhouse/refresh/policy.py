@@ -78,7 +78,7 @@ class Policy:
     """
 
     basic: Basic = Basic.WHITTLE
-    tracks: TrackRule = field(default_factory=Proportional)
+    tracks: TrackRule = field(default_factory=Global)
     inheritance: Inheritance = field(default_factory=Inheritance)
     chopping: Chopping | None = field(default_factory=Chopping)
     heed_promises: bool = True
@@ -98,6 +98,7 @@ class Policy:
 
 PAPER = Policy(
     Basic.MAX_BENEFIT,
+    Proportional(),
     inheritance=Inheritance(Rule.MAX),
     chopping=Chopping(3.0, fixed=True),
     weigh_last_track=False,

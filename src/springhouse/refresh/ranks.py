@@ -105,15 +105,10 @@ class Ranks:
     def _most_at_once(self, standing: Standing, chopping: Chopping) -> float:
         """How many seconds of data the next refresh of a table loads at most."""
         if not chopping.fixed:
-            index = -whittle(standing, self._lanes.patience)[0]
-            if self._lanes.busy >= 1.0 or not self._lanes.weight_of_better(index):
+            lanes = self._lanes
+            if lanes.patience >= 1.0 or not lanes.weight_of_better(lanes.index(standing)):
                 return inf
-        return chopping.most(
-            standing.freshness_delta,
-            standing.period_seconds,
-            standing.cost.cost,
-            standing.allowance,
-        )
+        return chopping.most(standing.period_seconds, standing.cost.cost, standing.allowance)
 
     def _urgency(
         self, standing: Standing, now: float
@@ -128,7 +123,7 @@ class Ranks:
             return (None, 0.0, ready) if now < ready else (urgency, 0.0, None)
         needs = standing.part_seconds + standing.error.seconds
         release = ready
-        if standing.promise is not None and standing.cost.count and not standing.crowded:
+        if standing.promise is not None and standing.is_known and not standing.crowded:
             rested = standing.pending.oldest.since + standing.wished.whole
             rested = min(rested, standing.due_by) - needs - standing.wait.seconds
             release = max(ready, rested)

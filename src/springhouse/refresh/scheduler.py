@@ -192,11 +192,11 @@ class Scheduler:
         standing.freshness = max(before, reached)
         standing.unmade = False
         standing.retry_at = -inf
+        if standing.declared_cost is not None or (seconds is not None and standing.cost.count):
+            # By the clock, not by what the refresh says that it took: what comes before and
+            # after it, and what it waits for, breaks a promise just as well.
+            standing.error.observe(now - standing.last_started - start.expected_seconds)
         if seconds is not None:
-            if standing.cost.count:
-                # By the clock, not by what the refresh says that it took: what comes before and
-                # after it, and what it waits for, breaks a promise just as well.
-                standing.error.observe(now - standing.last_started - start.expected_seconds)
             self._learn(standing, max(reached - before, 0.0), seconds, rows)
         self._ended(standing, start.track, now)
 

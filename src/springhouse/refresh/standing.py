@@ -74,6 +74,11 @@ class Standing:
         """How long its data may wait: a deadline."""
         return self.granted.whole
 
+    @property
+    def is_known(self) -> bool:
+        """Whether what it costs is more than a guess."""
+        return self.cost.count > 0 or self.declared_cost is not None
+
     def __init__(self, table: Table, order: int, prior: Cost) -> None:
         self.name = table.name
         self.order = order

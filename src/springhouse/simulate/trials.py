@@ -39,7 +39,7 @@ from springhouse.units import Dice, Seconds
 
 PLAIN = replace(PAPER, tracks=FIFO.tracks, chopping=None, heed_promises=False)
 
-_MOST_OF_A_TRACK = 0.8
+_MOST_OF_A_TRACK = 0.5
 SHAPES = ("alone", "chains", "trees", "diamonds")
 
 
@@ -83,7 +83,7 @@ def draw(seed: int) -> Trial:
     if slow:
         slowdowns = Slowdowns(dice.between(2.0, 5.0), dice.between(0.2, 0.5), 4.0 * longest)
     workload = workload.at_utilisation(load / slowdowns.mean, tracks)
-    workload = Workload(tuple(_bearable(each, slowdowns.mean) for each in workload.tables))
+    workload = Workload(tuple(_bearable(each, slowdowns.times) for each in workload.tables))
     learning, exact = dice.pick((True, False)), dice.pick((True, False))
     prior, wrong = {}, 10.0 if learning else 2.0
     if not exact:
