@@ -22,7 +22,7 @@ DRIFT = 0.25
 """What changed by a larger share than this has changed."""
 
 _CLEARLY = 1.25
-_IMPATIENT = 0.1
+_IMPATIENT = 0.05
 _PATIENCE = 32
 _MANY = 1000
 

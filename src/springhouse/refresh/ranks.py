@@ -15,6 +15,7 @@ from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race, whittle
 from springhouse.refresh.chopping import Chopping, chopped
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
+from springhouse.refresh.index import LEAST
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.promise import Urgency
@@ -106,7 +107,7 @@ class Ranks:
         """How many seconds of data the next refresh of a table loads at most."""
         if not chopping.fixed:
             lanes = self._lanes
-            if lanes.patience >= 1.0 or not lanes.weight_of_better(lanes.index(standing)):
+            if lanes.patience > LEAST or not lanes.weight_of_better(lanes.index(standing)):
                 return inf
         return chopping.most(standing.period_seconds, standing.cost.cost, standing.allowance)
 

@@ -142,20 +142,29 @@ def _spread(low: float, high: float, dice: Dice) -> float:
     return exp(dice.between(log(low), log(high)))
 
 
-def allowed(workload: Workload) -> dict[str, float]:
+def allowed(trial: Trial) -> dict[str, float]:
+    """How stale each table may be by the promises of it and of what it reads."""
     found: dict[str, float] = {}
-    for table in workload.tables:
+    for table in trial.workload.tables:
+        period = trial.workload.periods[table.name]
         if table.promise_seconds is not None:
-            found[table.name] = table.promise_seconds + workload.periods[table.name]
-        else:
-            found[table.name] = max((found[each] for each in table.upstream), default=0.0)
+            found[table.name] = table.promise_seconds + period
+            continue
+        inherited = max((found[each] for each in table.upstream), default=0.0)
+        loads = cost_of(table).seconds(inherited) * trial.conditions.slowdowns.times
+        found[table.name] = inherited + loads if inherited else 0.0
     return found
 
 
 def halves(trial: Trial, policy: Policy) -> tuple[float, float]:
-    world = Warehouse(trial.workload, trial.conditions, policy, allowed(trial.workload))
+    """The weighted staleness in the first and in the second half of a trial."""
+    floor = allowed(trial)
+    world = Warehouse(trial.workload, trial.conditions, policy, floor)
     world.run(until=trial.seconds / 2)
     first = world.area()
     world.run(until=trial.seconds)
-    weight = sum(t.priority for t in trial.workload.tables) * trial.seconds / 2
-    return first / weight, (world.area() - first) / weight
+    tables = trial.workload.tables
+    weight = sum(table.priority for table in tables)
+    least = sum(table.priority * floor[table.name] for table in tables) / weight
+    half = weight * trial.seconds / 2
+    return first / half + least, (world.area() - first) / half + least
