@@ -16,9 +16,10 @@ something more valuable waits is asked when a refresh starts (`ranks`).
 """
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 
 from springhouse.refresh.cost import Cost
+from springhouse.refresh.index import FULL
 from springhouse.refresh.pending import Pending
 from springhouse.units import Instant
 
@@ -32,8 +33,8 @@ class Chopping:
     def __str__(self) -> str:
         return f"{self.periods:g}{' fixed' * self.fixed}"
 
-    def most(self, period: float, cost: Cost, allowance: float | None) -> float:
-        """How many seconds of data one refresh loads at most.
+    def most(self, period: float, cost: Cost, allowance: float | None, pays: float = 0.0) -> float:
+        """How many seconds of data one refresh loads at most; `pays` is the least that pays.
 
         >>> Chopping(3.0).most(100.0, Cost(alpha=1.0, beta=0.1), None)
         300.0
@@ -42,7 +43,32 @@ class Chopping:
         """
         if cost.beta <= 0.0:
             return inf
-        return max(self.periods * period, cost.alpha / cost.beta, allowance or 0.0)
+        return max(self.periods * period, cost.alpha / cost.beta, allowance or 0.0, pays)
+
+
+def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> float:
+    """How many seconds of data to load at once, so that starts and blocked tables cost least.
+
+    `price` is what a second of a track brings elsewhere, `blocked` the priorities, per track, of
+    those that may come while the refresh runs and are worth more, and `share` what loading the data
+    of all tables takes of the tracks.
+
+    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
+    20.0
+    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.8)
+    80.0
+    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
+    inf
+    """
+    if blocked <= 0.0 or cost.beta <= 0.0:
+        return inf
+    pays = sqrt(cost.alpha**2 + 2.0 * price * cost.alpha / blocked)
+    if share < FULL:
+        # More starts must leave time to load what comes, or a backlog grows that would not.
+        if share >= 1.0:
+            return inf
+        pays = max(pays, 2.0 * cost.alpha * share / (1.0 - share))
+    return pays / cost.beta
 
 
 def chopped(pending: Pending, freshness: float, most: float) -> Instant:

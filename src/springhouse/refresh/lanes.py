@@ -38,6 +38,7 @@ class Lanes:
         "_weights",
         "busy",
         "coming",
+        "data_share",
         "layout",
         "moves",
         "patience",
@@ -51,6 +52,8 @@ class Lanes:
         self.moves = 0
         # The share of the tracks that is asked for, before anything is loaded together.
         self.busy = 0.0
+        # The share that loading the data takes, whatever is loaded together.
+        self.data_share = 0.0
         self.layout: Layout = rule.layout([], self.tracks)
         self.queues = [Queue() for _ in self.layout.lanes]
         self.coming = [Coming(lane) for lane in range(len(self.queues))]
@@ -103,8 +106,8 @@ class Lanes:
         return moved
 
     def _note_weights(self, here: Sequence[Standing]) -> None:
-        share = sum(s.cost.cost.beta for s in here) / max(len(self.tracks), 1)
-        patience = patience_at(share)
+        self.data_share = sum(s.cost.cost.beta for s in here) / max(len(self.tracks), 1)
+        patience = patience_at(self.data_share)
         if abs(patience - self.patience) > _IMPATIENT:
             self.patience = patience
         shortest = sorted((s.load_seconds, s.own_priority) for s in here)

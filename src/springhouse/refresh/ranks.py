@@ -12,10 +12,9 @@ is three periods behind, although nothing but its own turn can make it fresh.
 from math import inf
 
 from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race, whittle
-from springhouse.refresh.chopping import Chopping, chopped
+from springhouse.refresh.chopping import Chopping, chopped, part_that_pays
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
-from springhouse.refresh.index import LEAST
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.promise import Urgency
@@ -38,6 +37,8 @@ class Ranks:
         self._dice = dice
         self._timers = Timers()
         self._ordinary = KEYS.get(policy.basic)
+        # What a second of a track brought lately.
+        self.price = 0.0
         self._by_index = policy.basic is Basic.WHITTLE
 
     def wake(self, now: float) -> None:
@@ -105,11 +106,12 @@ class Ranks:
 
     def _most_at_once(self, standing: Standing, chopping: Chopping) -> float:
         """How many seconds of data the next refresh of a table loads at most."""
+        pays, cost = 0.0, standing.cost.cost
         if not chopping.fixed:
             lanes = self._lanes
-            if lanes.patience > LEAST or not lanes.weight_of_better(lanes.index(standing)):
-                return inf
-        return chopping.most(standing.period_seconds, standing.cost.cost, standing.allowance)
+            blocked = lanes.weight_of_better(lanes.index(standing)) / len(lanes.tracks)
+            pays = part_that_pays(cost, self.price, blocked, lanes.data_share)
+        return chopping.most(standing.period_seconds, cost, standing.allowance, pays)
 
     def _urgency(
         self, standing: Standing, now: float

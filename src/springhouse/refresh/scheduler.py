@@ -25,6 +25,7 @@ of tracks is made anew only now and then (`lanes`).
 from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
+from springhouse.refresh.basic import max_benefit
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.feasible import Asked, unkeepable
 from springhouse.refresh.foresight import Foresight
@@ -355,6 +356,7 @@ class Scheduler:
         if entry[0] in (Urgency.UNMADE, Urgency.NONE):
             self._lanes.queues[standing.lane].passed = entry[1]
         self._ranks.leave(standing)
+        self._ranks.price += 0.05 * (-max_benefit(standing)[0] - self._ranks.price)
         standing.taken = pending.take(until)
         standing.running = start
         standing.last_started = now

@@ -81,7 +81,7 @@ def draw(seed: int) -> Trial:
     longest = max(workload.periods.values())
     slowdowns = NEVER
     if slow:
-        slowdowns = Slowdowns(dice.between(2.0, 5.0), dice.between(0.2, 0.5), 4.0 * longest)
+        slowdowns = Slowdowns(dice.between(2.0, 5.0), dice.between(0.2, 0.5), 10.0 * longest)
     workload = workload.at_utilisation(load / slowdowns.mean, tracks)
     workload = Workload(tuple(_bearable(each, slowdowns.times) for each in workload.tables))
     learning, exact = dice.pick((True, False)), dice.pick((True, False))
