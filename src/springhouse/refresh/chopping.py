@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 from springhouse.refresh.cost import Cost
-from springhouse.refresh.index import FULL
 from springhouse.refresh.pending import Pending
 from springhouse.units import Instant
 
@@ -60,15 +59,15 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
     inf
     """
-    if blocked <= 0.0 or cost.beta <= 0.0:
+    if blocked <= 0.0 or not 0.0 < cost.beta < 1.0:
         return inf
-    pays = sqrt(cost.alpha**2 + 2.0 * price * cost.alpha / blocked)
-    if share < FULL:
-        # More starts must leave time to load what comes, or a backlog grows that would not.
-        if share >= 1.0:
-            return inf
-        pays = max(pays, 2.0 * cost.alpha * share / (1.0 - share))
-    return pays / cost.beta
+    part = sqrt(cost.alpha**2 + 2.0 * price * cost.alpha / blocked) / cost.beta
+    # More starts must leave time to load what comes, or a backlog grows that would not: on the
+    # track of this table, and on all of them.
+    part = max(part, 2.0 * cost.alpha / (1.0 - cost.beta))
+    if share < 1.0:
+        part = max(part, 2.0 * cost.alpha / cost.beta * share / (1.0 - share))
+    return part
 
 
 def chopped(pending: Pending, freshness: float, most: float) -> Instant:

@@ -15,11 +15,11 @@ If more data comes than can ever be loaded, Σ beta > tracks, nothing lasts unti
 tables have none. Then Max Benefit is right, which loads what brings most per second. So patience
 falls as the data alone takes up the tracks:
 
-    patience  =  1 up to a share of 0.9,  0.1 from 1.1 on
+    patience  =  1 up to a share of 0.9,  0.1 from 1.0 on
 """
 
-CALM, FULL = 0.9, 1.1
-LEAST = 0.1
+_CALM, _FULL = 0.9, 1.0
+_LEAST = 0.1
 
 
 def patience_at(share: float) -> float:
@@ -28,5 +28,5 @@ def patience_at(share: float) -> float:
     >>> patience_at(0.5), patience_at(1.5)
     (1.0, 0.1)
     """
-    above = min(max(share - CALM, 0.0) / (FULL - CALM), 1.0)
-    return 1.0 - above * (1.0 - LEAST)
+    above = min(max(share - _CALM, 0.0) / (_FULL - _CALM), 1.0)
+    return 1.0 - above * (1.0 - _LEAST)
