@@ -6,7 +6,7 @@ import pytest
 
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.cost import Cost
-from springhouse.refresh.policy import Global, Policy, Proportional
+from springhouse.refresh.policy import PAPER, Global, Policy, Proportional
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
 from springhouse.units import Dice, Instant, Seconds
@@ -17,7 +17,7 @@ def table(name: str, period: float = 10.0, priority: float = 1.0, seconds: float
 
 
 def scheduled(*tables: Table, basic: Basic = Basic.MAX_BENEFIT, tracks: int = 1) -> Scheduler:
-    scheduler = Scheduler(tracks, Policy(basic=basic, tracks=Global()))
+    scheduler = Scheduler(tracks, replace(PAPER, basic=basic, tracks=Global()))
     for each in tables:
         scheduler.declare(each, freshness=Instant(0.0))
     return scheduler
@@ -34,6 +34,7 @@ ORDERS = [
     (Basic.EDF_P, ["b", "c", "a"]),
     (Basic.MAX_BENEFIT, ["b", "a", "c"]),
     (Basic.LOOKAHEAD, ["b", "a", "c"]),
+    (Basic.WHITTLE, ["b", "a", "c"]),
     (Basic.ROUND_ROBIN, ["a", "b", "c"]),
 ]
 

@@ -47,8 +47,7 @@ class Foresight:
     def _takes_last_track(self, entry: Entry, remaining: float) -> bool:
         standing = entry[4]
         blocked = blocked_seconds(standing.part_seconds, remaining)
-        better = self._lanes.weight_of_better(self._lanes.index(standing))
-        weight = min(self._lanes.weight_of_shorter(blocked), better)
+        weight = self._lanes.weight_of_shorter(blocked)
         return is_worth_it(standing.priority * standing.freshness_delta, blocked, weight)
 
     def _looked_ahead(self, best: Entry, lane: int, now: float) -> Entry:
