@@ -54,8 +54,8 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
 
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
     20.0
-    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.8)
-    80.0
+    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.5)
+    20.0
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
     inf
     """

@@ -25,7 +25,7 @@ _LEAST = 0.1
 def patience_at(share: float) -> float:
     """The patience when loading the data alone takes this share of the tracks.
 
-    >>> patience_at(0.5), patience_at(1.5)
+    >>> patience_at(0.5), round(patience_at(1.5), 3)
     (1.0, 0.1)
     """
     above = min(max(share - _CALM, 0.0) / (_FULL - _CALM), 1.0)

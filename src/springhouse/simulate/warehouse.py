@@ -35,7 +35,8 @@ from springhouse.units import Dice, Instant, Seconds
 class Conditions:
     """The world around the scheduler; the defaults are those of the paper's Table 2.
 
-    `spread` is b. With `learning`, the scheduler is told how long each refresh took.
+    `spread` is b. With `learning`, the scheduler is told how long each refresh took. What it takes
+    the start and the data of a refresh to cost beforehand is `wrong` by these factors.
     """
 
     tracks: int = 4
@@ -135,7 +136,10 @@ class Warehouse:
         policy: Policy | None = None,
         allowed: Mapping[str, float] | None = None,
     ) -> None:
-        """Without a policy, nothing ever waits for a track."""
+        """Without a policy, nothing ever waits for a track.
+
+        What is no staler than is `allowed` does not count in the areas.
+        """
         self.now = Instant(0.0)
         self.counted = 0
         self._work = 0.0
