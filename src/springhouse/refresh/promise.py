@@ -63,6 +63,19 @@ class Margin:
         return _SAFETY * self._level
 
 
+def claims_again(began: float, ended: float, use: float) -> float:
+    """When a promise may claim a track again, after a refresh that took from `began` to `ended`.
+
+    `use` is the share of a track that it needs. It has twice as much, or half of what is left.
+
+    >>> claims_again(began=100.0, ended=105.0, use=0.1)
+    125.0
+    >>> claims_again(began=100.0, ended=109.0, use=0.8)
+    110.0
+    """
+    return began + (ended - began) / min(2.0 * use, (1.0 + min(use, 1.0)) / 2)
+
+
 class Leeway(NamedTuple):
     """How long data may wait for a table (`whole`), and if only those `below` had promises."""
 

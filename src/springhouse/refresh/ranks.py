@@ -141,6 +141,9 @@ class Ranks:
     ) -> tuple[Urgency | None, float, float | None]:
         """The same for a job that has a deadline, because its promise can be kept."""
         latest, release = breaks - needs, standing.ready_at
+        if standing.claims_from > now >= release:
+            self.crowd.leave(standing)
+            return Urgency.NONE, latest, standing.claims_from
         if now < ready or now >= latest or standing.crowded:
             self.crowd.leave(standing)
         else:

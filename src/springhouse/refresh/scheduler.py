@@ -35,7 +35,7 @@ from springhouse.refresh.job import Start
 from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.priority import Rule
-from springhouse.refresh.promise import Urgency, left_upstream
+from springhouse.refresh.promise import Urgency, claims_again, left_upstream
 from springhouse.refresh.ranks import Ranks
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.refresh.table import Table
@@ -384,6 +384,10 @@ class Scheduler:
 
     def _ended(self, standing: Standing, track: int, now: Instant) -> None:
         standing.taken = []
+        if standing.allowance is not None:
+            interval = max(standing.interval_seconds, standing.allowance)
+            use = standing.cost.seconds(interval) / interval
+            standing.claims_from = claims_again(standing.last_started, now, use)
         self._foresight.ended(standing, track)
         if standing.leaving:
             del self._standings[standing.name]

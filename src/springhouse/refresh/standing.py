@@ -27,6 +27,7 @@ class Standing:
     __slots__ = (
         "ahead_alpha",
         "ahead_beta",
+        "claims_from",
         "cost",
         "crowded",
         "declared_cost",
@@ -121,6 +122,8 @@ class Standing:
         self.due: tuple[float, int, Standing] | None = None
         self.crowded = False
         self.due_by = inf
+        # Until then it has had its share of the tracks, and its promise claims no more.
+        self.claims_from = -inf
         # What runs.
         self.running: Start | None = None
         self.taken: list[Batch] = []
