@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
 from springhouse.refresh.basic import max_benefit
-from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.cost import Cost, LearnedCost, TypicalRefresh
 from springhouse.refresh.feasible import Asked, unkeepable
 from springhouse.refresh.foresight import Foresight
 from springhouse.refresh.hierarchy import Hierarchy
@@ -217,8 +217,12 @@ class Scheduler:
     ) -> None:
         """Learn from a refresh of the past, that loaded so many seconds of data."""
         standing = self._find(name)
-        if standing is not None:
-            self._learn(standing, loaded, seconds, rows)
+        if standing is None:
+            return
+        self._learn(standing, loaded, seconds, rows)
+        if loaded > 0:
+            standing.pace.saw(loaded)
+            self._note_pace(standing)
 
     def resize(self, tracks: int | Iterable[int]) -> None:
         """There are more tracks, or fewer; what runs on one that is gone runs on."""
@@ -413,6 +417,12 @@ class Scheduler:
 
     def _learn_pace(self, standing: Standing, now: Instant) -> None:
         standing.pace.arrived(now)
+        self._note_pace(standing)
+        if self._foresight.looks_ahead:
+            standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
+            self._lanes.coming[standing.lane].expect(standing)
+
+    def _note_pace(self, standing: Standing) -> None:
         if standing.is_base:
             declared = self._hierarchy.tables[standing.name].period_seconds or 1.0
             period = standing.pace.period(declared)
@@ -422,9 +432,6 @@ class Scheduler:
             interval = standing.pace.interval(standing.interval_seconds)
             if abs(interval - standing.interval_seconds) > DRIFT * standing.interval_seconds:
                 self._changed[standing.name] = None
-        if self._foresight.looks_ahead:
-            standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
-            self._lanes.coming[standing.lane].expect(standing)
 
     def _learn(
         self, standing: Standing, loaded: float, seconds: float, rows: RowCount | None
@@ -516,5 +523,6 @@ class Scheduler:
             standing.interval_seconds,
             standing.own_priority,
             standing.promise,
-            standing.cost.cost,
+            # No promise is given up because of a guess.
+            standing.cost.cost if standing.is_known else Cost(0.0, 0.0),
         )
