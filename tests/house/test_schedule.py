@@ -104,8 +104,8 @@ def test_a_view_that_needs_a_common_moment_hurries_the_one_that_is_behind(shop: 
     assert "segments" not in shop.order(1033.0, observing=False)
     # The customers of 1030 are due for segments at 1090, but they hold up the orders of 1000.
     urgent = "seconds until its promise breaks"
-    assert shop.order(1057.0, observing=False)["customers"] != urgent
-    assert shop.order(1057.0, observing=True)["customers"] == urgent
+    assert shop.order(1058.5, observing=False)["customers"] != urgent
+    assert shop.order(1058.5, observing=True)["customers"] == urgent
 
 
 def test_what_the_promise_of_another_needs_hurries_also_if_it_waited_before(shop: Shop) -> None:

@@ -27,7 +27,7 @@ from math import inf
 
 from springhouse.refresh.basic import max_benefit
 from springhouse.refresh.cost import Cost, LearnedCost, TypicalRefresh
-from springhouse.refresh.feasible import Asked, unkeepable
+from springhouse.refresh.feasible import Asked, Finding, unkeepable
 from springhouse.refresh.foresight import Foresight
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.inherit import as_reader, pass_on
@@ -308,6 +308,11 @@ class Scheduler:
         self._wake(now)
         return self._ranks.next_change()
 
+    def unkeepable(self, now: Instant) -> list[Finding]:
+        """The promises that can't be kept, as far as costs are known, and those that could be."""
+        self._wake(now)
+        return self._findings()
+
     def known(self, name: str, now: Instant) -> Known | None:
         """What is known of a table; None if it is not declared."""
         self._wake(now)
@@ -508,13 +513,15 @@ class Scheduler:
 
     def _granted(self, here: list[Standing]) -> list[str]:
         """See which promises are deadlines; the answer names those that were not, or are no more."""
-        order = reversed(self._hierarchy.ancestors_last([s.name for s in here]))
-        asked = [self._asked(self._standings[name]) for name in order]
-        refused = {each.table for each in unkeepable(asked, len(self.tracks))}
+        refused = {each.table for each in self._findings()}
         changed = [s for s in here if s.is_granted == (s.name in refused)]
         for standing in changed:
             standing.is_granted = not standing.is_granted
         return [standing.name for standing in changed]
+
+    def _findings(self) -> list[Finding]:
+        order = reversed(self._hierarchy.ancestors_last(self._hierarchy.tables))
+        return unkeepable([self._asked(self._standings[name]) for name in order], len(self.tracks))
 
     def _asked(self, standing: Standing) -> Asked:
         return Asked(
