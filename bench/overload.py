@@ -1,17 +1,18 @@
 """Is the default policy stable on random workloads, at loads from 0.3 to 3?
 
-Every trial is a workload that is drawn from its seed (`springhouse/simulate/trials.py` says how), in
-the simulator of `simulate/warehouse.py`: pure Python, no Spark. Each runs under the default policy,
-under FIFO, and under plain Max Benefit with inherited priority (paper 001: one queue, no chopping,
-no promises). Measured is staleness weighted by priority; what a promise allows counts as allowed.
+Every trial is a workload that is drawn from its seed (`springhouse/simulate/trials.py` says how),
+in the simulator of `simulate/warehouse.py`: pure Python, no Spark. Each runs under the default
+policy, under FIFO, and under plain Max Benefit with inherited priority (paper 001: one queue, no
+chopping, no promises). Measured is staleness weighted by priority; what a promise allows counts as
+allowed.
 
     never above 1.1 x FIFO
     against plain Max Benefit at most 1.1 x at the median and 1.3 x at worst
     never staler in the second half than in the first, where FIFO is not
     an impossible promise of a table of priority 0.001 changes the others by less than a tenth
 
-Run: `python bench/overload.py [--trials 2000] [--first 20000] [--jobs 2]` (about 20 minutes on two
-busy cores). It writes `bench/results/overload.md`. `--seed N` replays one trial, and tells its tables.
+Run: `python bench/overload.py [--trials 2000] [--first 20000] [--jobs 2]` (20 minutes on two busy
+cores). It writes `bench/results/overload.md`. `--seed N` replays one trial, and tells its tables.
 """
 
 import argparse
@@ -85,12 +86,14 @@ def told(verdicts: Sequence[Verdict], changes: dict[int, float], seconds: float)
         (
             f"`bench/overload.py`, seeds {first} to {last}, {os.cpu_count()} cores, "
             f"{time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes. Staleness weighted by "
-            "priority under the default policy, as a ratio; what a promise allows counts as allowed "
+            "priority under the default policy, as a ratio; what a promise allows is allowed "
             "(`simulate/trials.py` has the family, written down before the runs)."
         ),
         "",
-        "| trials | | of FIFO's: median | 99 % | worst | above 1.1 "
-        "| of plain Max Benefit's: median | 99 % | worst | above 1.3 |",
+        (
+            "| trials | | of FIFO's: median | 99 % | worst | above 1.1 "
+            "| of plain Max Benefit's: median | 99 % | worst | above 1.3 |"
+        ),
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, belongs in CLASSES.items():
@@ -104,12 +107,16 @@ def told(verdicts: Sequence[Verdict], changes: dict[int, float], seconds: float)
     worst = max(changes.values())
     lines += [
         "",
-        f"Staler in the second half than in the first, where FIFO is not: {len(growing)}"
-        f"{' (' + ', '.join(growing) + ')' if growing else ''}.",
+        (
+            f"Staler in the second half than in the first, where FIFO is not: {len(growing)}"
+            f"{' (' + ', '.join(growing) + ')' if growing else ''}."
+        ),
         "",
-        f"An impossible promise of a table of priority 0.001 beside {len(changes)} of them changes "
-        f"the staleness of the others by {worst - 1:+.1%} at worst "
-        f"(a tenth or more: {sum(each >= 1.1 for each in changes.values())}).",
+        (
+            f"An impossible promise of a table of priority 0.001 beside {len(changes)} of them changes "
+            f"the staleness of the others by {worst - 1:+.1%} at worst "
+            f"(a tenth or more: {sum(each >= 1.1 for each in changes.values())})."
+        ),
         "",
         f"Beyond a bound: {len(beyond)} of {len(verdicts)}.",
         "",
@@ -135,12 +142,16 @@ def replayed(seed: int) -> str:
     verdict = judge(seed, Policy())
     world = trial.conditions
     lines = [
-        f"seed {seed}: {trial.shape}, load {trial.load:.2f}, {world.tracks} tracks, "
-        f"{world.slowdowns.times:.1f} times as slow for {world.slowdowns.share:.0%}, "
-        f"learning {world.learning}, {trial.seconds:,.0f} s",
-        f"{verdict.ours.times(verdict.fifo):.3f} of FIFO's, "
-        f"{verdict.ours.times(verdict.plain):.3f} of plain Max Benefit's; "
-        f"default {verdict.ours}, FIFO {verdict.fifo}, plain {verdict.plain}",
+        (
+            f"seed {seed}: {trial.shape}, load {trial.load:.2f}, {world.tracks} tracks, "
+            f"{world.slowdowns.times:.1f} times as slow for {world.slowdowns.share:.0%}, "
+            f"learning {world.learning}, {trial.seconds:,.0f} s"
+        ),
+        (
+            f"{verdict.ours.times(verdict.fifo):.3f} of FIFO's, "
+            f"{verdict.ours.times(verdict.plain):.3f} of plain Max Benefit's; "
+            f"default {verdict.ours}, FIFO {verdict.fifo}, plain {verdict.plain}"
+        ),
     ]
     outcomes = {}
     for name, policy in POLICIES.items():

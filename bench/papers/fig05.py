@@ -71,12 +71,24 @@ def _percents(numbers: list[float]) -> str:
 
 if __name__ == "__main__":
     points = [
-        Point(basic.value, u, WORKLOAD, paper(basic=basic, tracks=Global(), chopping=None), Slowdowns())
+        Point(
+            basic.value,
+            u,
+            WORKLOAD,
+            paper(basic=basic, tracks=Global(), chopping=None),
+            Slowdowns(),
+        )
         for basic in BASICS
         for u in UTILISATIONS
     ]
     points += [
-        Point(basic.value + SUFFIX, u, WORKLOAD, paper(basic=basic, tracks=Global(), chopping=None), LONG)
+        Point(
+            basic.value + SUFFIX,
+            u,
+            WORKLOAD,
+            paper(basic=basic, tracks=Global(), chopping=None),
+            LONG,
+        )
         for basic in BASICS[:2]
         for u in UTILISATIONS
     ]

@@ -36,7 +36,13 @@ def findings(curves: Curves) -> list[Finding]:
 
 if __name__ == "__main__":
     points = [
-        Point(basic.value, u, WORKLOAD, paper(basic=basic, tracks=Global(), chopping=None), Slowdowns())
+        Point(
+            basic.value,
+            u,
+            WORKLOAD,
+            paper(basic=basic, tracks=Global(), chopping=None),
+            Slowdowns(),
+        )
         for basic in BASICS
         for u in UTILISATIONS
     ]

@@ -38,8 +38,8 @@ def warn_unkeepable(findings: Sequence["Finding"]) -> None:
         could = "no bound could be kept"
         if each.possible_seconds is not None:
             could = f"{span_text(each.possible_seconds)} could be kept"
-        promise = span_text(each.promise_seconds)
-        note(f'warning: the promise of "{each.table}" ({promise}) can\'t be kept: {each.why}; {could}')
+        whose = f'the promise of "{each.table}" ({span_text(each.promise_seconds)})'
+        note(f"warning: {whose} can't be kept: {each.why}; {could}")
 
 
 def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:

@@ -22,6 +22,7 @@ from springhouse.refresh.cost import Cost
 from springhouse.refresh.pending import Pending
 from springhouse.units import Instant
 
+
 @dataclass(frozen=True)
 class Chopping:
     """At most so many periods; `fixed` is the paper's way, which always cuts."""

@@ -39,7 +39,7 @@ class Asked:
     cost: Cost
 
     def use(self, wait: float | None) -> float:
-        """The share of a track that it takes to load what comes in so many seconds, again and again."""
+        """The share of a track that it takes to load what comes in a wait, again and again."""
         interval = max(self.interval_seconds, wait or 0.0)
         return self.cost.seconds(interval) / interval
 

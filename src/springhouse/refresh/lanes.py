@@ -121,7 +121,7 @@ class Lanes:
         interval = standing.interval_seconds
         ahead = standing.ahead_alpha + standing.ahead_beta * interval
         seconds = max(standing.load_seconds + ahead, 1e-9)
-        return standing.priority * interval ** (1.0 + self.patience) / seconds
+        return float(standing.priority * interval ** (1.0 + self.patience) / seconds)
 
     def index(self, standing: Standing) -> float:
         """What all that waits for a table is worth."""

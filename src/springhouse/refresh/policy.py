@@ -71,10 +71,10 @@ TrackRule = Global | EdfPartitioned | Proportional
 
 @dataclass(frozen=True)
 class Policy:
-    """How refreshes are scheduled. `PAPER` is what the paper found best; the default goes on from it.
+    """How refreshes are scheduled. `PAPER` is what the paper found best; the default is ours.
 
-    Ours are: benefit over time (`index`), chains (`priority`), parts that grow with what waits
-    (`chopping`), promises (`promise`), and that a job has to be worth the last track (`last_track`).
+    Ours are: benefit over time (`index`), chains (`priority`), parts that are worth a cut
+    (`chopping`), promises (`promise`), and a last track that has to be earned (`last_track`).
     """
 
     basic: Basic = Basic.WHITTLE

@@ -20,8 +20,6 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
-from springhouse.units import Seconds
-
 _UP, _DOWN = 0.5, 0.02
 _SAFETY = 1.25
 

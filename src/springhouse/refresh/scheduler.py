@@ -43,6 +43,7 @@ from springhouse.refresh.tracks import Layout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
 
+
 class Scheduler:
     """The decisions of one House, or of one pretend House."""
 
@@ -512,7 +513,7 @@ class Scheduler:
         return moved
 
     def _granted(self, here: list[Standing]) -> list[str]:
-        """See which promises are deadlines; the answer names those that were not, or are no more."""
+        """See which promises are deadlines; the answer names those for which that changed."""
         refused = {each.table for each in self._findings()}
         changed = [s for s in here if s.is_granted == (s.name in refused)]
         for standing in changed:

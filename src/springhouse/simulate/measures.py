@@ -55,7 +55,17 @@ class Outcome:
 class Measures:
     """What is measured of one table while the world runs."""
 
-    __slots__ = ("_allowed", "_at", "_curve", "_late", "_promise", "_table", "_worst", "freshness", "refreshes")
+    __slots__ = (
+        "_allowed",
+        "_at",
+        "_curve",
+        "_late",
+        "_promise",
+        "_table",
+        "_worst",
+        "freshness",
+        "refreshes",
+    )
 
     def __init__(self, table: Table, freshness: Instant) -> None:
         self._table = table

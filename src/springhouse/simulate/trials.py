@@ -156,9 +156,7 @@ def _upstream(shape: str, count: int, dice: Dice) -> list[tuple[int, ...]]:
     return found
 
 
-def _table(
-    number: int, reads: Sequence[int], period: float, plain: bool, dice: Dice
-) -> Table:
+def _table(number: int, reads: Sequence[int], period: float, plain: bool, dice: Dice) -> Table:
     seconds, start = _spread(0.01, 1.0, dice), dice.between(0.05, 0.95)
     return Table(
         f"t{number}",
@@ -216,7 +214,7 @@ def halves(trial: Trial, policy: Policy) -> Halves:
 
 
 def others_with_a_guest(seed: int, policy: Policy) -> tuple[float, float]:
-    """What the others' staleness is beside a guest of no weight; and if it is promised the impossible.
+    """How stale the others are beside a guest, and beside one that is promised the impossible.
 
     The guest has priority 0.001, and its refresh takes twice as long as its promise allows.
     """

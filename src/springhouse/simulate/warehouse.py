@@ -273,9 +273,7 @@ def seed_number(text: str) -> int:
     return int.from_bytes(text.encode(), "big")
 
 
-def _expected(
-    table: Table, period: float, mean: float, wrong: tuple[float, float]
-) -> Table:
+def _expected(table: Table, period: float, mean: float, wrong: tuple[float, float]) -> Table:
     """A table as it is declared to the scheduler, which knows what is usual, slow times and all."""
     cost = cost_of(table)
     usual = Cost(cost.alpha * mean * wrong[0], cost.beta * mean * wrong[1])
