@@ -113,8 +113,8 @@ def told(verdicts: Sequence[Verdict], changes: dict[int, float], seconds: float)
         ),
         "",
         (
-            f"An impossible promise of a table of priority 0.001 beside {len(changes)} of them changes "
-            f"the staleness of the others by {worst - 1:+.1%} at worst "
+            f"An impossible promise of a table of priority 0.001, beside {len(changes)} of them, "
+            f"changes the staleness of the others by {worst - 1:+.1%} at worst "
             f"(a tenth or more: {sum(each >= 1.1 for each in changes.values())})."
         ),
         "",
