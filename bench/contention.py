@@ -266,8 +266,10 @@ def told(
         "",
         (
             f"Of FIFO's: median {statistics.median(of_fifo):.2f} ({min(of_fifo):.2f} to "
-            f"{max(of_fifo):.2f}). Of the best baseline's: median {statistics.median(of_best):.2f}, "
-            f"at worst {max(of_best):.2f} (goal 1.05: {'kept' if max(of_best) <= 1.05 else 'missed'})."
+            f"{max(of_fifo):.2f}). Of the best baseline's: median "
+            f"{statistics.median(of_best):.2f}, "
+            f"at worst {max(of_best):.2f} "
+            f"(goal 1.05: {'kept' if max(of_best) <= 1.05 else 'missed'})."
         ),
     ]
     if over:

@@ -7,12 +7,15 @@ between two batches, and a single batch is never cut, however long it is.
 
 Every part starts once more, and in an overload that time is missing: with parts of a fixed length
 four tables of alpha 4 and beta 0.4 on two tracks fall behind without end, although they keep up if
-each refresh takes all that waits. So parts grow with the backlog, unless the paper's way is asked
-for (`fixed`): a refresh loads at least half of what waits, and starting costs at most twice as much
-per second of data as it would without a cut. The paper's jobs are long, and loading takes far
-longer than starting. Where it does not, a cut would only start more often: no part is shorter than
-what loads in the time of a start (alpha / beta), nor than what a promise allows to wait. Whether
-something more valuable waits is asked when a refresh starts (`ranks`).
+each refresh takes all that waits. So, unless the paper's way is asked for (`fixed`), a cut has to
+pay. A part of x seconds of data starts once per x, and blocks for E(x) those that are worth more, W
+in sum per track; a second of a track is worth `price` elsewhere. What both cost per second of data,
+
+    (price × alpha  +  W × (alpha + beta x)² / 2) / x,
+
+is least at x = sqrt(alpha² + 2 price alpha / W) / beta. If nothing is worth more, W is 0 and nothing
+is cut. And the starts of all parts together must fit into what loading the data leaves of the
+tracks: then no backlog grows that would not grow without a cut.
 """
 
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class Chopping:
-    """At most so many periods; `fixed` is the paper's way, which always cuts."""
+    """Parts of so many periods, or what pays; `fixed` is the paper's way, which always cuts."""
 
     periods: float = 3.0
     fixed: bool = False

@@ -7,7 +7,10 @@ A promise bounds the lag: data that arrived at `since` has to be reflected by `s
 
 A table with a promise is released then and not before: just in time, with as much data in one
 refresh as can be. Between its release and its latest start it competes by weighted staleness like
-any other; after that its promise is about to break, and it outranks them.
+any other; after that its promise is about to break, and it goes first.
+
+That is so for promises that can be kept (`feasible`), within the share of the tracks that they need
+(`claims_again`). One that can't be kept still lets its table rest, and then its weight decides.
 
 The margins are learned: how much longer refreshes took than was expected, and how long released
 ones waited for a track. The allowance is the promise less what tables further down still need, with
@@ -32,9 +35,8 @@ class Urgency(IntEnum):
     grows with what waits for it.
 
     One that can still be kept goes before one that is broken already, or in an overload every
-    promise would be broken by a little instead of a few by much. But not for ever: what is overdue,
-    broken for twice as long as was promised, waits for nobody, or it would wait for as long as the
-    overload lasts. One that has time left, but not for all that come due with it, goes after those.
+    promise would be broken by a little instead of a few by much. One that has time left, but not
+    for all that come due with it, goes after those.
     """
 
     UNMADE = 0
