@@ -8,8 +8,9 @@ between two batches, and a single batch is never cut, however long it is.
 Every part starts once more, and in an overload that time is missing: with parts of a fixed length
 four tables of alpha 4 and beta 0.4 on two tracks fall behind without end, although they keep up if
 each refresh takes all that waits. So, unless the paper's way is asked for (`fixed`), a cut has to
-pay. A part of x seconds of data starts once per x, and blocks for E(x) those that are worth more, W
-in sum per track; a second of a track is worth `price` elsewhere. What both cost per second of data,
+pay. A part of x seconds of data starts once per x, and blocks for E(x) those that are worth more,
+W in sum per track; a second of a track is worth `price` elsewhere. What both cost per second of
+data,
 
     (price × alpha  +  W × (alpha + beta x)² / 2) / x,
 

@@ -94,7 +94,7 @@ class Reader(NamedTuple):
 def allowance(own: float | None, readers: Iterable[Reader]) -> float | None:
     """How long data may wait for a table: for its own promise, and for those of its readers.
 
-    >>> allowance(Seconds(60.0), [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])
+    >>> allowance(60.0, [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])
     24.0
     """
     bounds = [left_upstream(each.allowance, each) for each in readers if each.allowance is not None]
