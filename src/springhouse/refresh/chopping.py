@@ -14,9 +14,9 @@ data,
 
     (price × alpha  +  W × (alpha + beta x)² / 2) / x,
 
-is least at x = sqrt(alpha² + 2 price alpha / W) / beta. If nothing is worth more, W is 0 and nothing
-is cut. And the starts of all parts together must fit into what loading the data leaves of the
-tracks: then no backlog grows that would not grow without a cut.
+is least at x = sqrt(alpha² + 2 price alpha / W) / beta. If nothing is worth more, nothing is
+cut. The starts of all parts together must fit into what loading the data leaves of the tracks:
+then no backlog grows that would not grow without a cut.
 """
 
 from dataclasses import dataclass

@@ -26,9 +26,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
 from springhouse.refresh.basic import max_benefit
-from springhouse.refresh.cost import Cost, LearnedCost, TypicalRefresh
-from springhouse.refresh.feasible import Asked, Finding, unkeepable
+from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.feasible import Finding
 from springhouse.refresh.foresight import Foresight
+from springhouse.refresh.grants import findings, granted
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.inherit import as_reader, pass_on
 from springhouse.refresh.job import Start
@@ -312,7 +313,7 @@ class Scheduler:
     def unkeepable(self, now: Instant) -> list[Finding]:
         """The promises that can't be kept, as far as costs are known, and those that could be."""
         self._wake(now)
-        return self._findings()
+        return findings(self._hierarchy, self._standings, len(self.tracks))
 
     def known(self, name: str, now: Instant) -> Known | None:
         """What is known of a table; None if it is not declared."""
@@ -507,30 +508,7 @@ class Scheduler:
         if patience != self._lanes.patience:
             moved += here
         if self.policy.heed_promises and any(s.promise is not None for s in here):
-            changed = self._granted(here)
+            changed = granted(self._hierarchy, self._standings, len(self.tracks))
             touched = pass_on(changed, self._hierarchy, self._standings, self.policy.inheritance)
             moved += [self._standings[name] for name in touched]
         return moved
-
-    def _granted(self, here: list[Standing]) -> list[str]:
-        """See which promises are deadlines; the answer names those for which that changed."""
-        refused = {each.table for each in self._findings()}
-        changed = [s for s in here if s.is_granted == (s.name in refused)]
-        for standing in changed:
-            standing.is_granted = not standing.is_granted
-        return [standing.name for standing in changed]
-
-    def _findings(self) -> list[Finding]:
-        order = reversed(self._hierarchy.ancestors_last(self._hierarchy.tables))
-        return unkeepable([self._asked(self._standings[name]) for name in order], len(self.tracks))
-
-    def _asked(self, standing: Standing) -> Asked:
-        return Asked(
-            standing.name,
-            tuple(self._hierarchy.upstream(standing.name)),
-            standing.interval_seconds,
-            standing.own_priority,
-            standing.promise,
-            # No promise is given up because of a guess.
-            standing.cost.cost if standing.is_known else Cost(0.0, 0.0),
-        )
