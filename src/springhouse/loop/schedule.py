@@ -16,6 +16,7 @@ from springhouse.loop.facts import Facts
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.channels import is_channel
 from springhouse.project.declaration import Promise
+from springhouse.refresh.feasible import Finding
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.scheduler import Scheduler
@@ -209,6 +210,11 @@ class Schedule:
         """What the scheduler knows of a table."""
         with self._lock:
             return self._scheduler.known(name, now)
+
+    def unkeepable(self, now: Instant) -> list[Finding]:
+        """The promises that can't be kept, as far as costs are known."""
+        with self._lock:
+            return self._scheduler.unkeepable(now)
 
     def next_change(self, now: Instant) -> Instant | None:
         """When something may start though nothing happens."""

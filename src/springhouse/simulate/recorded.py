@@ -82,11 +82,12 @@ class Recorded:
     seconds: Seconds
 
 
-def record_of(project: Project, logs: Logs) -> Recorded:
-    """What the logs say of each table and view of a project."""
+def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Recorded:
+    """What the logs say of each table and view of a project, or what they say `since` a moment."""
     graph = Graph(project)
-    every = {name: _refreshes(logs.log(name)) for name in graph.order}
-    began = min((at for each in every.values() for at, _ in each[:1]), default=Instant(0.0))
+    every = {name: _refreshes(logs.log(name), since) for name in graph.order}
+    first = min((at for each in every.values() for at, _ in each[:1]), default=Instant(0.0))
+    began = first if since is None else since
     ended = max((at for each in every.values() for at, _ in each[-1:]), default=began)
     found = {}
     for name in graph.order:
@@ -96,12 +97,15 @@ def record_of(project: Project, logs: Logs) -> Recorded:
             period = project.tables[name].period_seconds
             data = (Arrival(0.0, _USUAL_ROWS),)
             found[name] = TableRecord(arrivals=data, cycle_seconds=period)
-    return Recorded(found, Seconds(ended - began))
+    return Recorded(found, Seconds(max(ended - began, 0.0)))
 
 
-def _refreshes(log: Log) -> list[tuple[Instant, PastRefresh]]:
+def _refreshes(log: Log, since: Instant | None) -> list[tuple[Instant, PastRefresh]]:
+    """The refreshes of a table, and the one before them: it tells what they began with."""
     notes = [(each.at, each.note) for each in log.commits()]
-    return [(at, note) for at, note in notes if note is not None and note.kind in _REFRESHES]
+    found = [(at, note) for at, note in notes if note is not None and note.kind in _REFRESHES]
+    before = 0 if since is None else sum(at < since for at, _ in found)
+    return found[max(before - 1, 0) :]
 
 
 def _record(
