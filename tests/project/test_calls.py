@@ -170,6 +170,12 @@ def test_columns_that_nothing_has(errors: Errors, text: str, message: str) -> No
     assert found.startswith(message)
 
 
+def test_a_column_that_is_named_again_is_told_once(errors: Errors) -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT t.x, t.x + 1 AS y FROM t GROUP BY t.x;"
+    (told_once,) = errors(table(SAMPLE) + view)
+    assert 'names the column "t.x"' in told_once
+
+
 def test_columns_that_something_unknown_could_explain_are_not_told(errors: Errors) -> None:
     unknown = table("read_files('d', format => 'json')")
     assert errors(unknown + "CREATE MATERIALIZED VIEW v AS SELECT anything, t.x.y FROM t;") == []

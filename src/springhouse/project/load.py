@@ -69,7 +69,9 @@ def load(
     )
     errors: list[SpringhouseError] = [*contents.errors, *check(checked)]
     if errors:
-        raise ProjectErrors(sorted(errors, key=_in_reading_order))
+        # What is wrong with a name is wrong wherever a statement uses it: it is told once.
+        told = {str(error): error for error in errors}
+        raise ProjectErrors(sorted(told.values(), key=_in_reading_order))
     return project
 
 
