@@ -10,6 +10,7 @@ from springhouse.lake.feeds import Feed, Stream
 from springhouse.lake.flows.sharing import Sharing, chain, same_records, sharing
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.sources.registry import known_sources
+from springhouse.lake.stream_names import Claim, Named
 from springhouse.project.declaration import AppendFlow, Project
 from springhouse.project.load import load
 
@@ -102,7 +103,8 @@ def feed(project: Project, table: str, source: Numbers) -> Feed:
     (flow,) = project.flows_into(table)
     assert isinstance(flow, AppendFlow)
     reference = chain(project, project.tables[table]).reference
-    return Feed(flow, (Stream(table, reference, source),))  # type: ignore[arg-type]
+    named = Named(table, Claim(flow.name, reference, table, {}, ""))
+    return Feed(flow, (Stream(named, source),))  # type: ignore[arg-type]
 
 
 def ranges(table: str, **partitions: tuple[int, int]) -> dict[str, Range]:

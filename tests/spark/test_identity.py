@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from springhouse.cli.app import app
 from springhouse.house import House
+from springhouse.lake.clock import steady_clock
+from springhouse.units import Instant
 
 FILES = """
 CREATE STREAMING TABLE orders AS SELECT id FROM
@@ -67,6 +69,42 @@ def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: A
     assert rows(folder, "both") == [400, 500]
     # What says the same is not computed again and again.
     assert [done.committed for done in House(folder).refresh().done] == []
+
+
+@pytest.mark.parametrize("call", [3, 5, 7, 9, 11, 13, 15, 18])
+def test_a_table_that_is_made_anew_while_views_read_it(project: Any, call: int) -> None:
+    """It happens when the House asks for the time once more: before, amid and after its reads."""
+    folder = project(
+        "CREATE STREAMING TABLE orders AS SELECT * FROM "
+        "STREAM read_files('orders', format => 'json', schema => 'rate BIGINT');"
+        "CREATE MATERIALIZED VIEW joined TBLPROPERTIES ('springhouse.refresh' = 'incremental') AS "
+        "SELECT count(*) AS n FROM orders o JOIN delta.`rates` r ON o.rate = r.id;"
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM delta.`rates`;"
+    )
+    (folder / "orders").mkdir()
+    (folder / "orders" / "1.json").write_text('{"rate": 1}\n{"rate": 2}\n')
+    make(folder / "rates", [1], [7])
+    left = [0]
+
+    def clock() -> Instant:
+        left[0] -= 1
+        if left[0] == 0:
+            make(folder / "rates", [2], [3], [1], [4])
+        return steady_clock()
+
+    house = House(folder, clock=clock)
+    assert house.refresh().ok
+    assert (rows(folder, "joined"), rows(folder, "total")) == ([1], [8])
+    (folder / "orders" / "2.json").write_text('{"rate": 1}\n')
+    write_deltalake(folder / "rates", pa.table({"id": [9]}), mode="append")
+    write_deltalake(folder / "rates", pa.table({"id": [9]}), mode="append")
+    left[0] = call
+    house.refresh()
+    if left[0] > 0:
+        make(folder / "rates", [2], [3], [1], [4])
+    left[0] = 0
+    assert refreshed(folder) == {}
+    assert (rows(folder, "joined"), rows(folder, "total")) == ([3], [10])
 
 
 READ_DELTA = """

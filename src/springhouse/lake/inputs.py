@@ -12,6 +12,7 @@ from springhouse.errors import LakeError
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.queries import frame
 from springhouse.lake.tables import TableVersion
+from springhouse.planner.logs import ids_of, marks_of
 from springhouse.project.declaration import Project, Query, Reading, Reference, SqlQuery
 from springhouse.project.keys import input_key
 from springhouse.project.names import Names
@@ -48,6 +49,10 @@ class Inputs:
         self._streams = streams or {}
         self._opened: dict[str, TableVersion] = {}
         self.read: dict[str, int] = {}
+        # Which tables the versions count: told before they are opened, so that one that is made
+        # anew while it is read is not taken for the one that was read.
+        self.ids: dict[str, str] = {}
+        self.marks: dict[str, str] = {}
         self.size = 0
 
     @property
@@ -119,10 +124,13 @@ class Inputs:
             if newest is None:
                 raise NotThereYet(key, str(reference.place))
             version = newest.version
+        ids, marks = ids_of(self._lake, {key: version}), marks_of(self._lake, {key: version})
         opened = self._lake.as_of(key, version)
         if opened is None:
             raise NotThereYet(key, str(reference.place))
         self.read[key] = version
+        self.ids |= ids
+        self.marks |= marks
         self.size += opened.size
         self._opened[key] = opened
         return opened

@@ -6,20 +6,22 @@ view of the project by its name, a Delta table that others write by ``delta.`pat
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from springhouse.errors import LakeError
+from springhouse.errors import CommitConflict, LakeError
 from springhouse.lake.clock import steady_clock
 from springhouse.lake.durable import sync_entries
 from springhouse.lake.leases import Leases
 from springhouse.lake.log import TableLog
+from springhouse.lake.note import Note
 from springhouse.lake.session import Spark
 from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
+from springhouse.planner.logs import made_anew
 from springhouse.units import Instant
 
 QUARANTINE = "_quarantine"
@@ -108,10 +110,18 @@ class Lake:
         ]
 
 
-def sync_inputs(lake: Lake, read: Mapping[str, int]) -> None:
+def prove_inputs(lake: Lake, note: Note) -> None:
+    """Raise a conflict if a table that was read is not the same any more."""
+    other = made_anew(lake, note)
+    if other:
+        raise CommitConflict(f'"{other[0]}" was made anew while it was read')
+
+
+def sync_inputs(lake: Lake, note: Note) -> None:
     """Return when the versions that something was computed from are on the disk.
 
     Else a power cut might take a commit away, and leave what was computed from it.
     """
-    for key, version in read.items():
+    prove_inputs(lake, note)
+    for key, version in note.read.items():
         sync_entries(lake.place(key), version)

@@ -23,7 +23,7 @@ from springhouse.lake.commits import Change, able_to_hold, commit, create
 from springhouse.lake.flows.settings import flow_settings
 from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
-from springhouse.lake.lake import QUARANTINE, Lake, sync_inputs
+from springhouse.lake.lake import QUARANTINE, Lake, prove_inputs, sync_inputs
 from springhouse.lake.landing import Done, Landed, land
 from springhouse.lake.note import FailedStatement, Note
 from springhouse.lake.plans import STATE, Plan
@@ -31,7 +31,7 @@ from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
-from springhouse.planner.logs import ids_of, marks_of, provenance_of
+from springhouse.planner.logs import provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, View
 from springhouse.project.fingerprint import fingerprint
@@ -109,8 +109,8 @@ def recompute(
         definition=fingerprint(project, view),
         changes=delta.paths,
         read=inputs.read,
-        ids=ids_of(lake, inputs.read),
-        marks=marks_of(lake, inputs.read),
+        ids=dict(inputs.ids),
+        marks=dict(inputs.marks),
         state=built.state,
         stateful=plan is not None,
         failed=chosen.failed,
@@ -128,6 +128,7 @@ def recompute(
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):
         return replace(done, seconds=lake.now() - began, committed=False)
+    prove_inputs(lake, note)
     if landed.aside or lake.log(view.name + QUARANTINE).newest():
         _set_aside_anew(lake, view, landed)
     files = _files(lake, view.name, landed, delta, ground, built)
@@ -285,7 +286,7 @@ def _put(
     note: Note,
 ) -> None:
     """Commit the files in the place of what is there; None leaves the files as they are."""
-    sync_inputs(lake, note.read)
+    sync_inputs(lake, note)
     if ground is None:
         create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
         return

@@ -56,7 +56,7 @@ from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
 from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.planner.choose_way import Facts, choose_way
-from springhouse.planner.logs import ids_of, marks_of, provenance_of
+from springhouse.planner.logs import made_anew, provenance_of
 from springhouse.planner.operators import Variant as PlannedWay
 from springhouse.planner.provenance import Provenance
 from springhouse.project.declaration import Project, RefreshMode, View
@@ -100,7 +100,7 @@ def refresh_view(
                 how = _after_failure(lake, view, failed)
         if how.work is not None and ground is not None and opened is not None:
             try:
-                return _incremental(lake, project, view, ground, how, opened, reason, began)
+                return _incremental(lake, project, view, ground, how, inputs, reason, began)
             except Astray as astray:
                 how = _How(f"rebuilt: {astray.problem}", state=True)
             except StatementFailed as failed:
@@ -324,6 +324,8 @@ def _driven(
         raise _not_driven(view, driver, "what it adds depends on more than its new rows")
     if ground is None or note is None or driver not in note.read:
         raise _not_driven(view, driver, "its first refresh takes all inputs in")
+    if made_anew(lake, note):
+        raise _not_driven(view, driver, "an input was made anew")
     stores = stored_state(lake, view, found, ground, note)
     if isinstance(stores, str):
         raise _not_driven(view, driver, stores)
@@ -360,7 +362,7 @@ def _incremental(
     view: View,
     ground: TableVersion,
     how: _How,
-    opened: Mapping[str, TableVersion],
+    inputs: Inputs,
     reason: str,
     began: float,
 ) -> Done:
@@ -372,12 +374,12 @@ def _incremental(
     assert newest is not None
     assert newest.note is not None
     moved = any(change.rows for change in work.changes.values())
-    with _statements(lake, [view.name, *opened]):
+    with _statements(lake, [view.name, *inputs.read]):
         done = work.perform(refresh) if moved else None
     violations = prove_kept(lake, view, done.come if done is not None else None)
     visible = refresh.steps[-1].layout.visible
     delta = _strong_delta(ground, done, visible)
-    read = {key: version.version for key, version in opened.items()}
+    read = dict(inputs.read)
     reflected = _reflected(lake, view, how.variant, newest.note, read)
     note = Note(
         kind="merge",
@@ -395,8 +397,8 @@ def _incremental(
         definition=fingerprint(project, view),
         changes=delta.paths,
         read=read,
-        ids=ids_of(lake, read),
-        marks=marks_of(lake, read),
+        ids=dict(inputs.ids),
+        marks=dict(inputs.marks),
         mixed=reflected.mixed,
         state=_states(newest.note, work),
         stateful=done is not None or newest.note.stateful,
@@ -420,7 +422,7 @@ def _incremental(
     add = done.added if done is not None else ()
     gone = {file.path for file in done.removed} if done is not None else set()
     remove = [file for file in ground.files if file.path in gone]
-    sync_inputs(lake, read)
+    sync_inputs(lake, note)
     commit(ground, Change(note, add, remove, transactions))
     return replace(told, seconds=lake.now() - began)
 
