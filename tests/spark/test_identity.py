@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from springhouse.cli.app import app
+from springhouse.errors import SpringhouseError
 from springhouse.house import House
+from springhouse.house.performing import perform
 from springhouse.lake.clock import steady_clock
 from springhouse.units import Instant
 
@@ -71,15 +74,14 @@ def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: A
     assert [done.committed for done in House(folder).refresh().done] == []
 
 
-@pytest.mark.parametrize("call", [3, 5, 7, 9, 11, 13, 15, 18])
-def test_a_table_that_is_made_anew_while_views_read_it(project: Any, call: int) -> None:
+@pytest.mark.parametrize("call", range(8, 36, 3))
+def test_a_table_that_is_made_anew_while_a_view_reads_it(project: Any, call: int) -> None:
     """It happens when the House asks for the time once more: before, amid and after its reads."""
     folder = project(
         "CREATE STREAMING TABLE orders AS SELECT * FROM "
         "STREAM read_files('orders', format => 'json', schema => 'rate BIGINT');"
         "CREATE MATERIALIZED VIEW joined TBLPROPERTIES ('springhouse.refresh' = 'incremental') AS "
         "SELECT count(*) AS n FROM orders o JOIN delta.`rates` r ON o.rate = r.id;"
-        "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM delta.`rates`;"
     )
     (folder / "orders").mkdir()
     (folder / "orders" / "1.json").write_text('{"rate": 1}\n{"rate": 2}\n')
@@ -89,22 +91,22 @@ def test_a_table_that_is_made_anew_while_views_read_it(project: Any, call: int) 
     def clock() -> Instant:
         left[0] -= 1
         if left[0] == 0:
-            make(folder / "rates", [2], [3], [1], [4])
+            make(folder / "rates", [2], [1])
         return steady_clock()
 
     house = House(folder, clock=clock)
     assert house.refresh().ok
-    assert (rows(folder, "joined"), rows(folder, "total")) == ([1], [8])
+    assert rows(folder, "joined") == [1]
     (folder / "orders" / "2.json").write_text('{"rate": 1}\n')
-    write_deltalake(folder / "rates", pa.table({"id": [9]}), mode="append")
-    write_deltalake(folder / "rates", pa.table({"id": [9]}), mode="append")
+    perform(house.watch, house.watch.forced("orders", "test"))
+    plan = house.watch.forced("joined", "test")
     left[0] = call
-    house.refresh()
+    with suppress(SpringhouseError):
+        perform(house.watch, plan)
     if left[0] > 0:
-        make(folder / "rates", [2], [3], [1], [4])
-    left[0] = 0
+        make(folder / "rates", [2], [1])
     assert refreshed(folder) == {}
-    assert (rows(folder, "joined"), rows(folder, "total")) == ([3], [10])
+    assert rows(folder, "joined") == [3]
 
 
 READ_DELTA = """
