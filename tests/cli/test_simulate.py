@@ -26,7 +26,7 @@ def test_the_papers_setting(springhouse):
     header, *rows = answer.out.splitlines()
     assert header.split()[:5] == ["table", "priority", "period", "refresh", "refreshes"]
     assert len([row for row in rows if row.startswith("table_")]) == 30
-    assert "policy  max-benefit; tracks proportional all aggressive k=10;" in answer.out
+    assert "policy  whittle; tracks global; inheritance chain;" in answer.out
     assert "load    90% of 4 tracks\n" in answer.out
     compared = [line.split() for line in rows if line.startswith(("this policy", "FIFO"))]
     assert [line[0] for line in compared] == ["this", "FIFO"]

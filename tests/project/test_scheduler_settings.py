@@ -43,6 +43,8 @@ def accepted(word: str, value: str) -> bool:
         ("chopping", "none"),
         ("chopping", "1"),
         ("chopping", "2.5"),
+        ("chopping", "3 fixed"),
+        ("inheritance", "chain"),
     ],
 )
 def test_what_is_accepted_is_understood(word: str, value: str) -> None:

@@ -74,3 +74,23 @@ def test_a_table_never_refreshed_is_like_the_others() -> None:
         typical.observe(4.0)
     typical.observe(4000.0)
     assert typical.cost(60.0).seconds(60.0) == pytest.approx(4.0, rel=0.5)
+
+
+def test_a_long_silence_does_not_make_a_refresh_long() -> None:
+    """Data comes every 3 s; the table also reads something that comes once a day."""
+    learned, dice = LearnedCost(Cost(1.0, 1.0)), random.Random(3)
+    for number in range(200):
+        rows = dice.randint(50, 150)
+        interval = 20_000.0 if number % 50 == 49 else 3.0
+        learned.observe(interval, 2.0 + 0.009 * rows, rows=rows)
+    assert 1.0 < learned.seconds(3.0) < 4.0
+    # After a night of silence as much waits as comes in a night: little more than usual.
+    assert learned.seconds(20_000.0) < 60.0
+
+
+def test_time_is_learned_per_row() -> None:
+    learned, dice = LearnedCost(Cost(1.0, 1.0)), random.Random(4)
+    for _ in range(100):
+        rows = dice.randint(100, 1000)
+        learned.observe(10.0 * dice.uniform(0.5, 2.0), 2.0 + 0.01 * rows, rows=rows)
+    assert learned.cost.alpha == pytest.approx(2.0, abs=0.4)

@@ -101,12 +101,22 @@ def test_who_comes_due_much_later_hurries_nobody() -> None:
     assert scheduler.next_change(Instant(100.0)) == 156.0
 
 
-def test_more_than_can_be_done_hurries_nobody_before_half_of_its_time() -> None:
+def test_nobody_is_hurried_before_half_of_its_time() -> None:
+    scheduler = scheduled([report(n, seconds=12.0) for n in range(5)])
+    for n in range(5):
+        scheduler.arrived(f"report_{n}", Instant(100.0))
+    # All five need the whole minute. The latest start is at 148: half of that is left.
+    assert scheduler.next_change(Instant(100.0)) == 124.0
+
+
+def test_promises_of_which_there_are_too_many_are_no_crowd() -> None:
     scheduler = scheduled([report(n, seconds=40.0) for n in range(5)])
     for n in range(5):
         scheduler.arrived(f"report_{n}", Instant(100.0))
-    # The latest start is at 120: half of that is left.
-    assert scheduler.next_change(Instant(100.0)) == 110.0
+    # None can be kept. They rest as long as they may, and then their weight decides.
+    assert scheduler.next_change(Instant(100.0)) == 120.0
+    first = scheduler.order(Instant(121.0))[0]
+    assert first.why == "benefit over time"
 
 
 def test_a_table_that_loses_its_promise_leaves_the_crowd() -> None:

@@ -1,5 +1,7 @@
 """The worked examples of 001, with its own numbers; each test names its section."""
 
+from dataclasses import replace
+
 import pytest
 
 from springhouse.refresh.basic import Basic
@@ -7,7 +9,7 @@ from springhouse.refresh.cost import Cost
 from springhouse.refresh.edf_partitioned import edf_partitioned
 from springhouse.refresh.edges import leading_edge, safe_freshness, trailing_edge
 from springhouse.refresh.lookahead import Prospect, look_ahead
-from springhouse.refresh.policy import Global, Policy
+from springhouse.refresh.policy import PAPER, Global
 from springhouse.refresh.proportional import clusters, proportional
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.staleness import StalenessOverTime, freshness_delta
@@ -77,7 +79,7 @@ class TestSection2:
 
 def job_1_and_2(basic: Basic) -> Scheduler:
     """Section 3.1: E1 = 3, E2 = 2, ΔF1 = 10, ΔF2 = 5, both of priority 1."""
-    scheduler = Scheduler(1, Policy(basic=basic, tracks=Global(), chopping=None))
+    scheduler = Scheduler(1, replace(PAPER, basic=basic, tracks=Global(), chopping=None))
     for name, seconds, delta in (("j1", 3.0, 10.0), ("j2", 2.0, 5.0)):
         table = Table(name, period_seconds=Seconds(delta), cost=Cost(seconds, 0.0))
         scheduler.declare(table, freshness=ZERO)

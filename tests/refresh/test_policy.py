@@ -3,7 +3,9 @@
 import pytest
 
 from springhouse.refresh.basic import Basic
+from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.policy import (
+    PAPER,
     EdfPartitioned,
     Global,
     Policy,
@@ -17,10 +19,13 @@ from springhouse.refresh.policy import (
 from springhouse.refresh.priority import Inheritance, Rule
 
 
-def test_the_default_is_what_the_paper_found_best() -> None:
+def test_the_default_and_what_the_paper_found_best() -> None:
     assert str(Policy()) == (
-        "max-benefit; tracks proportional all aggressive k=10; inheritance max; chopping 3; "
-        "last-track weigh"
+        "whittle; tracks global; inheritance chain; chopping 3; last-track weigh"
+    )
+    assert str(PAPER) == (
+        "max-benefit; tracks proportional all aggressive k=10; inheritance max; chopping 3 fixed; "
+        "last-track take"
     )
 
 
@@ -46,7 +51,8 @@ def test_the_others() -> None:
     assert read_inheritance("sum") == Inheritance(Rule.SUM)
     assert read_inheritance("max-plus(3)") == Inheritance(Rule.MAX_PLUS, 3.0)
     assert read_chopping("none") is None
-    assert read_chopping("2.5") == 2.5
+    assert read_chopping("2.5") == Chopping(2.5)
+    assert read_chopping(str(PAPER.chopping)) == PAPER.chopping
 
 
 @pytest.mark.parametrize("text", ["", "edf partitioned", "proportional some", "proportional k=0"])

@@ -56,7 +56,7 @@ def test_what_was_inherited_from_a_table_goes_with_it() -> None:
 
 
 def test_a_job_for_several_tables_is_read_through_its_members() -> None:
-    scheduler = Scheduler(1)
+    scheduler = Scheduler(1, Policy(inheritance=Inheritance(Rule.MAX)))
     scheduler.declare(Table("sales", period_seconds=Seconds(60.0)), freshness=NOW)
     scheduler.declare(
         together("rollups", [Table("by_day", ("sales",)), Table("by_month", ("sales",))])

@@ -1,7 +1,9 @@
 """Does a table that is far behind rank by all that waits for it, though it loads a part?"""
 
+from dataclasses import replace
+
 from springhouse.refresh.cost import Cost
-from springhouse.refresh.policy import Global, Policy
+from springhouse.refresh.policy import PAPER, Global
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
 from springhouse.units import Instant, Seconds
@@ -13,7 +15,7 @@ def table(name: str, priority: float = 1.0, promise: float | None = None) -> Tab
 
 
 def scheduled(*tables: Table) -> Scheduler:
-    scheduler = Scheduler(1, Policy(tracks=Global(), chopping=3.0))
+    scheduler = Scheduler(1, replace(PAPER, tracks=Global()))
     for each in tables:
         scheduler.declare(each, freshness=Instant(0.0))
     return scheduler

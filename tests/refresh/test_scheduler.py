@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from springhouse.refresh.basic import Basic
+from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.cost import Cost
-from springhouse.refresh.policy import Global, Policy, Proportional
+from springhouse.refresh.policy import PAPER, Global, Policy, Proportional
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table import Table
-from springhouse.units import Dice, Instant, Seconds
+from springhouse.units import Dice, Instant, RowCount, Seconds
 
 
 def table(name: str, period: float = 10.0, priority: float = 1.0, seconds: float = 1.0) -> Table:
@@ -17,7 +18,7 @@ def table(name: str, period: float = 10.0, priority: float = 1.0, seconds: float
 
 
 def scheduled(*tables: Table, basic: Basic = Basic.MAX_BENEFIT, tracks: int = 1) -> Scheduler:
-    scheduler = Scheduler(tracks, Policy(basic=basic, tracks=Global()))
+    scheduler = Scheduler(tracks, replace(PAPER, basic=basic, tracks=Global()))
     for each in tables:
         scheduler.declare(each, freshness=Instant(0.0))
     return scheduler
@@ -34,6 +35,7 @@ ORDERS = [
     (Basic.EDF_P, ["b", "c", "a"]),
     (Basic.MAX_BENEFIT, ["b", "a", "c"]),
     (Basic.LOOKAHEAD, ["b", "a", "c"]),
+    (Basic.WHITTLE, ["b", "a", "c"]),
     (Basic.ROUND_ROBIN, ["a", "b", "c"]),
 ]
 
@@ -282,3 +284,33 @@ def test_what_went_along_and_did_not_get_as_far_waits_on() -> None:
     scheduler.finished("b", Instant(3.0), freshness=Instant(1.0))
     scheduler.finished("a", Instant(3.0))
     assert order(scheduler, 3.0) == ["b"]
+
+
+def test_what_a_view_costs_is_asked_for_its_own_pace_not_for_its_slowest_ancestor() -> None:
+    """Clicks come every 3 s, and the table of countries came once and is looked at once a day."""
+    scheduler = Scheduler(1)
+    scheduler.declare(Table("clicks", period_seconds=Seconds(3.0)), freshness=Instant(0.0))
+    scheduler.declare(Table("countries", period_seconds=Seconds(86_400.0)), freshness=Instant(0.0))
+    scheduler.declare(Table("by_country", ("clicks", "countries")), freshness=Instant(0.0))
+    for at in range(3, 300, 3):
+        now = Instant(float(at))
+        scheduler.arrived("by_country", now, freshness=now)
+        assert len(scheduler.starts([1], now)) == 1
+        rows = RowCount(90 + at % 20)
+        scheduler.finished("by_country", Instant(at + 2.9), seconds=2.9, rows=rows)
+    known = scheduler.known("by_country", Instant(300.0))
+    assert known is not None
+    assert known.period_seconds == 86_400.0
+    assert known.expected_seconds == pytest.approx(2.9, rel=0.1)
+
+
+def test_nothing_is_cut_where_nothing_is_worth_more() -> None:
+    for rival, expected in ((None, 1000.0), (table("vip", 1.0, 10_000.0, 0.1), 500.0)):
+        scheduler = Scheduler(1, Policy(chopping=Chopping(50.0)))
+        scheduler.declare(LOADING, freshness=Instant(0.0))
+        if rival is not None:
+            scheduler.declare(rival, freshness=Instant(0.0))
+        for at in range(10, 1010, 10):
+            scheduler.arrived("t", Instant(float(at)), freshness=Instant(float(at)))
+        (start,) = scheduler.starts([1], Instant(1000.0))
+        assert start.until == expected

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from springhouse.refresh.basic import Basic
+from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.cost import Cost
 from springhouse.refresh.edges import Edges
 from springhouse.refresh.job import Start
@@ -31,7 +32,7 @@ POLICIES = st.builds(
         ),
     ),
     inheritance=st.builds(Inheritance, rule=st.sampled_from(Rule)),
-    chopping=st.sampled_from([None, 1.0, 3.0]),
+    chopping=st.sampled_from([None, Chopping(1.0, fixed=True), Chopping(3.0)]),
     heed_promises=st.booleans(),
     weigh_last_track=st.booleans(),
 )

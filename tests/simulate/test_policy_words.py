@@ -4,6 +4,7 @@ import pytest
 
 from springhouse.errors import SpringhouseError
 from springhouse.refresh.basic import Basic
+from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy
 from springhouse.simulate.policy_words import FIFO, configured_policy, read_policy
 
@@ -15,7 +16,7 @@ def test_what_a_policy_says_of_itself_can_be_read(policy):
 
 def test_what_is_left_out_is_as_usual():
     usual = Policy(Basic.EDF, Global())
-    assert read_policy("chopping 5", usual) == Policy(Basic.EDF, Global(), chopping=5.0)
+    assert read_policy("chopping 5", usual) == Policy(Basic.EDF, Global(), chopping=Chopping(5.0))
     assert not read_policy("promises ignore", usual).heed_promises
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from springhouse.refresh.basic import Basic
+from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.cost import Cost
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
 from springhouse.refresh.table import Table
@@ -18,7 +19,7 @@ POLICIES = [
     Policy(Basic.RANDOM, Global()),
     Policy(Basic.EDF_P, EdfPartitioned()),
     Policy(Basic.LOOKAHEAD, Proportional(0, aggressive=False, k=1.0)),
-    Policy(Basic.FIFO, Global(), chopping=1.0),
+    Policy(Basic.FIFO, Global(), chopping=Chopping(1.0, fixed=True)),
 ]
 DIAMOND = Workload(
     (

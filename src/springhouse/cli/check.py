@@ -1,6 +1,7 @@
 """`springhouse check`: is the project well declared?"""
 
 from springhouse.cli.options import ProjectFolder, open_house
+from springhouse.cli.plan import warn_unkeepable
 from springhouse.cli.screen import count_text, show
 
 
@@ -9,7 +10,7 @@ def check(project: ProjectFolder = None) -> None:
     # By the same door as `run`, so that the two agree. Spark starts only if a file of the project
     # uses it while it is loaded.
     with open_house(project) as house:
-        declared = house.project
+        declared, unkeepable = house.project, house.unkeepable()
     counts = [
         count_text(len(declared.tables), "table"),
         count_text(len(declared.views), "view"),
@@ -17,4 +18,5 @@ def check(project: ProjectFolder = None) -> None:
     ]
     if declared.temporary_views:
         counts.insert(2, count_text(len(declared.temporary_views), "temporary view"))
+    warn_unkeepable(unkeepable)
     show(f"{declared.name}: {', '.join(counts)}, no errors")

@@ -8,17 +8,18 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json, ProjectFolder, open_house
-from springhouse.cli.screen import print_json, show, table
+from springhouse.cli.screen import note, print_json, show, table
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
     from springhouse.house import PlannedRefresh
+    from springhouse.refresh.feasible import Finding
 
 
 def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show what would be refreshed now, in which order, and why."""
     with open_house(project) as house:
-        planned = house.plan()
+        planned, unkeepable = house.plan(), house.unkeepable()
     if as_json:
         print_json([asdict(each) for each in planned])
     elif planned:
@@ -27,6 +28,18 @@ def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
             show(*plan_details(each))
     else:
         show("everything is up to date")
+    if not as_json:
+        warn_unkeepable(unkeepable)
+
+
+def warn_unkeepable(findings: Sequence["Finding"]) -> None:
+    """Name each promise that can't be kept, and the one that could be."""
+    for each in findings:
+        could = "no bound could be kept"
+        if each.possible_seconds is not None:
+            could = f"{span_text(each.possible_seconds)} could be kept"
+        whose = f'the promise of "{each.table}" ({span_text(each.promise_seconds)})'
+        note(f"warning: {whose} can't be kept: {each.why}; {could}")
 
 
 def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:

@@ -48,6 +48,7 @@ from springhouse.project.secrets import Configuration
 from springhouse.project.settings import check_setting
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText
+from springhouse.refresh.feasible import Finding
 from springhouse.refresh.policy import (
     Policy,
     read_basic,
@@ -226,6 +227,12 @@ class House:
         schedule = self._schedule(self._clock())
         return report.plan(self.watch, schedule, self._clock())
 
+    def unkeepable(self) -> list[Finding]:
+        """The promises that can't be kept, by what past refreshes took, and what could be kept."""
+        now = self._clock()
+        schedule = self._live.schedule if self._live is not None else self._scheduler(now)
+        return schedule.unkeepable(now)
+
     def explain(self, name: str) -> dict[str, Any]:
         """How a table or view is made, and what it reflects."""
         return report.explain(self.watch, self._declared(name))
@@ -314,7 +321,7 @@ class House:
             read_basic(given.get(f"{word}basic", default.basic.value)),
             read_tracks(given.get(f"{word}tracks", str(default.tracks))),
             read_inheritance(given.get(f"{word}inheritance", default.inheritance.rule.value)),
-            read_chopping(given.get(f"{word}chopping", f"{default.chopping:g}")),
+            read_chopping(given.get(f"{word}chopping", str(default.chopping))),
             given.get(f"{word}promises", "heed") == "heed",
             given.get(f"{word}last-track", "weigh") == "weigh",
         )
@@ -325,9 +332,13 @@ class House:
         if live is not None:
             return live.schedule
         self.watch.poll(now, all_of_them=True)
-        schedule = Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
+        schedule = self._scheduler(now)
         schedule.hear(self.watch.jobs(now), now)
         return schedule
+
+    def _scheduler(self, now: Instant) -> Schedule:
+        """A scheduler that knows the Delta logs, and not what waits."""
+        return Schedule(self.watch, self._policy(), self._settings()["tracks"], now)
 
     def _needed_from(self, name: str) -> list[int]:
         """The versions of a table that its readers reflect: they will read on from there."""

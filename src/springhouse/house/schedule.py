@@ -17,6 +17,7 @@ from itertools import pairwise
 from springhouse.house.watch import Watch
 from springhouse.lake.lake import provenance_of
 from springhouse.project.declaration import Promise
+from springhouse.refresh.feasible import Finding
 from springhouse.refresh.job import Job, Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.scheduler import Scheduler
@@ -199,6 +200,11 @@ class Schedule:
         """What the scheduler knows of a table."""
         with self._lock:
             return self._scheduler.known(name, now)
+
+    def unkeepable(self, now: Instant) -> list[Finding]:
+        """The promises that can't be kept, as far as costs are known."""
+        with self._lock:
+            return self._scheduler.unkeepable(now)
 
     def next_change(self, now: Instant) -> Instant | None:
         """When something may start though nothing happens."""

@@ -51,12 +51,13 @@ def _track_rule(value: str) -> bool:
 
 
 def _inheritance(value: str) -> bool:
-    found = re.fullmatch(r"none|sum|max|max-plus(\((?P<k>\d+(\.\d+)?)\))?", value)
+    found = re.fullmatch(r"none|sum|max|chain|max-plus(\((?P<k>\d+(\.\d+)?)\))?", value)
     return found is not None and (found["k"] is None or float(found["k"]) > 1)
 
 
 def _chopping(value: str) -> bool:
-    return value == "none" or (_seconds(value) and float(value) >= 1)
+    periods = value.removesuffix(" fixed")
+    return value == "none" or (_seconds(periods) and float(periods) >= 1)
 
 
 FLOW_SETTINGS = (
@@ -70,7 +71,7 @@ SOURCE_SETTINGS = ("springhouse.recreated", "springhouse.reread")
 """What a table may set for its own sources, too."""
 
 FLOW_POLICIES = ("locality", "minimum-cost", "minimum-memory", "mixed", "round-robin")
-BASIC = ("max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
+BASIC = ("whittle", "max-benefit", "lookahead", "edf", "edf-p", "fifo", "round-robin", "random")
 _TRACK_RULE = (
     r"global|edf-partitioned( aggressive)?"
     r"|proportional( (basic|all|[1-9]\d*))?( aggressive)?( k=(?P<k>\d+(\.\d+)?))?"
@@ -168,13 +169,13 @@ SETTINGS = (
     Setting(
         "springhouse.scheduler.inheritance",
         "how tables get priority from those that read them",
-        "one of none, sum, max, max-plus(NUMBER)",
+        "one of none, sum, max, max-plus(NUMBER), chain",
         _inheritance,
     ),
     Setting(
         "springhouse.scheduler.chopping",
         "how many periods of data one refresh loads at most",
-        '"none" or a number of at least 1',
+        '"none" or a number of at least 1, and "fixed" if parts never grow',
         _chopping,
     ),
     Setting(

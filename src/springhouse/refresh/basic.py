@@ -8,6 +8,7 @@ kept in heaps and never sorted.
     EDF          release + period
     EDF-P        priority, then release + period
     Max Benefit  priority × freshness delta / expected seconds
+    Whittle      priority × freshness delta ^ (1 + patience) / expected seconds
     FIFO         release
     Round robin  the last start
     Random       a die
@@ -33,6 +34,7 @@ class Basic(Enum):
     EDF = "edf"
     EDF_P = "edf-p"
     MAX_BENEFIT = "max-benefit"
+    WHITTLE = "whittle"
     LOOKAHEAD = "lookahead"
     RANDOM = "random"
     FIFO = "fifo"
@@ -43,6 +45,8 @@ class Candidate(Protocol):
     """What is known of a job when it is ranked."""
 
     priority: float
+    ahead_alpha: float
+    ahead_beta: float
     period_seconds: float
     freshness_delta: float
     expected_seconds: float
@@ -59,7 +63,15 @@ def edf_p(job: Candidate) -> Key:
 
 
 def max_benefit(job: Candidate) -> Key:
-    return -job.priority * job.freshness_delta / job.expected_seconds, job.released
+    delta = job.freshness_delta
+    seconds = job.expected_seconds + job.ahead_alpha + job.ahead_beta * delta
+    return -job.priority * delta / seconds, job.released
+
+
+def whittle(job: Candidate, patience: float) -> Key:
+    delta = job.freshness_delta
+    seconds = job.expected_seconds + job.ahead_alpha + job.ahead_beta * delta
+    return -job.priority * delta ** (1.0 + patience) / seconds, job.released
 
 
 def fifo(job: Candidate) -> Key:
@@ -78,12 +90,13 @@ KEYS: Mapping[Basic, Callable[[Candidate], Key]] = {
     Basic.FIFO: fifo,
     Basic.ROUND_ROBIN: round_robin,
 }
-"""The key of each algorithm but Random, which is `race`."""
+"""The key of each algorithm but Whittle's, which needs a patience, and Random, which is `race`."""
 
 NUMBERS: Mapping[Basic, tuple[str, float]] = {
     Basic.EDF: ("deadline", 1.0),
     Basic.EDF_P: ("priority", -1.0),
     Basic.MAX_BENEFIT: ("benefit per second", -1.0),
+    Basic.WHITTLE: ("benefit over time", -1.0),
     Basic.LOOKAHEAD: ("benefit per second", -1.0),
     Basic.RANDOM: ("chance", 1.0),
     Basic.FIFO: ("released", 1.0),

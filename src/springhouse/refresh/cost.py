@@ -4,7 +4,11 @@
 loaded. Both are learned from finished refreshes by least squares in which old ones fade. A refresh
 that took far longer or shorter than expected counts only up to a limit, which widens when it
 happens again and again: one pause of the machine changes little, a new pace is learned in a few
-refreshes. Rows, where told, are turned into the interval in which so many usually arrive.
+refreshes.
+
+Where rows are told, the time is learned per row, and apart from that how many rows a second of data
+has: all rows over all seconds, so that a long silence counts as long as it was. A table's data may
+come seldom and be much, or often and little; `beta` is the product of both.
 
 The paper does not say what to do when every refresh loaded equally much, so that alpha and beta
 can't be told apart: then the prior says which share of the time is the start. A table that was
@@ -43,14 +47,30 @@ class Cost:
 class LearnedCost:
     """The cost of one table's refreshes, and how wrong it was (mean absolute error)."""
 
-    __slots__ = ("_n", "_nn", "_ns", "_prior", "_rate", "_s", "_w", "cost", "count", "deviation")
+    __slots__ = (
+        "_counted",
+        "_n",
+        "_nn",
+        "_ns",
+        "_prior",
+        "_rows",
+        "_s",
+        "_seconds",
+        "_w",
+        "cost",
+        "count",
+        "deviation",
+    )
 
     def __init__(self, prior: Cost) -> None:
         self.cost = prior
         self.count = 0
         self.deviation = 0.0
         self._prior = prior
-        self._rate: float | None = None
+        # The same per row, where rows are told.
+        self._counted = prior
+        # The rows that were told, and the seconds of data in which they came.
+        self._rows = self._seconds = 0.0
         self._w = self._n = self._nn = self._s = self._ns = 0.0
 
     def seconds(self, interval: float) -> float:
@@ -60,11 +80,10 @@ class LearnedCost:
 
     def observe(self, interval: float, seconds: float, rows: float | None = None) -> None:
         """Learn from a refresh that loaded so much and took `seconds`."""
-        n = interval
-        if rows is not None:
-            n = self._interval(interval, rows)
+        if rows is not None and rows > 0 and interval > 0:
             self._learn_rate(interval, rows)
-        expected = self.cost.alpha + self.cost.beta * n
+        n = interval * self._rate if rows is None else float(rows)
+        expected = self._counted.seconds(n)
         error = seconds - expected
         if self.count >= _TRUSTED_AFTER:
             limit = _LIMIT * max(self.deviation, 0.05 * expected)
@@ -80,20 +99,27 @@ class LearnedCost:
         self._nn = self._nn * _FADE + n * n
         self._s = self._s * _FADE + seconds
         self._ns = self._ns * _FADE + n * seconds
-        self.cost = self._fitted()
+        self._counted = self._fitted(self._rate)
+        self.cost = Cost(self._counted.alpha, self._counted.beta * self._rate)
 
-    def _interval(self, interval: float, rows: float) -> float:
-        return rows / self._rate if self._rate else interval
+    @property
+    def _rate(self) -> float:
+        """How many rows a second of data has; where none are told, a second is what is counted."""
+        return self._rows / self._seconds if self._seconds else 1.0
 
     def _learn_rate(self, interval: float, rows: float) -> None:
-        if interval > 0 and rows > 0:
-            seen = rows / interval
-            self._rate = seen if self._rate is None else self._rate + 0.1 * (seen - self._rate)
+        if not self._seconds:
+            # What was seen before was counted in seconds: from here on in rows.
+            rate = rows / interval
+            self._n, self._nn, self._ns = self._n * rate, self._nn * rate * rate, self._ns * rate
+            self._counted = Cost(self.cost.alpha, self.cost.beta / rate)
+        self._rows = self._rows * _FADE + rows
+        self._seconds = self._seconds * _FADE + interval
 
-    def _fitted(self) -> Cost:
+    def _fitted(self, rate: float) -> Cost:
         """Least squares, with one faint point at n = 0 that keeps the prior's share of starts."""
         mean_n, mean_s = self._n / self._w, self._s / self._w
-        whole = self._prior.seconds(mean_n)
+        whole = self._prior.seconds(mean_n / rate)
         start = mean_s * (self._prior.alpha / whole if whole > 0 else 1.0)
         w, s = self._w + _SHAPE_WEIGHT, self._s + _SHAPE_WEIGHT * start
         spread = self._nn - self._n * self._n / w

@@ -33,7 +33,7 @@ class Foresight:
         """The job to start instead of the best one of a lane; None if it is better to wait."""
         if self.looks_ahead:
             best = self._looked_ahead(best, lane, now)
-        if free > 1 or not self.on_tracks or not self._weighs:
+        if free > 1 or not self.on_tracks or not self._weighs or self._lanes.busy >= 1.0:
             return best
         remaining = min(
             remaining_seconds(s.last_started, s.part_seconds + s.error.seconds, now)

@@ -6,9 +6,10 @@ after those from which it inherits. Only what a change can reach is looked at.
 
 from collections.abc import Iterable, Mapping
 
+from springhouse.refresh.cost import Cost
 from springhouse.refresh.hierarchy import Hierarchy
-from springhouse.refresh.priority import Inheritance, inherited_priority
-from springhouse.refresh.promise import Reader, allowance
+from springhouse.refresh.priority import Chain, Inheritance, Rule, chain, inherited_priority
+from springhouse.refresh.promise import Leeway, Reader, allowance
 from springhouse.refresh.standing import Standing
 from springhouse.refresh.table import Table
 
@@ -41,6 +42,8 @@ def _inherit_period(
         standing.period_seconds = declared
     else:
         standing.period_seconds = max(standings[each].period_seconds for each in sources)
+    usual = standing.period_seconds
+    standing.interval_seconds = usual if standing.is_base else standing.pace.interval(usual)
 
 
 def _inherit_weight(
@@ -53,26 +56,54 @@ def _inherit_weight(
     standing.priority = inherited_priority(
         name, hierarchy, inheritance, lambda reader: standings[reader].priority
     )
+    standing.ahead_alpha = standing.ahead_beta = 0.0
+    if inheritance.rule is Rule.CHAIN:
+        _inherit_chain(standing, [standings[each] for each in hierarchy.downstream(name)])
     own = hierarchy.tables[name].promise_seconds
-    readers = [
-        as_reader(standings[each], _through(hierarchy.tables[each], name, standings[each]))
-        for each in hierarchy.downstream(name)
-    ]
-    standing.below = allowance(None, readers)
-    standing.allowance = allowance(own, readers)
+    readers = [(standings[each], hierarchy.tables[each]) for each in hierarchy.downstream(name)]
+    standing.wished = _leeway(
+        own, [as_reader(r, _through(table, name, r.wished)) for r, table in readers]
+    )
+    standing.granted = _leeway(
+        own if standing.is_granted else None,
+        [
+            as_reader(r, _through(table, name, r.granted) if r.is_granted else r.granted.below)
+            for r, table in readers
+        ],
+    )
 
 
-def _through(table: Table, source: str, standing: Standing) -> float | None:
+def _leeway(own: float | None, readers: list[Reader]) -> Leeway:
+    return Leeway(allowance(own, readers), allowance(None, readers))
+
+
+def _through(table: Table, source: str, leeway: Leeway) -> float | None:
     """How long what comes to a table through one input may wait: for it, and for its readers."""
     if source not in table.promise_by_input:
-        return standing.allowance
+        return leeway.whole
     longer = table.promise_by_input[source]
-    return longer if standing.below is None else min(longer, standing.below)
+    return longer if leeway.below is None else min(longer, leeway.below)
 
 
 def as_reader(standing: Standing, bound: float | None) -> Reader:
     """A table to one that it reads. One that may wait loads what comes while it does."""
-    interval = standing.period_seconds
-    if standing.promised and bound is not None:
+    interval = standing.interval_seconds
+    if standing.promise is not None and bound is not None:
         interval = max(interval, bound)
     return Reader(bound, standing.cost.seconds(interval), standing.margin)
+
+
+def _inherit_chain(standing: Standing, readers: list[Standing]) -> None:
+    own = Chain(standing.own_priority, standing.cost.cost)
+    found = chain(own, map(_chain_of, readers), standing.interval_seconds)
+    standing.priority = found.priority
+    standing.ahead_alpha = found.cost.alpha - own.cost.alpha
+    standing.ahead_beta = found.cost.beta - own.cost.beta
+
+
+def _chain_of(standing: Standing) -> Chain:
+    cost = standing.cost.cost
+    return Chain(
+        standing.priority,
+        Cost(cost.alpha + standing.ahead_alpha, cost.beta + standing.ahead_beta),
+    )

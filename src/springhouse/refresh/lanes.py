@@ -6,11 +6,13 @@ many in proportion to their number, so that it costs little per change. Until th
 the lane of those with similar periods.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from springhouse.refresh.basic import whittle
 from springhouse.refresh.coming import Coming
+from springhouse.refresh.index import patience_at
 from springhouse.refresh.policy import TrackRule
 from springhouse.refresh.queues import Queue
 from springhouse.refresh.standing import Standing
@@ -19,6 +21,8 @@ from springhouse.refresh.tracks import Layout, Load
 DRIFT = 0.25
 """What changed by a larger share than this has changed."""
 
+_CLEARLY = 1.25
+_IMPATIENT = 0.05
 _PATIENCE = 32
 _MANY = 1000
 
@@ -26,15 +30,36 @@ _MANY = 1000
 class Lanes:
     """The layout of the tracks, and what waits in each of its lanes."""
 
-    __slots__ = ("_lengths", "_rule", "_weights", "coming", "layout", "moves", "queues", "tracks")
+    __slots__ = (
+        "_below",
+        "_indexes",
+        "_lengths",
+        "_rule",
+        "_weights",
+        "busy",
+        "coming",
+        "data_share",
+        "layout",
+        "moves",
+        "patience",
+        "queues",
+        "tracks",
+    )
 
     def __init__(self, rule: TrackRule, tracks: int | Iterable[int]) -> None:
         self._rule = rule
         self.tracks = track_ids(tracks)
         self.moves = 0
+        # The share of the tracks that is asked for, before anything is loaded together.
+        self.busy = 0.0
+        # The share that loading the data takes, whatever is loaded together.
+        self.data_share = 0.0
         self.layout: Layout = rule.layout([], self.tracks)
         self.queues = [Queue() for _ in self.layout.lanes]
         self.coming = [Coming(lane) for lane in range(len(self.queues))]
+        self.patience = 1.0
+        self._indexes: list[float] = []
+        self._below: list[float] = [0.0]
         self._lengths: list[float] = []
         self._weights: list[float] = [0.0]
 
@@ -45,7 +70,7 @@ class Lanes:
 
     def note_speed(self, standing: Standing) -> bool:
         """Whether a table has changed its speed since the tracks were laid out."""
-        load = standing.cost.seconds(standing.period_seconds)
+        load = standing.cost.seconds(standing.interval_seconds)
         if abs(load - standing.load_seconds) <= DRIFT * standing.load_seconds:
             return False
         standing.load_seconds = load
@@ -60,8 +85,9 @@ class Lanes:
         """Divide the tracks anew among these tables; the answer is who changed lanes."""
         self.moves = 0
         for standing in here:
-            standing.load_seconds = standing.cost.seconds(standing.period_seconds)
-        loads = [Load(s.name, s.period_seconds, s.load_seconds) for s in here]
+            standing.load_seconds = standing.cost.seconds(standing.interval_seconds)
+        loads = [Load(s.name, s.interval_seconds, s.load_seconds) for s in here]
+        self.busy = sum(load.utilisation for load in loads) / max(len(self.tracks), 1)
         self.layout = self._rule.layout(loads, self.tracks)
         for lane in range(len(self.queues), len(self.layout.lanes)):
             self.queues.append(Queue())
@@ -76,10 +102,34 @@ class Lanes:
             moved.append(standing)
             self.coming[lane].expect(standing)
         del self.queues[len(self.layout.lanes) :], self.coming[len(self.layout.lanes) :]
+        self._note_weights(here)
+        return moved
+
+    def _note_weights(self, here: Sequence[Standing]) -> None:
+        self.data_share = sum(s.cost.cost.beta for s in here) / max(len(self.tracks), 1)
+        patience = patience_at(self.data_share)
+        if abs(patience - self.patience) > _IMPATIENT:
+            self.patience = patience
         shortest = sorted((s.load_seconds, s.own_priority) for s in here)
         self._lengths = [seconds for seconds, _ in shortest]
         self._weights = [0.0, *accumulate(priority for _, priority in shortest)]
-        return moved
+        worst = sorted((self._usual_index(s), s.own_priority) for s in here)
+        self._indexes = [index for index, _ in worst]
+        self._below = [0.0, *accumulate(priority for _, priority in worst)]
+
+    def _usual_index(self, standing: Standing) -> float:
+        interval = standing.interval_seconds
+        ahead = standing.ahead_alpha + standing.ahead_beta * interval
+        seconds = max(standing.load_seconds + ahead, 1e-9)
+        return float(standing.priority * interval ** (1.0 + self.patience) / seconds)
+
+    def index(self, standing: Standing) -> float:
+        """What all that waits for a table is worth."""
+        return -whittle(standing, self.patience)[0]
+
+    def weight_of_better(self, index: float) -> float:
+        """The priorities of all tables that have a higher index with the data of one refresh."""
+        return self._below[-1] - self._below[bisect_right(self._indexes, index * _CLEARLY)]
 
     def weight_of_shorter(self, seconds: float) -> float:
         """The priorities of all tables whose refreshes are shorter than this, in sum."""

@@ -25,9 +25,11 @@ class Pace:
 
     def arrived(self, now: float) -> None:
         last, self._last = self._last, now
-        if last is None or now <= last:
-            return
-        gap = now - last
+        if last is not None and now > last:
+            self.saw(now - last)
+
+    def saw(self, gap: float) -> None:
+        """There was so much time between two arrivals, or between two refreshes of the past."""
         if self._gaps:
             gap = min(gap, _SILENCE * self._gap)
         self._gaps += 1
@@ -38,6 +40,10 @@ class Pace:
         if self._gaps < _TRUSTED_AFTER:
             return Seconds(declared)
         return Seconds(max(declared, self._gap))
+
+    def interval(self, usual: float) -> float:
+        """The mean gap, or what is usual as long as it is not known."""
+        return usual if self._gaps < _TRUSTED_AFTER else self._gap
 
     def next_arrival(self, period: float) -> Instant | None:
         """When new data is expected."""

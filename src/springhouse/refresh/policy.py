@@ -5,11 +5,11 @@ inherited, how much is loaded at once, whether a long refresh may take the last 
 whether promises are heeded. `read_*` understand the words that stand in `configuration:`, and `str`
 of a policy says the same words again.
 
-    basic        edf | edf-p | max-benefit | lookahead | random | fifo | round-robin
+    basic        whittle | max-benefit | lookahead | edf | edf-p | random | fifo | round-robin
     tracks       global | edf-partitioned [aggressive]
                  | proportional [basic | all | TRACKS] [aggressive] [k=10]
-    inheritance  none | sum | max | max-plus(1.5)
-    chopping     none | a number of periods, at least 1
+    inheritance  none | sum | max | max-plus(1.5) | chain
+    chopping     none | a number of periods, at least 1 [fixed]
     last-track   weigh | take
 """
 
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from springhouse.refresh.basic import Basic
+from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.edf_partitioned import edf_partitioned
 from springhouse.refresh.priority import Inheritance, Rule
 from springhouse.refresh.proportional import proportional
@@ -70,15 +71,16 @@ TrackRule = Global | EdfPartitioned | Proportional
 
 @dataclass(frozen=True)
 class Policy:
-    """How refreshes are scheduled. The default is what the paper found best.
+    """How refreshes are scheduled. `PAPER` is what the paper found best; the default is ours.
 
-    The paper gives a free track to whoever may use it; `weigh_last_track` is ours (`last_track`).
+    Ours are: benefit over time (`index`), chains (`priority`), parts that are worth a cut
+    (`chopping`), promises (`promise`), and a last track that has to be earned (`last_track`).
     """
 
-    basic: Basic = Basic.MAX_BENEFIT
-    tracks: TrackRule = field(default_factory=Proportional)
+    basic: Basic = Basic.WHITTLE
+    tracks: TrackRule = field(default_factory=Global)
     inheritance: Inheritance = field(default_factory=Inheritance)
-    chopping: float | None = 3.0
+    chopping: Chopping | None = field(default_factory=Chopping)
     heed_promises: bool = True
     weigh_last_track: bool = True
 
@@ -86,12 +88,23 @@ class Policy:
         inherited = self.inheritance.rule.value
         if self.inheritance.rule is Rule.MAX_PLUS:
             inherited = f"max-plus({self.inheritance.k:g})"
-        chopping = "none" if self.chopping is None else f"{self.chopping:g}"
+        chopping = "none" if self.chopping is None else str(self.chopping)
         return (
             f"{self.basic.value}; tracks {self.tracks}; "
             f"inheritance {inherited}; chopping {chopping}; "
             f"last-track {'weigh' if self.weigh_last_track else 'take'}"
         )
+
+
+PAPER = Policy(
+    Basic.MAX_BENEFIT,
+    Proportional(),
+    inheritance=Inheritance(Rule.MAX),
+    chopping=Chopping(3.0, fixed=True),
+    weigh_last_track=False,
+)
+"""Max Benefit, all tracks in proportion and aggressively, the largest priority, parts of three
+periods."""
 
 
 def read_basic(text: str) -> Basic:
@@ -144,20 +157,25 @@ def read_inheritance(text: str) -> Inheritance:
     name, _, factor = text.strip().lower().partition("(")
     known = {rule.value: rule for rule in Rule}
     if name not in known or (factor and (name != "max-plus" or not factor.endswith(")"))):
-        raise _unknown(text, ["none", "sum", "max", "max-plus(NUMBER)"])
+        raise _unknown(text, ["none", "sum", "max", "max-plus(NUMBER)", "chain"])
     if not factor:
         return Inheritance(known[name])
     return Inheritance(known[name], _number(text, factor.removesuffix(")"), above=1.0))
 
 
-def read_chopping(text: str) -> float | None:
-    """How many periods of data one refresh loads at most."""
-    if text.strip().lower() == "none":
+def read_chopping(text: str) -> Chopping | None:
+    """How many periods of data one refresh loads at most.
+
+    >>> read_chopping("2.5 fixed")
+    Chopping(periods=2.5, fixed=True)
+    """
+    words = text.strip().lower()
+    if words == "none":
         return None
-    periods = _number(text, text, above=0.0)
+    periods = _number(text, words.removesuffix(" fixed"), above=0.0)
     if periods < 1.0:
-        raise _unknown(text, ["none", "a number of at least 1"])
-    return periods
+        raise _unknown(text, ["none", "a number of at least 1 [fixed]"])
+    return Chopping(periods, words.endswith(" fixed"))
 
 
 def _number(text: str, part: str, above: float) -> float:

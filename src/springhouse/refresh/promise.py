@@ -7,7 +7,10 @@ A promise bounds the lag: data that arrived at `since` has to be reflected by `s
 
 A table with a promise is released then and not before: just in time, with as much data in one
 refresh as can be. Between its release and its latest start it competes by weighted staleness like
-any other; after that its promise is about to break, and it outranks them.
+any other; after that its promise is about to break, and it goes first.
+
+That is so for promises that can be kept (`feasible`), within the share of the tracks that they need
+(`claims_again`). One that can't be kept still lets its table rest, and then its weight decides.
 
 The margins are learned: how much longer refreshes took than was expected, and how long released
 ones waited for a track. The allowance is the promise less what tables further down still need, with
@@ -19,8 +22,6 @@ Promises that come due together start earlier, see `crowd`.
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
-
-from springhouse.units import Seconds
 
 _UP, _DOWN = 0.5, 0.02
 _SAFETY = 1.25
@@ -34,31 +35,15 @@ class Urgency(IntEnum):
     grows with what waits for it.
 
     One that can still be kept goes before one that is broken already, or in an overload every
-    promise would be broken by a little instead of a few by much. But not for ever: what is overdue,
-    broken for twice as long as was promised, waits for nobody, or it would wait for as long as the
-    overload lasts. One that has time left, but not for all that come due with it, goes after those.
+    promise would be broken by a little instead of a few by much. One that has time left, but not
+    for all that come due with it, goes after those.
     """
 
     UNMADE = 0
-    OVERDUE = 1
-    ABOUT_TO_BREAK = 2
-    BROKEN = 3
-    CROWDED = 4
-    NONE = 5
-
-
-_PATIENCE = 2.0
-_LEAST_ALLOWANCE = 10.0
-"""What is promised within less than this, or left for those above, is not overdue at once."""
-
-
-def overdue_at(breaks: float, allowance: float) -> float:
-    """When a promise that broke has been broken for too long.
-
-    >>> overdue_at(breaks=100.0, allowance=60.0)
-    220.0
-    """
-    return breaks + _PATIENCE * max(allowance, _LEAST_ALLOWANCE)
+    ABOUT_TO_BREAK = 1
+    BROKEN = 2
+    CROWDED = 3
+    NONE = 4
 
 
 class Margin:
@@ -78,6 +63,26 @@ class Margin:
         return _SAFETY * self._level
 
 
+def claims_again(began: float, ended: float, use: float) -> float:
+    """When a promise may claim a track again, after a refresh that took from `began` to `ended`.
+
+    `use` is the share of a track that it needs. It has twice as much, or half of what is left.
+
+    >>> claims_again(began=100.0, ended=105.0, use=0.1)
+    125.0
+    >>> claims_again(began=100.0, ended=109.0, use=0.8)
+    110.0
+    """
+    return began + (ended - began) / min(2.0 * use, (1.0 + min(use, 1.0)) / 2)
+
+
+class Leeway(NamedTuple):
+    """How long data may wait for a table (`whole`), and if only those `below` had promises."""
+
+    whole: float | None = None
+    below: float | None = None
+
+
 class Reader(NamedTuple):
     """Who reads a table: its allowance, what its refresh needs, and how wrong that may be."""
 
@@ -86,10 +91,10 @@ class Reader(NamedTuple):
     margin: float = 0.0
 
 
-def allowance(own: Seconds | None, readers: Iterable[Reader]) -> float | None:
+def allowance(own: float | None, readers: Iterable[Reader]) -> float | None:
     """How long data may wait for a table: for its own promise, and for those of its readers.
 
-    >>> allowance(Seconds(60.0), [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])
+    >>> allowance(60.0, [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])
     24.0
     """
     bounds = [left_upstream(each.allowance, each) for each in readers if each.allowance is not None]

@@ -11,18 +11,18 @@ is three periods behind, although nothing but its own turn can make it fresh.
 
 from math import inf
 
-from springhouse.refresh.basic import KEYS, NUMBERS, Key, race
-from springhouse.refresh.chopping import chopped, most_at_once
+from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race, whittle
+from springhouse.refresh.chopping import Chopping, chopped, part_that_pays
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promise import Urgency, overdue_at
+from springhouse.refresh.promise import Urgency
 from springhouse.refresh.queues import Timers
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.units import Dice, Instant
 
-_BY_DEADLINE = (Urgency.OVERDUE, Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
+_BY_DEADLINE = (Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
 """Among these the first that has to start is next, whatever it brings."""
 
 
@@ -37,6 +37,9 @@ class Ranks:
         self._dice = dice
         self._timers = Timers()
         self._ordinary = KEYS.get(policy.basic)
+        # What a second of a track brought lately.
+        self.price = 0.0
+        self._by_index = policy.basic is Basic.WHITTLE
 
     def wake(self, now: float) -> None:
         """Rank those anew whose urgency has changed by itself."""
@@ -75,8 +78,11 @@ class Ranks:
         standing.freshness_delta = delta = delta if delta > 0 else period
         learned, told = cost.seconds(delta), standing.told_seconds
         standing.expected_seconds = standing.part_seconds = learned if told is None else told
-        most = most_at_once(self._policy.chopping, period, cost.cost, standing.allowance)
-        standing.until = until = chopped(pending, freshness, most)
+        chopping = self._policy.chopping
+        until = newest
+        if chopping is not None and delta > chopping.periods * period:
+            until = chopped(pending, freshness, self._most_at_once(standing, chopping))
+        standing.until = until
         if until < newest:
             part = cost.seconds(until - freshness if until > freshness else period)
             standing.part_seconds = part * standing.expected_seconds / learned
@@ -90,30 +96,54 @@ class Ranks:
         key: Key
         if urgency in _BY_DEADLINE:
             key = latest, 0.0
+        elif self._by_index:
+            key = whittle(standing, self._lanes.patience)
         elif self._ordinary is not None:
             key = self._ordinary(standing)
         else:
             key = race(queue.passed, self._dice)
         queue.push((urgency, key[0], key[1], standing.order, standing))
 
+    def _most_at_once(self, standing: Standing, chopping: Chopping) -> float:
+        """How many seconds of data the next refresh of a table loads at most."""
+        pays, cost = 0.0, standing.cost.cost
+        if not chopping.fixed:
+            lanes = self._lanes
+            blocked = lanes.weight_of_better(lanes.index(standing)) / len(lanes.tracks)
+            pays = part_that_pays(cost, self.price, blocked, lanes.data_share)
+        return chopping.most(standing.period_seconds, cost, standing.allowance, pays)
+
     def _urgency(
         self, standing: Standing, now: float
     ) -> tuple[Urgency | None, float, float | None]:
         """How urgent a job is (None: not released), its latest start, and when that changes."""
         ready = max(standing.retry_at, standing.released)
-        allowance = standing.allowance
-        if standing.unmade or allowance is None or not self._policy.heed_promises:
+        if standing.unmade or standing.wished.whole is None or not self._policy.heed_promises:
             standing.ready_at = ready
             self.crowd.leave(standing)
             first = standing.unmade and self._policy.heed_promises
             urgency = Urgency.UNMADE if first else Urgency.NONE
             return (None, 0.0, ready) if now < ready else (urgency, 0.0, None)
-        breaks = _breaks(standing)
-        latest = breaks - standing.part_seconds - standing.error.seconds
-        may_rest = standing.promised and standing.cost.count and not standing.crowded
-        standing.ready_at = release = (
-            max(ready, latest - standing.wait.seconds) if may_rest else ready
-        )
+        needs = standing.part_seconds + standing.error.seconds
+        release = ready
+        if standing.promise is not None and standing.is_known and not standing.crowded:
+            rested = standing.pending.oldest.since + standing.wished.whole
+            rested = min(rested, standing.due_by) - needs - standing.wait.seconds
+            release = max(ready, rested)
+        standing.ready_at = release
+        if standing.allowance is None:
+            self.crowd.leave(standing)
+            return (None, 0.0, release) if now < release else (Urgency.NONE, 0.0, None)
+        return self._by_deadline(standing, ready, _breaks(standing), needs, now)
+
+    def _by_deadline(
+        self, standing: Standing, ready: float, breaks: float, needs: float, now: float
+    ) -> tuple[Urgency | None, float, float | None]:
+        """The same for a job that has a deadline, because its promise can be kept."""
+        latest, release = breaks - needs, standing.ready_at
+        if standing.claims_from > now >= release:
+            self.crowd.leave(standing)
+            return Urgency.NONE, latest, standing.claims_from
         if now < ready or now >= latest or standing.crowded:
             self.crowd.leave(standing)
         else:
@@ -124,18 +154,12 @@ class Ranks:
             return Urgency.CROWDED if standing.crowded else Urgency.NONE, latest, latest
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
-        overdue = overdue_at(breaks, allowance)
-        if now < overdue:
-            return Urgency.BROKEN, latest, overdue
-        return Urgency.OVERDUE, latest, None
+        return Urgency.BROKEN, latest, None
 
     def number(self, entry: Entry, now: float) -> tuple[float, str]:
         """The number that decides about a job, and what it is."""
         if entry[0] in _BY_DEADLINE:
-            left = _breaks(entry[4]) - now
-            if entry[0] is Urgency.OVERDUE:
-                return -left, "seconds since its promise broke"
-            return left, "seconds until its promise breaks"
+            return _breaks(entry[4]) - now, "seconds until its promise breaks"
         name, sign = NUMBERS[self._policy.basic]
         said = {Urgency.UNMADE: "never made, ", Urgency.BROKEN: "promise broken, "}
         return sign * entry[1], f"{said.get(entry[0], '')}{name}"

@@ -25,14 +25,18 @@ of tracks is made anew only now and then (`lanes`).
 from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
+from springhouse.refresh.basic import max_benefit
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.feasible import Finding
 from springhouse.refresh.foresight import Foresight
+from springhouse.refresh.grants import findings, granted
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.inherit import as_reader, pass_on
 from springhouse.refresh.job import Start
 from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promise import Urgency, left_upstream
+from springhouse.refresh.priority import Rule
+from springhouse.refresh.promise import Urgency, claims_again, left_upstream
 from springhouse.refresh.ranks import Ranks
 from springhouse.refresh.standing import Entry, Standing
 from springhouse.refresh.table import Table
@@ -78,7 +82,7 @@ class Scheduler:
             standing.cost = LearnedCost(table.cost)
             standing.declared_cost = table.cost
         standing.leaving = False
-        standing.promised = table.promise_seconds is not None
+        standing.promise = table.promise_seconds
         standing.own_priority = table.priority
         if freshness is not None:
             standing.freshness = freshness
@@ -127,8 +131,7 @@ class Scheduler:
             freshness = now
         if not pending.arrived(freshness, now if since is None else since, now):
             return
-        if standing.is_base or self._foresight.looks_ahead:
-            self._learn_pace(standing, now)
+        self._learn_pace(standing, now)
         if standing.freshness is None:
             standing.freshness = freshness - standing.period_seconds
         if standing.running is None:
@@ -192,11 +195,11 @@ class Scheduler:
         standing.freshness = max(before, reached)
         standing.unmade = False
         standing.retry_at = -inf
+        if standing.declared_cost is not None or (seconds is not None and standing.cost.count):
+            # By the clock, not by what the refresh says that it took: what comes before and
+            # after it, and what it waits for, breaks a promise just as well.
+            standing.error.observe(now - standing.last_started - start.expected_seconds)
         if seconds is not None:
-            if standing.cost.count:
-                # By the clock, not by what the refresh says that it took: what comes before and
-                # after it, and what it waits for, breaks a promise just as well.
-                standing.error.observe(now - standing.last_started - start.expected_seconds)
             self._learn(standing, max(reached - before, 0.0), seconds, rows)
         self._ended(standing, start.track, now)
 
@@ -216,8 +219,12 @@ class Scheduler:
     ) -> None:
         """Learn from a refresh of the past, that loaded so many seconds of data."""
         standing = self._find(name)
-        if standing is not None:
-            self._learn(standing, loaded, seconds, rows)
+        if standing is None:
+            return
+        self._learn(standing, loaded, seconds, rows)
+        if loaded > 0:
+            standing.pace.saw(loaded)
+            self._note_pace(standing)
 
     def resize(self, tracks: int | Iterable[int]) -> None:
         """There are more tracks, or fewer; what runs on one that is gone runs on."""
@@ -303,6 +310,11 @@ class Scheduler:
         self._wake(now)
         return self._ranks.next_change()
 
+    def unkeepable(self, now: Instant) -> list[Finding]:
+        """The promises that can't be kept, as far as costs are known, and those that could be."""
+        self._wake(now)
+        return findings(self._hierarchy, self._standings, len(self.tracks))
+
     def known(self, name: str, now: Instant) -> Known | None:
         """What is known of a table; None if it is not declared."""
         self._wake(now)
@@ -317,7 +329,7 @@ class Scheduler:
             Seconds(
                 standing.part_seconds
                 if standing.entry is not None
-                else standing.cost.seconds(standing.period_seconds)
+                else standing.cost.seconds(standing.interval_seconds)
             ),
             Seconds(standing.error.seconds),
             self._homes(standing),
@@ -355,6 +367,7 @@ class Scheduler:
         if entry[0] in (Urgency.UNMADE, Urgency.NONE):
             self._lanes.queues[standing.lane].passed = entry[1]
         self._ranks.leave(standing)
+        self._ranks.price += 0.05 * (-max_benefit(standing)[0] - self._ranks.price)
         standing.taken = pending.take(until)
         standing.running = start
         standing.last_started = now
@@ -368,7 +381,7 @@ class Scheduler:
         """A table that waits is under way with another one; it needs no track of its own."""
         pending = standing.pending
         since, until = pending.oldest.since, pending.newest
-        expected = Seconds(standing.cost.seconds(standing.period_seconds))
+        expected = Seconds(standing.cost.seconds(standing.interval_seconds))
         start = Start(
             standing.name, lead.track, until, since, expected, lead.number, f"with {lead.table}"
         )
@@ -382,6 +395,10 @@ class Scheduler:
 
     def _ended(self, standing: Standing, track: int, now: Instant) -> None:
         standing.taken = []
+        if standing.allowance is not None:
+            interval = max(standing.interval_seconds, standing.allowance)
+            use = standing.cost.seconds(interval) / interval
+            standing.claims_from = claims_again(standing.last_started, now, use)
         self._foresight.ended(standing, track)
         if standing.leaving:
             del self._standings[standing.name]
@@ -407,14 +424,21 @@ class Scheduler:
 
     def _learn_pace(self, standing: Standing, now: Instant) -> None:
         standing.pace.arrived(now)
+        self._note_pace(standing)
+        if self._foresight.looks_ahead:
+            standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
+            self._lanes.coming[standing.lane].expect(standing)
+
+    def _note_pace(self, standing: Standing) -> None:
         if standing.is_base:
             declared = self._hierarchy.tables[standing.name].period_seconds or 1.0
             period = standing.pace.period(declared)
             if abs(period - standing.period_seconds) > DRIFT * standing.period_seconds:
                 self._changed[standing.name] = None
-        if self._foresight.looks_ahead:
-            standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
-            self._lanes.coming[standing.lane].expect(standing)
+        else:
+            interval = standing.pace.interval(standing.interval_seconds)
+            if abs(interval - standing.interval_seconds) > DRIFT * standing.interval_seconds:
+                self._changed[standing.name] = None
 
     def _learn(
         self, standing: Standing, loaded: float, seconds: float, rows: RowCount | None
@@ -423,9 +447,14 @@ class Scheduler:
         self._typical.observe(seconds)
         if standing.leaving:
             return
-        if self._lanes.note_speed(standing) and standing.allowance is not None:
+        if self._lanes.note_speed(standing) and self._passes_on_cost(standing):
             self._changed[standing.name] = None
         self._note_margin(standing)
+
+    def _passes_on_cost(self, standing: Standing) -> bool:
+        """Whether tables above one stand otherwise when its cost changes."""
+        by_chain = self.policy.inheritance.rule is Rule.CHAIN and not standing.is_base
+        return by_chain or standing.allowance is not None
 
     def _note_margin(self, standing: Standing) -> None:
         """Let those above a table know when it needs more time, or less, than it used to."""
@@ -461,13 +490,25 @@ class Scheduler:
         for name in touched:
             self._lanes.note_speed(self._standings[name])
         if self._lanes.is_time(len(self._standings)):
-            here = [self._standings[name] for name in self._hierarchy.tables]
             moved = dict.fromkeys(self._standings[name] for name in touched)
-            moved |= dict.fromkeys(self._lanes.lay_out(here))
+            moved |= dict.fromkeys(self._laid_out())
         else:
             moved = dict.fromkeys(self._standings[name] for name in touched)
             for standing in moved:
                 self._lanes.welcome(standing)
         for standing in moved:
             if standing.pending:
-                self._rank(standing, now)
+                self._ranks.rank(standing, now)
+
+    def _laid_out(self) -> list[Standing]:
+        """Divide the tracks anew, and see which promises can be kept; the answer is who moved."""
+        here = [self._standings[name] for name in self._hierarchy.tables]
+        patience = self._lanes.patience
+        moved = self._lanes.lay_out(here)
+        if patience != self._lanes.patience:
+            moved += here
+        if self.policy.heed_promises and any(s.promise is not None for s in here):
+            changed = granted(self._hierarchy, self._standings, len(self.tracks))
+            touched = pass_on(changed, self._hierarchy, self._standings, self.policy.inheritance)
+            moved += [self._standings[name] for name in touched]
+        return moved

@@ -10,7 +10,7 @@ from springhouse.refresh.cost import Cost, LearnedCost
 from springhouse.refresh.job import Start
 from springhouse.refresh.pace import Pace
 from springhouse.refresh.pending import Batch, Pending
-from springhouse.refresh.promise import Margin, Urgency
+from springhouse.refresh.promise import Leeway, Margin, Urgency
 from springhouse.refresh.table import Table
 from springhouse.units import Instant
 
@@ -25,8 +25,9 @@ class Standing:
     """One table as the scheduler sees it."""
 
     __slots__ = (
-        "allowance",
-        "below",
+        "ahead_alpha",
+        "ahead_beta",
+        "claims_from",
         "cost",
         "crowded",
         "declared_cost",
@@ -38,7 +39,10 @@ class Standing:
         "expected_seconds",
         "freshness",
         "freshness_delta",
+        "granted",
+        "interval_seconds",
         "is_base",
+        "is_granted",
         "lane",
         "last_started",
         "leaving",
@@ -52,7 +56,7 @@ class Standing:
         "pending",
         "period_seconds",
         "priority",
-        "promised",
+        "promise",
         "ready_at",
         "released",
         "retry_at",
@@ -63,7 +67,18 @@ class Standing:
         "unmade",
         "until",
         "wait",
+        "wished",
     )
+
+    @property
+    def allowance(self) -> float | None:
+        """How long its data may wait: a deadline."""
+        return self.granted.whole
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what it costs is more than a guess."""
+        return self.cost.count > 0 or self.declared_cost is not None
 
     def __init__(self, table: Table, order: int, prior: Cost) -> None:
         self.name = table.name
@@ -73,11 +88,17 @@ class Standing:
         self.is_base = True
         self.own_priority = table.priority
         self.priority = table.priority
+        # What it still costs to bring its data to those from whom it has that priority.
+        self.ahead_alpha = self.ahead_beta = 0.0
         self.period_seconds: float = table.period_seconds or 1.0
-        self.promised = table.promise_seconds is not None
-        self.allowance: float | None = None
-        # The same for its readers' promises alone.
-        self.below: float | None = None
+        # The data of one usual refresh: by its own pace, not by that of its slowest ancestor.
+        self.interval_seconds = self.period_seconds
+        self.promise: float | None = table.promise_seconds
+        # Whether its promise can be kept; one that can't is no deadline, and its weight decides.
+        self.is_granted = True
+        # By the promises that can be kept, which are deadlines; and by all, for resting.
+        self.granted = Leeway()
+        self.wished = Leeway()
         self.leaving = False
         # What waits, and how it ranks.
         self.freshness: float | None = None
@@ -101,6 +122,8 @@ class Standing:
         self.due: tuple[float, int, Standing] | None = None
         self.crowded = False
         self.due_by = inf
+        # Until then it has had its share of the tracks, and its promise claims no more.
+        self.claims_from = -inf
         # What runs.
         self.running: Start | None = None
         self.taken: list[Batch] = []

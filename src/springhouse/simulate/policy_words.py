@@ -25,14 +25,14 @@ FIFO = Policy(
 """First come, first served, on whichever track is free: what one gets without a scheduler."""
 
 _PREFIX = "springhouse.scheduler."
-_HINT = 'Write it like "max-benefit; tracks proportional all; inheritance max; chopping 3".'
+_HINT = 'Write it like "max-benefit; tracks proportional all; inheritance chain; chopping 3".'
 
 
 def read_policy(text: str, usual: Policy | None = None) -> Policy:
     """The policy in words; what they leave out is as usual.
 
     >>> str(read_policy("fifo; tracks global; chopping none"))
-    'fifo; tracks global; inheritance max; chopping none; last-track weigh'
+    'fifo; tracks global; inheritance chain; chopping none; last-track weigh'
     """
     choices: dict[str, str] = {}
     for clause in filter(None, (part.strip() for part in text.split(";"))):
