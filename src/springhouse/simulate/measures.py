@@ -55,7 +55,17 @@ class Outcome:
 class Measures:
     """What is measured of one table while the world runs."""
 
-    __slots__ = ("_at", "_curve", "_late", "_promise", "_table", "_worst", "freshness", "refreshes")
+    __slots__ = (
+        "_allowed",
+        "_at",
+        "_curve",
+        "_late",
+        "_promise",
+        "_table",
+        "_worst",
+        "freshness",
+        "refreshes",
+    )
 
     def __init__(self, table: Table, freshness: Instant) -> None:
         self._table = table
@@ -63,15 +73,21 @@ class Measures:
         self._promise = table.promise_seconds
         self._at = 0.0
         self._worst = 0.0
+        self._allowed = 0.0
         self._late = 0.0
         self.freshness = freshness
         self.refreshes = 0
+
+    def allow(self, seconds: float) -> None:
+        """Only what is staler than this counts in the areas."""
+        self._allowed = seconds
+        self._curve = StalenessOverTime(Instant(self.freshness + seconds), Instant(0.0))
 
     def refreshed(self, now: Instant, freshness: Instant, since: Instant) -> None:
         """The table holds data up to `freshness` now, of which the oldest came at `since`."""
         self._worst = max(self._worst, now - since)
         self._late += self._late_until(now, since)
-        self._curve.refreshed(now, freshness)
+        self._curve.refreshed(now, Instant(freshness + self._allowed))
         self._at = now
         self.freshness = freshness
         self.refreshes += 1

@@ -11,7 +11,7 @@ where `factor` is that of the slowdowns, and the scheduler expects the mean of i
 of a table has the same luck under every policy, so that policies are compared and not their dice.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -35,7 +35,8 @@ from springhouse.units import Dice, Instant, Seconds
 class Conditions:
     """The world around the scheduler; the defaults are those of the paper's Table 2.
 
-    `spread` is b. With `learning`, the scheduler is told how long each refresh took.
+    `spread` is b. With `learning`, the scheduler is told how long each refresh took. What it takes
+    the start and the data of a refresh to cost beforehand is `wrong` by these factors.
     """
 
     tracks: int = 4
@@ -43,6 +44,7 @@ class Conditions:
     spread: float = 0.5
     seed: int = 1
     learning: bool = False
+    wrong: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class Decides(Protocol):
@@ -128,9 +130,16 @@ class Warehouse:
     """One run. `run` may be called again and goes on from there."""
 
     def __init__(
-        self, workload: Workload, conditions: Conditions, policy: Policy | None = None
+        self,
+        workload: Workload,
+        conditions: Conditions,
+        policy: Policy | None = None,
+        allowed: Mapping[str, float] | None = None,
     ) -> None:
-        """Without a policy, nothing ever waits for a track."""
+        """Without a policy, nothing ever waits for a track.
+
+        What is no staler than is `allowed` does not count in the areas.
+        """
         self.now = Instant(0.0)
         self.counted = 0
         self._work = 0.0
@@ -149,7 +158,9 @@ class Warehouse:
         self._tables = pretend_tables(workload, conditions.seed)
         for table in workload.tables:
             pretend = self._tables[table.name]
-            expected = _expected(table, pretend.period, conditions.slowdowns.mean)
+            pretend.measures.allow((allowed or {}).get(table.name, 0.0))
+            wrong = conditions.wrong.get(table.name, (1.0, 1.0))
+            expected = _expected(table, pretend.period, conditions.slowdowns.mean, wrong)
             self._scheduler.declare(expected, pretend.measures.freshness)
             if not pretend.sources:
                 heappush(self._events, (pretend.first, next(self._ticks), pretend, None))
@@ -262,8 +273,8 @@ def seed_number(text: str) -> int:
     return int.from_bytes(text.encode(), "big")
 
 
-def _expected(table: Table, period: float, mean: float) -> Table:
+def _expected(table: Table, period: float, mean: float, wrong: tuple[float, float]) -> Table:
     """A table as it is declared to the scheduler, which knows what is usual, slow times and all."""
     cost = cost_of(table)
-    usual = Cost(cost.alpha * mean, cost.beta * mean)
+    usual = Cost(cost.alpha * mean * wrong[0], cost.beta * mean * wrong[1])
     return replace(table, cost=usual, period_seconds=None if table.upstream else Seconds(period))
