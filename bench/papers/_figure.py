@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from springhouse.refresh.policy import Policy
+from springhouse.refresh.policy import PAPER, Policy
 from springhouse.simulate.chart import line_chart
 from springhouse.simulate.lateness import compared
 from springhouse.simulate.measures import Outcome
@@ -30,6 +30,11 @@ SEED = 1
 
 _NUMBERS = ("utilisation", "relative_lateness", "weighted_staleness", "worst_lag")
 _OF = "relative_lateness_of_"
+
+
+def paper(**choices: object) -> Policy:
+    """The paper's policy, but for these choices."""
+    return replace(PAPER, **choices)  # type: ignore[arg-type]  # the fields of a Policy, by name
 
 
 @dataclass(frozen=True)
@@ -231,9 +236,7 @@ def _measured(point: Point, events: int) -> Measured:
     # The offered load is that of normal and slow periods together.
     share = point.utilisation / point.slowdowns.mean
     workload = point.workload.at_utilisation(share, point.tracks)
-    # As the paper has it: whoever may use the last free track takes it.
-    policy = replace(point.policy, weigh_last_track=False)
-    both = compared(workload, point.conditions(), policy, events)
+    both = compared(workload, point.conditions(), point.policy, events)
     ours, ideal = _by_class(both.outcome), _by_class(both.ideal)
     return Measured(
         point.curve,

@@ -8,15 +8,15 @@ and the normal one S - 2 times as long.
 Run: `python bench/papers/fig04.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 
-from springhouse.refresh.policy import Global, Policy
+from springhouse.refresh.policy import Global
 from springhouse.simulate.slowdowns import doubling
 from springhouse.simulate.workload import Workload, equal_tables
 
 UTILISATIONS = (0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
 FACTORS = (2, 3, 5, 10)
-POLICY = Policy(tracks=Global(), chopping=None)
+POLICY = paper(tracks=Global(), chopping=None)
 
 
 def findings(curves: Curves) -> list[Finding]:

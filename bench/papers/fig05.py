@@ -7,11 +7,11 @@ curves with slow periods of 10,000 s.
 Run: `python bench/papers/fig05.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.cost import Cost
-from springhouse.refresh.policy import Global, Policy
+from springhouse.refresh.policy import Global
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
 
@@ -71,12 +71,24 @@ def _percents(numbers: list[float]) -> str:
 
 if __name__ == "__main__":
     points = [
-        Point(basic.value, u, WORKLOAD, Policy(basic, Global(), chopping=None), Slowdowns())
+        Point(
+            basic.value,
+            u,
+            WORKLOAD,
+            paper(basic=basic, tracks=Global(), chopping=None),
+            Slowdowns(),
+        )
         for basic in BASICS
         for u in UTILISATIONS
     ]
     points += [
-        Point(basic.value + SUFFIX, u, WORKLOAD, Policy(basic, Global(), chopping=None), LONG)
+        Point(
+            basic.value + SUFFIX,
+            u,
+            WORKLOAD,
+            paper(basic=basic, tracks=Global(), chopping=None),
+            LONG,
+        )
         for basic in BASICS[:2]
         for u in UTILISATIONS
     ]

@@ -7,18 +7,18 @@ k = 1), with Max Benefit inside.
 Run: `python bench/papers/fig06.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 
 from springhouse.refresh.basic import Basic
-from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
+from springhouse.refresh.policy import EdfPartitioned, Global, Proportional
 from springhouse.simulate.workload import Workload, equal_tables
 
 UTILISATIONS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05)
 POLICIES = {
-    "max benefit": Policy(tracks=Global(), chopping=None),
-    "random": Policy(Basic.RANDOM, Global(), chopping=None),
-    "edf-partitioned": Policy(tracks=EdfPartitioned(), chopping=None),
-    "proportional": Policy(tracks=Proportional(allotted=0, aggressive=False, k=1.0), chopping=None),
+    "max benefit": paper(tracks=Global(), chopping=None),
+    "random": paper(basic=Basic.RANDOM, tracks=Global(), chopping=None),
+    "edf-partitioned": paper(tracks=EdfPartitioned(), chopping=None),
+    "proportional": paper(tracks=Proportional(allotted=0, aggressive=False, k=1.0), chopping=None),
 }
 
 

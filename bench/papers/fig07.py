@@ -6,10 +6,10 @@ S = 3: Max Benefit heeds priorities, EDF and Random do not.
 Run: `python bench/papers/fig07.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 
 from springhouse.refresh.basic import Basic
-from springhouse.refresh.policy import Global, Policy
+from springhouse.refresh.policy import Global
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
 
@@ -36,7 +36,13 @@ def findings(curves: Curves) -> list[Finding]:
 
 if __name__ == "__main__":
     points = [
-        Point(basic.value, u, WORKLOAD, Policy(basic, Global(), chopping=None), Slowdowns())
+        Point(
+            basic.value,
+            u,
+            WORKLOAD,
+            paper(basic=basic, tracks=Global(), chopping=None),
+            Slowdowns(),
+        )
         for basic in BASICS
         for u in UTILISATIONS
     ]

@@ -7,9 +7,9 @@ is 1.5; the paper does not tell its own.
 Run: `python bench/papers/fig08.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 
-from springhouse.refresh.policy import Global, Policy, read_inheritance
+from springhouse.refresh.policy import Global, read_inheritance
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, chains
 
@@ -55,7 +55,7 @@ if __name__ == "__main__":
             rule,
             u,
             WORKLOAD,
-            Policy(tracks=Global(), inheritance=read_inheritance(rule), chopping=None),
+            paper(tracks=Global(), inheritance=read_inheritance(rule), chopping=None),
             Slowdowns(),
         )
         for rule in RULES

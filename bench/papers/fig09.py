@@ -7,16 +7,16 @@ aggressive, Proportional with as few tracks as will do and k = 1. S = 3.
 Run: `python bench/papers/fig09.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 from _heterogeneous import SLOWDOWNS, WORKLOAD
 
-from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
+from springhouse.refresh.policy import EdfPartitioned, Global, Proportional
 
 UTILISATIONS = (0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 1.0)
 POLICIES = {
-    "global": Policy(tracks=Global(), chopping=None),
-    "edf-partitioned": Policy(tracks=EdfPartitioned(), chopping=None),
-    "proportional": Policy(tracks=Proportional(allotted=0, aggressive=False, k=1.0), chopping=None),
+    "global": paper(tracks=Global(), chopping=None),
+    "edf-partitioned": paper(tracks=EdfPartitioned(), chopping=None),
+    "proportional": paper(tracks=Proportional(allotted=0, aggressive=False, k=1.0), chopping=None),
 }
 
 

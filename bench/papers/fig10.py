@@ -6,10 +6,10 @@ aggressive" promotes as well whenever a track is available. Max Benefit inside, 
 Run: `python bench/papers/fig10.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 from _heterogeneous import SLOWDOWNS, WORKLOAD
 
-from springhouse.refresh.policy import Policy, Proportional
+from springhouse.refresh.policy import Proportional
 
 UTILISATIONS = (0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 1.0)
 VARIATIONS = {
@@ -43,7 +43,7 @@ def findings(curves: Curves) -> list[Finding]:
 
 if __name__ == "__main__":
     points = [
-        Point(name, u, WORKLOAD, Policy(tracks=rule, chopping=None), SLOWDOWNS)
+        Point(name, u, WORKLOAD, paper(tracks=rule, chopping=None), SLOWDOWNS)
         for name, rule in VARIATIONS.items()
         for u in UTILISATIONS
     ]

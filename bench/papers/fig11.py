@@ -13,9 +13,10 @@ chopped job ranks by what it loads or by all that waits; it is the latter (decis
 Run: `python bench/papers/fig11.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure
+from _figure import Curves, Finding, Point, figure, paper
 
-from springhouse.refresh.policy import Global, Policy, read_inheritance
+from springhouse.refresh.chopping import Chopping
+from springhouse.refresh.policy import Global, read_inheritance
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, chains, equal_tables
 
@@ -63,11 +64,11 @@ if __name__ == "__main__":
             world + chopped,
             u,
             workload,
-            Policy(tracks=Global(), inheritance=read_inheritance(rule), chopping=periods),
+            paper(tracks=Global(), inheritance=read_inheritance(rule), chopping=periods),
             SLOWDOWNS,
         )
         for world, (workload, rule) in WORLDS.items()
-        for chopped, periods in (("", None), (", at 3", 3.0))
+        for chopped, periods in (("", None), (", at 3", Chopping(3.0, fixed=True)))
         for u in UTILISATIONS
     ]
     figure(11, "update chopping with two priority classes", points, findings)
