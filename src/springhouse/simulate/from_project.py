@@ -77,7 +77,7 @@ def project_workload(
                 None if upstream[name] else Seconds(periods[name]),
                 promise.priority,
                 promise.strictest_seconds,
-                _learned(refreshes, typical.cost(periods[name])),
+                _learned(refreshes, typical.cost()),
             )
         )
     return ProjectWorkload(Workload(tuple(tables)), tuple(guessed))
