@@ -26,7 +26,6 @@ from springhouse.refresh.cost import Cost
 from springhouse.refresh.pending import Pending
 from springhouse.units import Instant
 
-
 _SPARE = 8.0
 """The starts of parts take at most an eighth of the time that loading the data leaves."""
 
