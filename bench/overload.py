@@ -87,7 +87,7 @@ def told(verdicts: Sequence[Verdict], changes: dict[int, float], seconds: float)
             f"`bench/overload.py`, seeds {first} to {last}, {os.cpu_count()} cores, "
             f"{time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes. Staleness weighted by "
             "priority under the default policy, as a ratio; what a promise allows is allowed "
-            "(`simulate/trials.py` has the family, written down before the runs)."
+            "(`simulate/trials.py` has the family, and how it came about)."
         ),
         "",
         (

@@ -186,7 +186,7 @@ def test_a_table_whose_owners_die_one_after_the_other_is_late_for_each_of_them(
     clicks.committed(at=1000.0)
     clicks.arrive()
     for now, why in (
-        (1010.0, "seconds until its promise breaks"),
+        (1028.5, "seconds until its promise breaks"),
         (1200.0, "promise broken, benefit over time"),
     ):
         assert clicks.looked(clicks.owner(now), now) == (1000.0, why)

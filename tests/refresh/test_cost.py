@@ -69,11 +69,11 @@ def test_rows_count_as_the_time_in_which_so_many_usually_arrive() -> None:
 
 def test_a_table_never_refreshed_is_like_the_others() -> None:
     typical = TypicalRefresh()
-    assert typical.cost(60.0).seconds(60.0) == pytest.approx(FIRST_GUESS)
+    assert typical.cost().seconds(60.0) == pytest.approx(FIRST_GUESS)
     for _ in range(200):
         typical.observe(4.0)
     typical.observe(4000.0)
-    assert typical.cost(60.0).seconds(60.0) == pytest.approx(4.0, rel=0.5)
+    assert typical.cost().seconds(60.0) == pytest.approx(4.0, rel=0.5)
 
 
 def test_a_long_silence_does_not_make_a_refresh_long() -> None:

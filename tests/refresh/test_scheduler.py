@@ -314,3 +314,23 @@ def test_nothing_is_cut_where_nothing_is_worth_more() -> None:
             scheduler.arrived("t", Instant(float(at)), freshness=Instant(float(at)))
         (start,) = scheduler.starts([1], Instant(1000.0))
         assert start.until == expected
+
+
+def test_a_table_of_unknown_cost_gets_its_turn_however_much_waits() -> None:
+    """What was seen once tells no start from data, and must not look dearer the longer it waits."""
+    scheduler = Scheduler(1)
+    for name in ("seldom", "often"):
+        priority = 1.0 if name == "seldom" else 100.0
+        declared = Table(name, period_seconds=Seconds(1.0), priority=priority)
+        scheduler.declare(declared, freshness=Instant(0.0))
+    began: list[str] = []
+    now = 1.0
+    while now < 300.0:
+        for name in ("seldom", "often"):
+            scheduler.arrived(name, Instant(now), freshness=Instant(now))
+        (start,) = scheduler.starts([1], Instant(now))
+        began.append(start.table)
+        now += 1.0
+        scheduler.finished(start.table, Instant(now), seconds=1.0, rows=RowCount(1))
+    # By the square root of their priorities.
+    assert 15 <= began.count("seldom") <= 45

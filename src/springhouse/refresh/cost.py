@@ -12,7 +12,9 @@ come seldom and be much, or often and little; `beta` is the product of both.
 
 The paper does not say what to do when every refresh loaded equally much, so that alpha and beta
 can't be told apart: then the prior says which share of the time is the start. A table that was
-never refreshed is taken to be like a typical refresh of the others, half start and half data.
+never refreshed is taken to be like a typical refresh of the others, and all of it to be start.
+That is a guess on the good side, on purpose: if a guess said that data is dear, a table with much
+waiting would look too long to be worth a turn, and without a turn the guess is never put right.
 """
 
 from dataclasses import dataclass
@@ -146,7 +148,6 @@ class TypicalRefresh:
         seen = log(max(seconds, 1e-6))
         self._log = seen if self._log is None else self._log + 0.05 * (seen - self._log)
 
-    def cost(self, period_seconds: float) -> Cost:
+    def cost(self) -> Cost:
         """What to expect of a table that was never refreshed."""
-        half = (FIRST_GUESS if self._log is None else exp(self._log)) / 2
-        return Cost(half, half / period_seconds)
+        return Cost(FIRST_GUESS if self._log is None else exp(self._log), 0.0)

@@ -69,7 +69,7 @@ class Ranks:
             self.leave(standing)
             return
         if not standing.cost.count and standing.declared_cost is None:
-            standing.cost = LearnedCost(self._typical.cost(standing.period_seconds))
+            standing.cost = LearnedCost(self._typical.cost())
         period, freshness = standing.period_seconds, standing.freshness
         assert freshness is not None, "it is known from the first arrival on"
         cost, newest = standing.cost, pending.newest

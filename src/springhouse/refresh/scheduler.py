@@ -74,7 +74,7 @@ class Scheduler:
         self._touch_neighbours(table.name)
         standing = self._standings.get(table.name)
         if standing is None:
-            prior = table.cost or self._typical.cost(table.period_seconds or 1.0)
+            prior = table.cost or self._typical.cost()
             standing = Standing(table, self._declared, prior)
             self._declared += 1
             self._standings[table.name] = standing
