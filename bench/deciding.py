@@ -123,7 +123,9 @@ def warehouse(folder: Path, pairs: int) -> tuple[Facts, PretendLogs]:
         read = {f"pages_{pair}": 0, f"clicks_{pair}": 0}
         after = Provenance({key: frozenset({0}) for key in read})
         definition = fingerprint(project, view)
-        note = PretendNote("merge", "full", after, definition, read, rows=1000)
+        note = PretendNote(
+            "merge", "full", after=after, definition=definition, read=read, rows=1000
+        )
         logs.log(name).commit(Instant(1.0), note, is_channel=False)
     graph = Graph(project)
     ways = {each.value: Duration(0.5, 1e-4) for each in VARIANTS[1:]} | {"full": Duration(2.0)}
