@@ -57,13 +57,13 @@ def scans(found: Inlined) -> list[str]:
 
 
 def test_a_table_keeps_its_name_and_is_still_called_so(inline: Inline) -> None:
-    found = inline("SELECT orders.id, c.id FROM Orders JOIN shop.customers c ON orders.id = c.id")
+    found = inline("SELECT orders.id, c.id AS other FROM Orders JOIN shop.customers c ON orders.id = c.id")
     assert dict(found.inputs) == {
         "orders": (Reading.TABLE, "orders"),
         "customers": (Reading.TABLE, "customers"),
     }
     assert found.text == (
-        "SELECT orders.id, c.id FROM `orders` AS `orders` JOIN `customers` c ON orders.id = c.id"
+        "SELECT orders.id, c.id AS other FROM `orders` AS `orders` JOIN `customers` c ON orders.id = c.id"
     )
 
 
