@@ -23,7 +23,7 @@ from tpch_warehouse import BaseTable, view_of, write_project
 SCALE = 0.01
 CHANGES = (0.01, 0.002)
 
-Check = Callable[[int], str]
+Check = Callable[[int], set[str]]
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +67,10 @@ def check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Chec
             stored[name].change(change)
         refresh_all()
 
-    def found(number: int) -> str:
+    def found(number: int) -> set[str]:
         assert number not in wrong, f"query {number} differs {wrong[number]}"
         assert ways[number][0] == "full"
-        (way,) = set(ways[number][1:])
-        return way
+        return set(ways[number][1:])
 
     return found
 
@@ -82,5 +81,10 @@ def _bag(table: Any) -> Any:
 
 @pytest.mark.parametrize("number", tpch.QUERIES)
 def test_a_view_over_changing_tables_equals_its_query(check: Check, number: int) -> None:
-    # The table in docs/incremental-views.md says why: only query 16 counts distinct values.
-    assert check(number) == ("group recompute" if number == 16 else "incremental")
+    ways = check(number)
+    if number == 16:
+        # The table in docs/incremental-views.md says why: it counts distinct values.
+        assert ways == {"group recompute"}
+    else:
+        # Where both can be, the one that took less time lately: that is up to the machine.
+        assert ways in ({"incremental"}, {"incremental", "group recompute"})

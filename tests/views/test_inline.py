@@ -57,7 +57,9 @@ def scans(found: Inlined) -> list[str]:
 
 
 def test_a_table_keeps_its_name_and_is_still_called_so(inline: Inline) -> None:
-    found = inline("SELECT orders.id, c.id AS other FROM Orders JOIN shop.customers c ON orders.id = c.id")
+    found = inline(
+        "SELECT orders.id, c.id AS other FROM Orders JOIN shop.customers c ON orders.id = c.id"
+    )
     assert dict(found.inputs) == {
         "orders": (Reading.TABLE, "orders"),
         "customers": (Reading.TABLE, "customers"),
