@@ -65,7 +65,8 @@ def test_a_table_keeps_its_name_and_is_still_called_so(inline: Inline) -> None:
         "customers": (Reading.TABLE, "customers"),
     }
     assert found.text == (
-        "SELECT orders.id, c.id AS other FROM `orders` AS `orders` JOIN `customers` c ON orders.id = c.id"
+        "SELECT orders.id, c.id AS other FROM `orders` AS `orders` JOIN `customers` c "
+        "ON orders.id = c.id"
     )
 
 
