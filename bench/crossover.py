@@ -40,7 +40,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,8 +50,12 @@ from _paired import Ratio, ratio
 import springhouse
 from springhouse.house import House
 from springhouse.house.performing import perform
+from springhouse.lake.prepared import prepared
 from springhouse.lake.refresh_view import refresh_view
 from springhouse.lake.upkeep import compact
+from springhouse.planner.choose_way import choose_way
+from springhouse.planner.operators import Variant
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.views.variants import Way
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
@@ -330,8 +334,11 @@ class Race:
 
     def _force(self, name: str, way: Way) -> None:
         house = self._house
-        declared = house.project.views[name]
-        refresh_view(house.lake, house.project, declared, {}, "benchmark", way=way)
+        plan = RefreshPlan(name, "benchmark", house.lake.now())
+        ready = prepared(house.lake, house.project, plan)
+        by_change = way is not Way.BATCH
+        asked = replace(ready.facts, asked=Variant[way.name], keep=by_change, incremental=by_change)
+        refresh_view(ready, plan.by(choose_way(asked, ready.look)))
 
     def _prove_equal(self, view: str) -> None:
         """All copies of a view hold what its query gives."""

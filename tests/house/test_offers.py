@@ -93,7 +93,8 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_a_small_change_is_surely_taken_in_by_increments(warehouse: Warehouse) -> None:
     offer = warehouse.house.watch.offers.cheapest("score", {"clicks": warehouse.arrive(100)})
     assert offer is not None
-    assert (offer.way, offer.is_settled) == ("incremental", True)
+    assert offer.decision is not None
+    assert (offer.way, offer.decision.sure) == ("incremental", True)
 
 
 def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
@@ -102,7 +103,8 @@ def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
     offer = warehouse.house.watch.offers.cheapest("score", {"clicks": warehouse.arrive(ROWS)})
     assert offer is not None
     # It was never tried, so the lake has the last word.
-    assert (offer.way, offer.is_settled) == ("full", False)
+    assert offer.decision is not None
+    assert (offer.way, offer.decision.sure) == ("full", False)
 
 
 def test_what_refreshes_took_corrects_the_number(warehouse: Warehouse) -> None:
@@ -140,7 +142,9 @@ def test_a_view_that_taught_nothing_leaves_the_number_to_the_scheduler(tmp_path:
         made.refreshed("full", expected=0.0, seconds=3.0, stateful=False)
     version = made.arrive(100)
     watch, now = made.house.watch, Instant(50.0)
-    assert watch.offers.cheapest("score", {"clicks": version}) is None
+    offer = watch.offers.cheapest("score", {"clicks": version})
+    assert offer is not None
+    assert (offer.way, offer.seconds) == ("full", None)
     schedule = Schedule(watch.facts, Policy(), 2, now)
     schedule.hear(watch.plans(now), now)
     waiting = {waiting.table: waiting for _, waiting in schedule.order(now)}

@@ -3,10 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from springhouse.planner.choose_way import STATE_ROWS, Decision, Facts, choose_way
+from springhouse.planner.choose_way import (
+    STATE_ROWS,
+    Decision,
+    Facts,
+    choose_way,
+    rebuilt,
+    without_statements,
+)
+from springhouse.planner.failed_statement import FailedStatement
 from springhouse.planner.operators import Variant
 from springhouse.planner.past import Learned
 from springhouse.planner.refresh_cost import WAYS, Cost, with_state
+from springhouse.planner.refresh_plan import RefreshPlan, settled
+from springhouse.units import Instant
 
 ROWS = 7_500_000
 """TPC-H's orders and lines at scale factor 1: a recomputation takes 4.75 s by the formula."""
@@ -171,3 +181,75 @@ def test_a_way_that_was_asked_for_is_gone() -> None:
     assert summary(choose_way(groups)) == ("group recompute", False)
     wanted = replace(facts(LARGE), incremental=True)
     assert summary(choose_way(wanted)) == ("incremental", False)
+
+
+def test_a_view_with_no_way_but_its_query_is_recomputed_without_state() -> None:
+    decision = choose_way(replace(facts(), only="its function reads files", keep=True))
+    assert summary(decision) == ("full", False)
+    assert (decision.why, decision.expected) == ("its function reads files", 0.0)
+
+
+def test_nothing_changed_is_a_refresh_that_does_nothing() -> None:
+    decision = choose_way(replace(facts(LARGE), unchanged=True, missing="no state is stored yet"))
+    assert (summary(decision), decision.why) == (("incremental", False), "nothing changed")
+    assert decision.expected == 0.0
+
+
+def test_a_failure_is_remembered_for_longer_each_time() -> None:
+    known, pauses = None, []
+    for _ in range(8):
+        decision = without_statements(facts(), "overflow", known)
+        assert (summary(decision), decision.expected) == (("full", False), 0.0)
+        known = decision.failed
+        assert known is not None
+        pauses.append(known.pause)
+    assert pauses == [2, 4, 8, 16, 32, 64, 64, 64]
+
+
+def test_after_a_failure_it_pauses_and_then_tries_again() -> None:
+    waits = choose_way(replace(facts(), failed=FailedStatement("overflow", 1, 2)))
+    assert (summary(waits), waits.failed) == (("full", False), FailedStatement("overflow", 1, 1))
+    assert waits.why == "an incremental refresh failed before: overflow"
+    tried = choose_way(replace(facts(), failed=FailedStatement("overflow", 1, 0)))
+    assert (summary(tried), tried.failed) == (("full", True), FailedStatement("overflow", 1, 0))
+
+
+def test_what_is_rebuilt_teaches_nothing() -> None:
+    assert summary(rebuilt(facts(), "a file is lost", state=True)) == ("full", True)
+    assert rebuilt(facts(), "a file is lost", state=True).expected == 0.0
+    assert summary(rebuilt(replace(facts(), only="a function"), "", state=True)) == ("full", False)
+
+
+def test_what_rows_decided_stands_unless_something_is_in_the_way() -> None:
+    known = facts(past=[BUILT, incremental(0.5), incremental(0.5)])
+    plan = RefreshPlan("v", "new data", Instant(0.0)).by(choose_way(known))
+    assert (plan.way, plan.decision and plan.decision.sure) == ("incremental", True)
+    looks = Looks()
+    assert settled(plan, known, looks) is plan
+    assert not looks.ways
+    for obstacle in (
+        replace(known, anew="an input was made anew"),
+        replace(known, missing="its hidden columns are lost", keep=True),
+        replace(known, failed=FailedStatement("overflow", 1, 2)),
+    ):
+        assert settled(plan, obstacle, looks).way == "full"
+    gone = replace(known, changes=(BY_GROUPS,))
+    assert settled(plan, gone, looks).way == "group recompute"
+
+
+def test_an_open_way_is_settled_with_a_closer_look_and_the_plan_tells_it() -> None:
+    known, looks = facts(past=[BUILT]), Looks(rows=30_000_000)
+    plan = RefreshPlan("v", "new data", Instant(0.0)).by(choose_way(known))
+    assert (plan.way, plan.decision and plan.decision.sure) == ("incremental", False)
+    told = settled(plan, known, looks)
+    assert looks.ways
+    assert told.decision is not None
+    assert told.way == WAYS[told.decision.way]
+    assert told.other_seconds.keys() == {each.way for each in told.others}
+
+
+def test_the_one_who_drives_is_not_chosen_again() -> None:
+    driving = Cost(Variant.ASYNCHRONOUS, 2, 0, 750, 3)
+    decision = choose_way(replace(facts(driving), asked=Variant.ASYNCHRONOUS))
+    assert decision.way is Variant.ASYNCHRONOUS
+    assert decision.expected == driving.estimate

@@ -7,11 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from springhouse.house import House
+from springhouse.house.refreshing import refreshed
 from springhouse.lake import changes
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.note import Note
 from springhouse.lake.tables import arrow_schema
 from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.units import Instant
 
 Row = tuple[Any, ...]
@@ -23,6 +25,11 @@ def declaration(name: str, ddl: str) -> str:
         f"CREATE STREAMING TABLE {name} AS SELECT * FROM STREAM "
         f"read_files('none/{name}', format => 'parquet', schema => '{ddl}');\n"
     )
+
+
+def refresh(house: House, view: str, driver: str | None = None) -> None:
+    """Refresh a view of the newest versions of its inputs."""
+    refreshed(house.lake, house.project, RefreshPlan(view, "test", house.lake.now(), driver=driver))
 
 
 class BaseTable:

@@ -16,11 +16,10 @@ from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
 from springhouse.house import House
-from springhouse.lake.refresh_view import refresh_view
 
 sys.path += [str(Path(__file__).parent)]
 
-from base_table import BaseTable, declaration
+from base_table import BaseTable, declaration, refresh
 
 INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
 TYPES = [(p, s) for p in range(1, 39) for s in range(p + 1)]
@@ -41,8 +40,8 @@ class Warehouse:
     def refresh(self) -> dict[str, str]:
         """Refresh all views; the way that each of them took."""
         found = {}
-        for name, view in self.house.project.views.items():
-            refresh_view(self.house.lake, self.house.project, view, {}, "test")
+        for name in self.house.project.views:
+            refresh(self.house, name)
             newest = self.house.lake.log(name).newest()
             assert newest is not None
             assert newest.note is not None

@@ -14,13 +14,12 @@ from deltalake import DeltaTable, write_deltalake
 from springhouse.errors import LakeError
 from springhouse.house import House
 from springhouse.lake.plans import NoPlan, compiled_view
-from springhouse.lake.refresh_view import refresh_view
 from springhouse.lake.session import COMPILED_ROWS
 from springhouse.planner.choose_way import STATE_ROWS
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "views")]
 
-from base_table import BaseTable, declaration
+from base_table import BaseTable, declaration, refresh
 from random_cases import case, describe
 from warehouse import bag
 
@@ -41,8 +40,7 @@ class Shop:
 
     def refresh(self, view: str, driver: str | None = None) -> str:
         """Refresh a view; the way that was taken."""
-        declared = self.house.project.views[view]
-        refresh_view(self.house.lake, self.house.project, declared, {}, "test", driver)
+        refresh(self.house, view, driver)
         return self.note(view).variant
 
     def is_incremental(self, view: str) -> bool:

@@ -11,11 +11,10 @@ import pytest
 from springhouse.errors import LakeError
 from springhouse.house import House
 from springhouse.lake.note import Note
-from springhouse.lake.refresh_view import refresh_view
 
 sys.path += [str(Path(__file__).parent)]
 
-from base_table import BaseTable, declaration
+from base_table import BaseTable, declaration, refresh
 
 INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
 DDL = "k INT, i INT, l BIGINT, s STRING, d DECIMAL(10,2), a ARRAY<STRING>, b ARRAY<INT>"
@@ -67,9 +66,7 @@ class Warehouse:
         self.table = self.others["t"]
 
     def refresh(self, name: str) -> Note:
-        refresh_view(
-            self.house.lake, self.house.project, self.house.project.views[name], {}, "test"
-        )
+        refresh(self.house, name)
         newest = self.house.lake.log(name).newest()
         assert newest is not None
         assert newest.note is not None

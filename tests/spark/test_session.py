@@ -10,12 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from springhouse.house import House
-from springhouse.lake.refresh_view import refresh_view
 from springhouse.lake.session import Here, Spark
 
 sys.path += [str(Path(__file__).parent)]
 
-from base_table import BaseTable, declaration
+from base_table import BaseTable, declaration, refresh
 
 ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
@@ -89,10 +88,9 @@ def test_a_lent_session_is_not_changed_and_not_stopped(
     with House(folder) as house:
         table = BaseTable(house, "t", "k INT")
         table.load([(1,)])
-        view = house.project.views["v"]
-        refresh_view(house.lake, house.project, view, {}, "test")
+        refresh(house, "v")
         table.append([(2,)])
-        refresh_view(house.lake, house.project, view, {}, "test")
+        refresh(house, "v")
         assert house.query("SELECT * FROM v").count() == 2
         assert SparkSession.getActiveSession() is active
     assert spark.conf.getAll == before
@@ -118,10 +116,9 @@ def test_dates_of_an_incremental_view_are_those_of_its_query(
         table = BaseTable(house, "t", "at TIMESTAMP, s STRING")
         # In Auckland it is the next day from noon on; without ANSI, text that is no number is NULL.
         table.load([(datetime(2024, 1, 1, 9, tzinfo=UTC), "1")])
-        view = house.project.views["v"]
-        refresh_view(house.lake, house.project, view, {}, "test")
+        refresh(house, "v")
         table.append([(datetime(2024, 1, 1, 13, tzinfo=UTC), "none")])
-        refresh_view(house.lake, house.project, view, {}, "test")
+        refresh(house, "v")
         newest = house.lake.log("v").newest()
         assert newest is not None and newest.note is not None  # noqa: PT018
         assert newest.note.variant == "incremental"
@@ -151,7 +148,7 @@ def test_a_query_function_finds_the_session_that_runs_it(
     active = SparkSession.getActiveSession()
     with House(folder) as house:
         BaseTable(house, "t", "k INT").load([(1,)])
-        refresh_view(house.lake, house.project, house.project.views["zones"], {}, "test")
+        refresh(house, "zones")
         found = house.query("SELECT * FROM zones").collect()
     assert [tuple(row) for row in found] == [("Asia/Tokyo", "Asia/Tokyo", 1)]
     assert SparkSession.getActiveSession() is active

@@ -9,15 +9,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from springhouse.house import House
-from springhouse.lake.refresh_view import refresh_view
 
 sys.path += [
     str(Path(__file__).parents[2] / "examples" / "tpch"),
     str(Path(__file__).parents[1] / "views"),
+    str(Path(__file__).parent),
 ]
 
 import tpch
 import warehouse as in_duckdb
+from base_table import refresh
 from tpch_warehouse import BaseTable, view_of, write_project
 
 SCALE = 0.01
@@ -49,7 +50,7 @@ def check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Chec
             spark.createDataFrame(table).createOrReplaceTempView(name)
         for number in tpch.QUERIES:
             view = house.project.views[view_of(number)]
-            refresh_view(house.lake, house.project, view, {}, "test")
+            refresh(house, view.name)
             newest = house.lake.log(view.name).newest()
             assert newest is not None
             assert newest.note is not None

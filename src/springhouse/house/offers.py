@@ -1,14 +1,13 @@
 """In which ways can a table be refreshed now, and what would each take?
 
 There is one number for what a refresh takes. The planner's formula says it from what the Delta logs
-tell, corrected by what refreshes took (`planner.choose_way`, which the lake asks as well when the
-refresh begins). Tables that are no views have no formula, and before a view has taught anything its
-formula says little: then the scheduler's own number is the one, and the planner asks for it
-(`learned`).
+tell, corrected by what refreshes took (`planner.choose_way`). Tables that are no views have no
+formula, and before a view has taught anything its formula says little: then the scheduler's own
+number is the one, and the planner asks for it (`learned`).
 
 Between ways that differ clearly the numbers of rows have the last word. Between ways that nearly
-cost the same, or that were not tried often enough, a refresh looks once more when it begins,
-because then it reads which keys changed, and so which files it needs (docs/decisions/0040).
+cost the same, or that were not tried often enough, the plan is settled when its refresh begins,
+because then it is read which keys changed, and so which files are needed (docs/decisions/0040).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -111,27 +110,25 @@ class Offers:
     def cheapest(self, name: str, versions: Mapping[str, int]) -> Offer | None:
         """The cheapest way to bring a view to these versions, all of them at once.
 
-        None where the formula knows nothing: before a refresh has taught it anything, and if the
-        view does not say what it reads.
+        None where it will be computed anew, because there is nothing to build on.
         """
         note = self.note(name)
         if note is None or not versions or not versions.keys() <= note.read.keys():
-            return None
-        if not self._past(name).lessons:
             return None
         moved = {
             key: rows
             for key, version in versions.items()
             if (rows := self._changed(key, note.read[key], version))
         }
-        facts = self._facts(name, versions, moved)
+        past, facts = self._past(name), self._facts(name, versions, moved)
         if facts is None:
             bases = sum(self._rows(key, version) for key, version in versions.items())
-            cost = self._past(name).corrected(batch_cost(bases))
-            return Offer(WAYS[cost.way], Seconds(cost.seconds), is_settled=True)
+            cost = past.corrected(batch_cost(bases))
+            return Offer(WAYS[cost.way], Seconds(cost.seconds) if past.lessons else None)
         decision = choose_way(facts)
         others = tuple(OtherWay(WAYS[each.way], each.seconds) for each in decision.alternatives)
-        return Offer(WAYS[decision.way], Seconds(decision.seconds), decision.sure, others)
+        seconds = Seconds(decision.seconds) if past.lessons else None
+        return Offer(WAYS[decision.way], seconds, others, decision)
 
     def _facts(
         self, name: str, versions: Mapping[str, int], moved: Mapping[str, float]

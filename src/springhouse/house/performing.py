@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from springhouse.errors import CommitConflict, NotOwned
+from springhouse.house.refreshing import refreshed
 from springhouse.house.watch import Watch, is_streaming_function
 from springhouse.lake.cdc import apply_changes
 from springhouse.lake.checkpoints import settled_stream
@@ -19,15 +20,14 @@ from springhouse.lake.describing import describe_table
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
+from springhouse.lake.prepared import NotDriven
 from springhouse.lake.presence import FileLost
 from springhouse.lake.refresh_table import append, append_batch
 from springhouse.lake.refresh_together import Member, append_together
-from springhouse.lake.refresh_view import NotDriven, refresh_view
 from springhouse.lake.streaming import run_stream
 from springhouse.lake.upkeep import compact
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import AppendFlow, CdcFlow, Flow, Table
-from springhouse.views.variants import Way
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -205,7 +205,7 @@ def _refresh_view(watch: Watch, plan: RefreshPlan, anew: Anew | None = None) -> 
             return [_refreshed(watch, plan, anew)]
         except NotDriven:
             # What was seen when it was planned is no longer so: taking all in is always right.
-            plan = replace(plan, driver=None, is_settled=False)
+            plan = plan.whole()
         except (CommitConflict, NotOwned, NotThereYet):
             raise
         except Exception as error:
@@ -222,7 +222,7 @@ def _mended(
 ) -> tuple[RefreshPlan, Anew]:
     """How to compute a view anew, after it met a lost file; raises if there is no way."""
     lake, project, versions = watch.lake, watch.project, plan.versions
-    why, plan = f"rebuilt: {lost.problem}", replace(plan, driver=None, is_settled=False)
+    why, plan = f"rebuilt: {lost.problem}", plan.whole()
     if lost.storage.root == lake.place(plan.table).root:
         return plan, Anew(why, unreadable=True)
     keys = {*versions, *watch.graph.tables_read(plan.table)}
@@ -236,24 +236,13 @@ def _mended(
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
     first = watch.planning.forced(key, f"{plan.table} reads it", lake.now())
-    _refresh_view(watch, replace(first, driver=None), Anew(why, unreadable=True))
+    _refresh_view(watch, first.whole(), Anew(why, unreadable=True))
     return replace(plan, versions={**versions, key: lake.open(key).version}), Anew(why)
 
 
 def _refreshed(watch: Watch, plan: RefreshPlan, anew: Anew | None) -> Done:
-    view = watch.project.views[plan.table]
-    way = Way(plan.way) if plan.is_settled and plan.driver is None else None
     try:
-        done = refresh_view(
-            watch.lake,
-            watch.project,
-            view,
-            plan.versions,
-            plan.reason,
-            driver=plan.driver,
-            way=way,
-            anew=anew,
-        )
+        done = refreshed(watch.lake, watch.project, plan, anew)
     except NotThereYet as waits:
         watch.planning.reveal(plan.table, [waits.key])
         raise

@@ -19,6 +19,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from springhouse.planner.failed_statement import FailedStatement
 from springhouse.planner.provenance import Provenance
 from springhouse.units import Instant
 
@@ -64,18 +65,6 @@ class FlowNote:
 
 
 @dataclass(frozen=True)
-class FailedStatement:
-    """What Spark said of a compiled statement, how often in a row one failed, and for how many
-    refreshes nobody tries again.
-    """
-
-    problem: str
-    times: int
-    pause: int
-    unknown: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Note:
     """The JSON value in a commit. `kind` is one of append, replace, merge, schema, compaction."""
 
@@ -101,6 +90,8 @@ class Note:
     foreseen: float = 0.0
     # How many of them would not have been needed, had there been state to build on.
     missed: float = 0.0
+    # The ways that it was chosen against, and what each should have taken.
+    others: Mapping[str, float] = field(default_factory=dict)
     definition: str = ""
     # None: the commit's own added files are the change. Otherwise files under `_changes/`, whose
     # rows carry a weight; an empty tuple says that nothing changed.

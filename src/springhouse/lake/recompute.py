@@ -25,15 +25,17 @@ from springhouse.lake.incremental import Work
 from springhouse.lake.inputs import Inputs
 from springhouse.lake.lake import QUARANTINE, Lake, prove_inputs, sync_inputs
 from springhouse.lake.landing import Done, Landed, land
-from springhouse.lake.note import FailedStatement, Note
+from springhouse.lake.note import Note
 from springhouse.lake.plans import STATE, Plan
+from springhouse.lake.prepared import Prepared
 from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
 from springhouse.planner.logs import provenance_of
 from springhouse.planner.provenance import Provenance
-from springhouse.project.declaration import Project, View
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.project.declaration import View
 from springhouse.project.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -49,34 +51,17 @@ _SORTABLE = 4_000_000
 """Up to so many rows are sorted by key in this process, so that their files hold ranges of keys."""
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A recomputation that was chosen: with a plan, state is built; why, and for how long.
+def recompute(
+    ready: Prepared, planned: RefreshPlan, plan: Plan | None, *, unreadable: bool = False
+) -> Done:
+    """Compute the view from its inputs, and replace what is stored; with a `plan` state is built.
 
-    `missed` are the seconds that state would have saved; `failed` is why there is none, if it is.
     What is stored may be `unreadable`.
     """
-
-    plan: Plan | None
-    reason: str
-    why: str
-    expected: float = 0.0
-    missed: float = 0.0
-    failed: FailedStatement | None = None
-    unreadable: bool = False
-
-
-def recompute(
-    lake: Lake,
-    project: Project,
-    view: View,
-    ground: TableVersion | None,
-    inputs: Inputs,
-    chosen: Chosen,
-    began: float,
-) -> Done:
-    """Compute the view from its inputs, and replace what is stored."""
-    plan, reason = chosen.plan, chosen.reason
+    decision = planned.decision
+    assert decision is not None, "how to refresh it was not decided"
+    lake, view, ground, inputs = ready.lake, ready.view, ready.ground, ready.inputs
+    project, reason, began = ready.project, planned.reason, ready.began
     built = _built(lake, view, inputs, plan)
     size = inputs.size + (ground.size if ground else 0)
     landed = land(
@@ -89,7 +74,7 @@ def recompute(
         settings=flow_settings(project, view),
     )
     landed = _at_hand(lake, view.name, landed, built.columns)
-    if chosen.unreadable and ground is not None:
+    if unreadable and ground is not None:
         delta = _start_over(ground, landed)
     else:
         delta = _delta(lake, ground, built.visible, landed)
@@ -100,9 +85,10 @@ def recompute(
         after=provenance_of(lake, inputs.read, apart=view.promise.is_relaxed),
         variant="full",
         reason=reason,
-        why=chosen.why,
-        expected=chosen.expected,
-        missed=chosen.missed if plan is None else 0.0,
+        why=decision.why,
+        expected=decision.expected,
+        missed=decision.missed,
+        others=planned.other_seconds,
         rows=landed.count,
         rows_added=delta.inserted,
         rows_removed=delta.deleted,
@@ -113,7 +99,7 @@ def recompute(
         marks=dict(inputs.marks),
         state=built.state,
         stateful=plan is not None,
-        failed=chosen.failed,
+        failed=decision.failed,
         violations=landed.violations,
     )
     done = Done(

@@ -5,11 +5,13 @@ took, and what is stored; the decision is a way, what becomes of the state, what
 the sentence that says why, and the other ways with their cost. Who forecasts, who orders and who
 performs ask the same function; only who performs can have a closer look at files.
 
+    only its query        recomputed, without state
     nothing to build on   recomputed; with state, if its absence has cost what building it costs,
                           or once, to try, when that costs little
     a way that was asked  that one
     else                  the cheapest one, except that state is not given up before its use has
                           cost as much as building it again would
+    a statement failed    recomputed by its query, and the failure is remembered
 
 The closer look reads which keys changed. It is taken only where numbers of rows leave it open.
 """
@@ -18,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from springhouse.planner.failed_statement import FailedStatement, failed_again
 from springhouse.planner.logs import PastRefresh
 from springhouse.planner.operators import Variant
 from springhouse.planner.past import Past
@@ -61,9 +64,11 @@ class Facts:
     """What there is to know about one refresh before anything is read.
 
     `changes` are the costs of the ways that take the changes in, the usual one first; `building` is
-    a recomputation that builds state. `anew` says why nothing that is stored can be used, and
-    `missing` why there is no state; `is_new` if no rows of today's definition are stored. `keep` is
-    true where state is needed whatever it costs, and `asked` is a way that was asked for.
+    a recomputation that builds state. `only` says why the view has no way but its query, `anew` why
+    nothing that is stored can be used, and `missing` why there is no state; `is_new` if no rows of
+    today's definition are stored. `keep` is true where state is needed whatever it costs, and
+    `asked` is a way that was asked for. `unchanged` if no input has other rows, and `failed` is
+    what is remembered of a statement that failed.
     """
 
     batch: Cost
@@ -71,6 +76,7 @@ class Facts:
     changes: tuple[Cost, ...]
     past: Past
     refreshes: Sequence[PastRefresh] = ()
+    only: str = ""
     anew: str = ""
     missing: str = ""
     is_new: bool = False
@@ -78,6 +84,13 @@ class Facts:
     # Not by recomputing: the view asks for increments.
     incremental: bool = False
     asked: Variant | None = None
+    unchanged: bool = False
+    failed: FailedStatement | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is state to build on and nothing in the way: then rows alone decide."""
+        return not (self.only or self.anew or self.missing or self.unchanged or self.failed)
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,8 @@ class Decision:
 
     `foreseen` is what the formula said before anything was read; `missed` are the seconds that
     state would have saved. It is `sure` if no other way comes near, as far as numbers of rows tell.
+    One that comes after a failure `teaches` nothing: part of its time went into what failed. What
+    `failed` is still to be remembered.
     """
 
     why: str
@@ -95,6 +110,8 @@ class Decision:
     missed: float = 0.0
     alternatives: tuple[Cost, ...] = ()
     sure: bool = False
+    teaches: bool = True
+    failed: FailedStatement | None = None
 
     @property
     def way(self) -> Variant:
@@ -105,15 +122,61 @@ class Decision:
         """What it should take."""
         return self.cost.seconds
 
+    @property
+    def expected(self) -> float:
+        """What the formula says, for the past to learn from; 0 if there is nothing to learn."""
+        return self.cost.estimate if self.teaches else 0.0
+
 
 def choose_way(facts: Facts, look: Look | None = None) -> Decision:
     """How to refresh a view."""
+    if facts.only:
+        # How many rows a function reads is not known: it says nothing about the formula.
+        return replace(_recomputed(facts, facts.only, state=False), teaches=False)
+    if facts.asked is Variant.ASYNCHRONOUS:
+        return _driven(facts, look)
+    if facts.failed is not None:
+        return _after_a_pause(facts, facts.failed)
     if facts.anew:
         large = facts.batch.rows_read > STATE_ROWS
         return _recomputed(facts, facts.anew, state=facts.keep or large or not facts.is_new)
+    if facts.unchanged:
+        nothing = Cost(Variant.INCREMENTAL, queries=0, rows_read=0)
+        return Decision("nothing changed", nothing, sure=True, teaches=False)
     if facts.missing:
         return _without_state(facts)
     return _with_state(facts, look)
+
+
+def rebuilt(facts: Facts, why: str, *, state: bool) -> Decision:
+    """The refresh of a view of which something stored turned out not to be usable."""
+    return replace(_recomputed(facts, why, state=state and not facts.only), teaches=False)
+
+
+def without_statements(facts: Facts, problem: str, before: FailedStatement | None) -> Decision:
+    """The refresh of a view after Spark failed in one of its compiled statements."""
+    found = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
+    return replace(found, teaches=False, failed=failed_again(before, problem))
+
+
+_FAILED = "an incremental refresh failed"
+
+
+def _after_a_pause(facts: Facts, failed: FailedStatement) -> Decision:
+    """A compiled statement failed before: tried again now and then, with new state."""
+    if failed.pause > 0:
+        found = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
+        return replace(found, failed=replace(failed, pause=failed.pause - 1))
+    found = _recomputed(facts, f"{_FAILED} before, and is tried again", state=True)
+    return replace(found, failed=failed)
+
+
+def _driven(facts: Facts, look: Look | None) -> Decision:
+    """A refresh from the new rows of one input: its ways and times were compared before."""
+    (unread,) = facts.changes
+    cost = look.cost(Variant.ASYNCHRONOUS) if look is not None else unread
+    cost = facts.past.corrected(cost)
+    return Decision("nothing new" if facts.unchanged else str(cost), cost, unread.estimate)
 
 
 def _without_state(facts: Facts) -> Decision:

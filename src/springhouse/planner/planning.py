@@ -28,7 +28,9 @@ from springhouse.planner.logs import (
     provenance_of,
 )
 from springhouse.planner.moment import Choice
+from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import NOW, Provenance, source_of
+from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import NEVER, Offers, Ways
@@ -266,7 +268,7 @@ class Planning:
             reason,
             min(self.arrived(held, reaches), default=now),
             choice.versions,
-            view.refresh.value,
+            WAYS[Variant.BATCH],
             reaches=reaches,
             asked=asked,
         )
@@ -276,9 +278,9 @@ class Planning:
         return replace(
             plan,
             way=offer.way,
-            is_settled=offer.is_settled,
             seconds=offer.seconds,
             others=offer.others,
+            decision=offer.decision,
         )
 
     def _looks_again(self, view: View) -> Instant:

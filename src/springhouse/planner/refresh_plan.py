@@ -2,13 +2,19 @@
 
 A plan is one immutable value. The planner makes it, the scheduler orders it among others, the lake
 carries out exactly what it says, and `plan`, `explain` and the commit tell the same value.
+
+Between ways that nearly cost the same, numbers of rows can't tell. Then the plan is `settled` when
+its turn has come: with the same function, and a closer look at the keys that changed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
+from springhouse.planner.choose_way import Decision, Facts, Look, choose_way
+from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import Provenance
+from springhouse.planner.refresh_cost import WAYS
 from springhouse.units import Instant, Seconds
 
 
@@ -27,7 +33,7 @@ class RefreshPlan:
     its inputs as of `versions`, and then `reaches` that provenance; with a `driver` it takes in
     the new rows of that input alone. `asked` are the pathways on which it is behind. `first` are
     tables that have to be refreshed before. A plan is `urgent` if another table's promise needs it,
-    however much time its own promise leaves. If the way `is_settled`, no other way comes near it.
+    however much time its own promise leaves. The `decision` says why it goes that way.
     """
 
     table: str
@@ -35,7 +41,6 @@ class RefreshPlan:
     since: Instant
     versions: Mapping[str, int] = field(default_factory=dict)
     way: str = "append"
-    is_settled: bool = False
     driver: str | None = None
     seconds: Seconds | None = None
     reaches: Provenance = Provenance()
@@ -43,6 +48,39 @@ class RefreshPlan:
     first: tuple[str, ...] = ()
     urgent: bool = False
     others: tuple[OtherWay, ...] = ()
+    decision: Decision | None = None
 
     def __str__(self) -> str:
         return self.way + (f", driven by {self.driver}" if self.driver else "")
+
+    def by(self, decision: Decision) -> Self:
+        """The same refresh, in the way that was decided."""
+        others = tuple(OtherWay(WAYS[each.way], each.seconds) for each in decision.alternatives)
+        return replace(
+            self,
+            way=WAYS[decision.way],
+            seconds=Seconds(decision.seconds) if decision.teaches else self.seconds,
+            others=others or self.others,
+            decision=decision,
+        )
+
+    @property
+    def other_seconds(self) -> dict[str, float]:
+        """What each of the other ways should take, for the record."""
+        return {each.way: round(each.seconds, 3) for each in self.others}
+
+    def whole(self) -> Self:
+        """The same refresh, with all inputs taken in and the way still to be decided."""
+        return replace(self, driver=None, decision=None)
+
+
+def settled(plan: RefreshPlan, facts: Facts, look: Look | None = None) -> RefreshPlan:
+    """The plan with a way that was decided by what is really stored.
+
+    What rows alone decided stands, unless something turns out to be in the way.
+    """
+    known = plan.decision
+    ways = {Variant.BATCH, *(each.way for each in facts.changes)}
+    if known is not None and known.sure and facts.is_plain and known.way in ways:
+        return plan
+    return plan.by(choose_way(facts, look))

@@ -22,6 +22,7 @@ from springhouse.planner.bounds import (
     Limits,
     Times,
 )
+from springhouse.planner.choose_way import Decision
 from springhouse.planner.costs import Costs
 from springhouse.planner.logs import Channels, Logs, PastRefresh, TableState, newest_note
 from springhouse.planner.operators import Variant
@@ -56,13 +57,13 @@ class Offered:
 class Offer:
     """The cheapest way to bring a view to some versions of its inputs, and the other ways.
 
-    It `is_settled` if no other way comes near it.
+    Without `seconds` nothing was learned yet; the `decision` behind it is there if one was made.
     """
 
     way: str
-    seconds: Seconds
-    is_settled: bool = False
+    seconds: Seconds | None
     others: tuple[OtherWay, ...] = ()
+    decision: Decision | None = None
 
 
 class Offers(Costs, Protocol):

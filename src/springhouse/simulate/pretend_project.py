@@ -158,7 +158,7 @@ class PretendOffers:
             return None
         (seconds, way), *others = offered
         rest = tuple(OtherWay(each, other) for other, each in others)
-        return Offer(way, Seconds(seconds), is_settled=True, others=rest)
+        return Offer(way, Seconds(seconds), rest)
 
     def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
         name = operator.outputs[0].channel
