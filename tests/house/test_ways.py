@@ -149,7 +149,7 @@ def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: Warehou
     watch = relaxed.house.watch
     found = watch.plan("output", Instant(late + 1.0))
     assert found is not None
-    assert found.first == ("click_score",)
+    assert found.needs == ("click_score",)
     plans = {plan.table: plan for plan in watch.plans(Instant(late + 1.0))}
     assert plans["click_score"].urgent
     assert plans["click_score"].reason == "output needs it"

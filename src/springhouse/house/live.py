@@ -16,6 +16,7 @@ from springhouse.house.performing import (
     FlowsFailed,
     Permitted,
     flow_key,
+    perform_in_order,
     perform_together,
     total,
 )
@@ -127,20 +128,29 @@ class Runner:
         track: int,
         until: Mapping[str, int] | None,
         along: Sequence[RefreshPlan] = (),
+        first: Sequence[RefreshPlan] = (),
     ) -> None:
-        """Start a refresh on a track; `along` are those that the same pass can serve."""
-        lead, *others = [self._permitted(each) for each in (plan, *along)]
-        for each in (plan, *along):
+        """Start a refresh on a track, and `first` those upstream that it begins with.
+
+        `along` are those that the same pass can serve.
+        """
+        permitted = [self._permitted(each) for each in (*first, plan, *along)]
+        for each in (*first, plan, *along):
             self._listener(Started(each.table, track, each.reason))
 
         def work() -> Iterator[Outcome]:
             with self.watch.lake.spark.track(f"track-{track}"):
-                yield from perform_together(
-                    self.watch, lead, others, until=until, most_files=self._most_files
-                )
+                most = self._most_files
+                if first:
+                    yield from perform_in_order(self.watch, permitted, most_files=most)
+                else:
+                    lead, *others = permitted
+                    yield from perform_together(
+                        self.watch, lead, others, until=until, most_files=most
+                    )
 
         now = self._clock()
-        running = [Running(each.table, track, now, each.reason) for each in (plan, *along)]
+        running = [Running(e.table, track, now, e.reason) for e in (*first, plan, *along)]
         self.tracks.start(running, work)
 
     def _permitted(self, plan: RefreshPlan) -> Permitted:
@@ -364,7 +374,7 @@ class Live(Runner):
         plan, moment, until = order.plan, order.until, None
         if moment is not None and plan.table in self.watch.project.tables:
             until = self.watch.observing.ends_at(plan.table, moment)
-        self._start(plan, order.start.track, until, order.along)
+        self._start(plan, order.start.track, until, order.along, order.first)
 
     def _report(self) -> None:
         """Tell the cluster how busy this node is."""

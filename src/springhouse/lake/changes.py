@@ -144,13 +144,28 @@ def one_by_one(delta: "DataFrame") -> "DataFrame":
 
 
 def appended(log: TableLog, start: int | None, end: int) -> bool:
-    """Whether rows were only added after version `start`, up to version `end`."""
+    """Whether files with new rows are all that came after version `start`, up to version `end`."""
     if start is None:
         return True
-    between = [c for c in log.commits() if start < c.version <= end]
-    return len(between) == end - start and all(
-        commit.appends_only for commit in between if commit.changes_data
-    )
+    between = _changing(log, start, end)
+    return between is not None and all(each.appends_only for each in between)
+
+
+def only_added(log: TableLog, start: int, end: int) -> bool:
+    """Whether no row was changed or deleted after version `start`, up to version `end`.
+
+    The files of a view may have been written anew: then its changes tell the new rows.
+    """
+    between = _changing(log, start, end)
+    return between is not None and all(each.only_adds for each in between)
+
+
+def _changing(log: TableLog, start: int, end: int) -> list[Commit] | None:
+    """The commits between two versions that change data; None if some are gone from the log."""
+    between = [commit for commit in log.commits() if start < commit.version <= end]
+    if len(between) != end - start:
+        return None
+    return [commit for commit in between if commit.changes_data]
 
 
 def net(delta: "DataFrame") -> "DataFrame":

@@ -78,6 +78,13 @@ class Commit:
             return self.note.changes is None and not self.removed
         return not self.removed
 
+    @property
+    def only_adds(self) -> bool:
+        """Whether rows only came: a view that is written anew says what became of its rows."""
+        note = self.note
+        is_told = note is not None and note.changes is not None and note.rows_removed == 0
+        return is_told or self.appends_only
+
 
 @dataclass(frozen=True)
 class Snapshot:

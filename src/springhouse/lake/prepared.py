@@ -158,9 +158,7 @@ class Prepared:
         return [self.view.name, *self.inputs.read]
 
 
-def prepared(
-    lake: Lake, project: Project, plan: RefreshPlan, anew: Anew | None = None
-) -> Prepared:
+def prepared(lake: Lake, project: Project, plan: RefreshPlan, anew: Anew | None = None) -> Prepared:
     """Open what a refresh reads; `NotDriven` if the plan's driver can't drive any more.
 
     What is stored is not looked at if the view is to be computed `anew`.
@@ -284,8 +282,8 @@ def _driven(
     driven = after[names[driver]]
     before = {**after, names[driver]: lake.open(driver, note.read[driver])}
     changed = changed_inputs(lake, found, before, after)
-    if not changes.appended(lake.log(driver), note.read[driver], driven.version):
-        raise _not_driven(view, driver, "rows of it were deleted")
+    if not changes.only_added(lake.log(driver), note.read[driver], driven.version):
+        raise _not_driven(view, driver, "rows of it were changed or deleted")
     shapes, casts = found.shapes, found.casts
     return Work(lake, changed, before, dict(after), stores, shapes, casts, ground.rows)
 

@@ -36,13 +36,20 @@ class Order:
     """What the scheduler wants to be started, by which plan.
 
     With `until` only what had arrived by then is to be loaded. `along` are the plans of tables that
-    read the same source and wait for the same records.
+    read the same source and wait for the same records. `first` are the refreshes upstream that the
+    plan begins with.
     """
 
     plan: RefreshPlan
     start: Start
     until: Instant | None
     along: tuple[RefreshPlan, ...] = ()
+    first: tuple[RefreshPlan, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """All tables that are refreshed by this order, in the order of their commits."""
+        return tuple(each.table for each in (*self.first, self.plan, *self.along))
 
 
 class Schedule:
@@ -85,6 +92,8 @@ class Schedule:
         """Pass on which refreshes are wanted now, and which are not any more."""
         with self._lock:
             self._now = now
+            # While one of its steps has to be tried again, a unit waits for that.
+            plans = [plan for plan in plans if self._troubled.isdisjoint(plan.needs)]
             self._wanted = {plan.table: plan for plan in plans}
             # Where nothing waits, what comes from now on is seen when it comes.
             for name in self._inherited.keys() - self._wanted.keys() - self._under_way.keys():
@@ -150,20 +159,44 @@ class Schedule:
             return orders
 
     def _along(self, name: str) -> list[str]:
-        """The tables to refresh in one pass with another, unless one of them failed last."""
+        """The tables to refresh together with another: its unit, or those that read its source.
+
+        None if it, or one of them, failed last.
+        """
         if name in self._troubled:
             return []
+        unit = self._unit(name)
+        if unit is not None:
+            return [each for each in (*unit.needs, unit.table) if each != name]
         others = self._facts.observing.companions(name)
         return [each for each in others if each in self._wanted and each not in self._troubled]
 
+    def _unit(self, name: str) -> RefreshPlan | None:
+        """The plan that a table is refreshed for, or that begins with refreshes upstream."""
+        own = self._wanted.get(name)
+        if own is not None and own.first:
+            return own
+        return next((plan for plan in self._wanted.values() if name in plan.needs), None)
+
     def _taken_along(self, lead: Order, start: Start) -> Order:
+        unit = lead.plan if lead.plan.first else self._unit(start.table)
         plan, reach = self._wanted.pop(start.table), self._reaches.pop(start.table)
+        if unit is not None:
+            self._under_way[start.table] = reach
+            steps = {each.table: each for each in (*lead.first, lead.plan, plan)}
+            last = steps.pop(unit.table if unit.table in steps else lead.plan.table)
+            first = tuple(steps[each] for each in unit.needs if each in steps)
+            return replace(lead, plan=last, first=first)
         # It goes no further than the one that leads.
         self._under_way[start.table] = min(reach, self._under_way[lead.plan.table])
         return replace(lead, along=(*lead.along, plan))
 
     def _ordered(self, start: Start) -> Order:
+        unit = self._unit(start.table)
         reach, plan = self._reaches.pop(start.table), self._wanted.pop(start.table)
+        if unit is not None:
+            self._under_way[start.table] = reach
+            return Order(plan, start, None)
         if start.until is None or start.until >= reach or not self._takes_parts(start.table):
             self._under_way[start.table] = reach
             return Order(plan, start, None)

@@ -82,11 +82,12 @@ class Turns:
         return Seconds(max(min(until_poll, until_change), _SHORTEST_PAUSE))
 
     def _wanted(self, now: Instant, running: Collection[str]) -> list[RefreshPlan]:
-        """The refreshes that are wanted here and not running."""
+        """The refreshes that are wanted here and not running; a unit only as a whole."""
         with self._facts.lock:
             self._facts.planning.look()
             plans = self._facts.planning.plans(now)
-        return [plan for plan in plans if plan.table not in running and self._owns(plan.table)]
+        ours = {p.table: p for p in plans if p.table not in running and self._owns(p.table)}
+        return [plan for plan in ours.values() if all(each in ours for each in plan.needs)]
 
     def _cut(self, order: Order, now: Instant) -> Order:
         """The order with a plan that goes no further than it says."""

@@ -149,19 +149,13 @@ class Planning:
         """Every refresh that is wanted now, in topological order."""
         with self._lock:
             self._update(now)
-            found: dict[str, RefreshPlan] = {}
-            needed: dict[str, str] = {}
-            for name in self._graph.order:
-                plan = self._known(name)
-                if plan is not None and plan.first:
-                    # It waits for others to be refreshed, perhaps sooner than their promises ask.
-                    needed |= dict.fromkeys(plan.first, name)
-                elif plan is not None:
-                    found[name] = plan
-            for name, reader in needed.items():
-                if name in found:
-                    found[name] = replace(found[name], urgent=True, reason=f"{reader} needs it")
-            return list(found.values())
+            known = {name: plan for name in self._graph.order if (plan := self._known(name))}
+            needed = {step.table: (step, plan) for plan in known.values() for step in plan.first}
+            for name, (step, reader) in needed.items():
+                # Perhaps sooner than its own promise asks.
+                reason = f"{reader.table} needs it"
+                known[name] = replace(known.get(name, step), urgent=True, reason=reason)
+            return [known[name] for name in self._graph.order if name in known]
 
     def plan(self, name: str, now: Instant) -> RefreshPlan | None:
         """The refresh that a table or view wants now, if any."""

@@ -32,8 +32,9 @@ class RefreshPlan:
     `since` is when the oldest data arrived that the table would reflect and does not. A view reads
     its inputs as of `versions`, and then `reaches` that provenance; with a `driver` it takes in
     the new rows of that input alone. `asked` are the pathways on which it is behind. `first` are
-    tables that have to be refreshed before. A plan is `urgent` if another table's promise needs it,
-    however much time its own promise leaves. The `decision` says why it goes that way.
+    the refreshes upstream that have to come before, in their order: with them it is one unit. A
+    plan is `urgent` if another table's promise needs it, however much time its own promise leaves.
+    The `decision` says why it goes that way.
     """
 
     table: str
@@ -45,13 +46,18 @@ class RefreshPlan:
     seconds: Seconds | None = None
     reaches: Provenance = Provenance()
     asked: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
+    first: "tuple[RefreshPlan, ...]" = ()
     urgent: bool = False
     others: tuple[OtherWay, ...] = ()
     decision: Decision | None = None
 
     def __str__(self) -> str:
         return self.way + (f", driven by {self.driver}" if self.driver else "")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The tables that have to be refreshed before."""
+        return tuple(each.table for each in self.first)
 
     def by(self, decision: Decision) -> Self:
         """The same refresh, in the way that was decided."""

@@ -5,8 +5,13 @@ blocks are taken out of the logs, variants and costs come from `Offers`, and the
 cheapest plan. A view that promises strict consistency has one way to move: all its inputs at once,
 to one moment (`versions`), in the cheapest variant.
 
-Only what a view is made of matters to it, so every view has a workflow of its own, and keeps it for
-as long as nothing of it can be refreshed in other ways.
+Views that are made of the same views are planned together: what is due of them shares what it
+needs upstream. Such a group has a workflow of its own, and keeps it for as long as nothing of it
+can be refreshed in other ways. Large groups are taken apart: then each view is planned with what it
+is made of.
+
+A plan may begin with refreshes of views upstream. They are part of it: the same plan says from
+which versions and in which way, and all of it is carried out as a unit.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +31,7 @@ from springhouse.planner.choose_way import Decision
 from springhouse.planner.costs import Costs
 from springhouse.planner.logs import Channels, Logs, PastRefresh, TableState, newest_note
 from springhouse.planner.operators import Variant
-from springhouse.planner.plan import ANY_DELTA, Plan, Situation, Step
+from springhouse.planner.plan import ANY_DELTA, Plan, Situation, Step, Wish
 from springhouse.planner.planner import Planner
 from springhouse.planner.provenance import Provenance, source_of
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
@@ -38,8 +43,13 @@ from springhouse.project.declaration import Project
 from springhouse.project.graph import Graph
 from springhouse.units import Instant, Seconds
 
+_NONE: frozenset[int] = frozenset()
+
 _MARGIN = 0.05
 """Which part of a promise is kept in reserve, beside what a refresh is expected to take."""
+
+_MOST_TOGETHER = 24
+"""The most tables and views that are planned together."""
 
 NEVER = Instant(float("inf"))
 
@@ -95,7 +105,9 @@ class Ways:
         self._graph = graph
         self._logs = logs
         self._offers = offers
-        self._planners: dict[str, tuple[Mapping[str, Offered], Planner]] = {}
+        self._planners: dict[tuple[str, ...], tuple[Mapping[str, Offered], Planner]] = {}
+        self._groups = _groups(project, graph)
+        self._planned: dict[tuple[str, ...], _Planned] = {}
         self._known: dict[tuple[object, ...], tuple[tuple[object, ...], list[Stored]]] = {}
 
     def decide(self, name: str, now: Instant) -> tuple[RefreshPlan | None, Instant]:
@@ -103,28 +115,63 @@ class Ways:
 
         There is no plan if all promises are kept for now.
         """
-        planner = self._planner(name)
-        channels = Channels(self._logs)
-        whole = planner.workflow
-        limits, ahead = planner.limits.get(name, NO_LIMITS), self._ahead(name)
-        times = Times(channels, Instant(now + ahead))
-        held = self._held(whole, name)
-        until = NEVER if held is None else _next_break(times, limits, held, ahead)
-        if held is not None and not times.violated(limits, held):
-            return None, until
-        situation = self._situation(whole, channels, times.now)
-        plan = planner.plan(situation, self._offers, [name])
-        return self._decided(whole, situation, plan, name), until
+        group = self._groups[name]
+        planner, channels = self._planner(group), Channels(self._logs)
+        ahead = self._ahead(name)
+        limits = planner.limits.get(name, NO_LIMITS)
+        held = self._held(planner.workflow, name)
+        until = NEVER
+        if held is not None:
+            times = Times(channels, Instant(now + ahead))
+            until = _next_break(times, limits, held, ahead)
+            if not times.violated(limits, held):
+                return None, until
+        planned = self._plan(group, planner, channels, now)
+        return self._decided(planned, name, now), until
+
+    def _plan(
+        self, group: tuple[str, ...], planner: Planner, channels: Channels, now: Instant
+    ) -> "_Planned":
+        """The plan for all views of a group that are due; made once for each moment."""
+        known = self._planned.get(group)
+        states = self._states(planner.workflow)
+        if known is not None and known.now == now and known.states == states:
+            return known
+        due = [each for each in group if self._is_due(each, planner, channels, now)]
+        latest = max((self._ahead(each) for each in due), default=Seconds(0.0))
+        situation = self._situation(planner.workflow, channels, Instant(now + latest))
+        plan = planner.plan(situation, self._offers, due)
+        found = _Planned(now, states, planner.workflow, situation, plan)
+        self._planned[group] = found
+        return found
+
+    def _is_due(self, name: str, planner: Planner, channels: Channels, now: Instant) -> bool:
+        """Whether a promise of a view breaks, or will before a refresh of it is through."""
+        if not self._is_relaxed(name) or name not in planner.outputs:
+            return False
+        held = self._held(planner.workflow, name)
+        times = Times(channels, Instant(now + self._ahead(name)))
+        return held is not None and bool(times.violated(planner.limits.get(name, NO_LIMITS), held))
+
+    def _states(self, whole: Workflow) -> tuple[object, ...]:
+        """What tells whether a log has moved, for each table of a workflow."""
+        found = []
+        for key in whole.order:
+            log = self._logs.log(key)
+            newest = log.newest()
+            found.append((log.table_id(), newest.version if newest is not None else -1))
+        return tuple(found)
 
     # --- the workflow ----------------------------------------------------------------------------
 
-    def _planner(self, name: str) -> Planner:
-        """The planner of what a view is made of; a new one if that can be done in other ways."""
-        needed = [each for each in self._made_of(name) if self._is_made(each)]
+    def _planner(self, group: tuple[str, ...]) -> Planner:
+        """The planner of a group of views; a new one if they can be refreshed in other ways."""
+        made_of = dict.fromkeys(each for view in group for each in self._made_of(view))
+        needed = [each for each in made_of if self._is_made(each)]
         offered = {each: self._offers.offered(each) for each in needed}
-        known = self._planners.get(name)
+        known = self._planners.get(group)
         if known is None or known[0] != offered:
-            known = self._planners[name] = offered, self._new_planner(offered)
+            known = self._planners[group] = offered, self._new_planner(offered)
         return known[1]
 
     def _made_of(self, name: str) -> tuple[str, ...]:
@@ -146,8 +193,7 @@ class Ways:
         return name in project.views or not is_channel(project, name)
 
     def _is_relaxed(self, name: str) -> bool:
-        declared = self._project.views.get(name)
-        return declared is not None and declared.promise.is_relaxed
+        return _is_relaxed(self._project, name)
 
     def _widget(self, name: str, offered: Offered) -> Widget:
         strict = not self._is_relaxed(name)
@@ -208,33 +254,46 @@ class Ways:
 
     # --- the answer ------------------------------------------------------------------------------
 
-    def _decided(
-        self, whole: Workflow, situation: Situation, plan: Plan, name: str
-    ) -> RefreshPlan | None:
+    def _decided(self, planned: "_Planned", name: str, now: Instant) -> RefreshPlan | None:
+        """The refresh of a view that a plan says, with the steps upstream that it needs."""
+        plan = planned.plan
         wish = next((each for each in plan.wishes if each.channel == name and each.blocks), None)
-        steps = [step for step in plan.steps if step.is_work]
-        own = next((step for step in steps if step.outputs[0].channel == name), None)
-        if wish is None or own is None or wish.reaches is None:
+        own = next((step for step in plan.steps if step.is_work and _makes(step, name)), None)
+        if wish is None or own is None:
             return None
-        first = tuple(step.outputs[0].channel for step in steps if step is not own)
-        times = Times(situation.channels, situation.now)
+        found = self._refresh(planned, own, now, wish)
+        first = [self._refresh(planned, step, now) for step in _upstream(plan, own)]
+        return replace(found, first=tuple(first))
+
+    def _refresh(
+        self, planned: "_Planned", step: Step, now: Instant, wish: Wish | None = None
+    ) -> RefreshPlan:
+        """One step as the refresh of a table; with a `wish`, what asked for it is known."""
+        situation, name = planned.situation, step.outputs[0].channel
         held = situation.held.get(name, Provenance())
-        arrivals = [times.stale_at(p, held.reflected.get(p, frozenset())) for p in wish.asked]
-        sources = sorted({source_of(pathway) for pathway in wish.asked})
+        reaches = step.outputs[-1].end if wish is None or wish.reaches is None else wish.reaches
+        asked = tuple(held.channels_ahead(reaches)) if wish is None else wish.asked
+        times = Times(situation.channels, situation.now)
+        arrivals = [times.stale_at(p, held.reflected.get(p, _NONE)) for p in asked]
+        sources = sorted({source_of(pathway) for pathway in asked})
         found = RefreshPlan(
             name,
             f"new data in {', '.join(sources)}",
-            Instant(min(min(arrivals, default=situation.now), situation.now)),
-            self._read(own, name),
-            _in_words(own.operator.variant.value),
-            driver=own.operator.driver,
-            seconds=Seconds(own.cost),
-            reaches=wish.reaches,
-            asked=wish.asked,
-            first=first,
+            Instant(min(*arrivals, now)) if arrivals else now,
+        )
+        if name in self._project.tables:
+            return found
+        found = replace(
+            found,
+            versions=self._read(step, name),
+            way=_in_words(step.operator.variant.value),
+            driver=step.operator.driver,
+            seconds=Seconds(step.cost),
+            reaches=reaches,
+            asked=asked,
         )
         others: dict[str, float] = {}
-        for each in wish.alternatives:
+        for each in wish.alternatives if wish is not None else ():
             others.setdefault(_in_words(each.operator.partition(": ")[2]), each.cost)
         others.pop(str(found), None)
         return replace(found, others=tuple(OtherWay(*each) for each in others.items()))
@@ -252,6 +311,63 @@ class Ways:
         """The newest version with the rows of the one that made them: that is kept for longest."""
         snapshots = self._logs.log(key).snapshots()
         return next((s.version for s in reversed(snapshots) if s.made == made), made)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A plan for a group of views, and the moment and the logs that it was made for."""
+
+    now: Instant
+    states: tuple[object, ...]
+    workflow: Workflow
+    situation: Situation
+    plan: Plan
+
+
+def _makes(step: Step, channel: str) -> bool:
+    return any(block.channel == channel for block in step.outputs)
+
+
+def _upstream(plan: Plan, own: Step) -> list[Step]:
+    """The steps that make what a step reads, directly or not, in the order of the plan."""
+    made = {block: step for step in plan.steps for block in step.outputs}
+    needed: dict[int, Step] = {}
+    waiting = [own]
+    while waiting:
+        step = waiting.pop()
+        for block in step.inputs:
+            above = made.get(block)
+            if above is not None and above is not step and id(above) not in needed:
+                needed[id(above)] = above
+                waiting.append(above)
+    return [step for step in plan.steps if step.is_work and id(step) in needed and step is not own]
+
+
+def _groups(project: Project, graph: Graph) -> dict[str, tuple[str, ...]]:
+    """For each view that may be inconsistent, those that are planned together with it."""
+    relaxed = [name for name in graph.order if _is_relaxed(project, name)]
+    made_of = {
+        name: {each for each in (*graph.upstream(name), name) if each in project.views}
+        for name in relaxed
+    }
+    leader: dict[str, str] = {}
+    members: dict[str, list[str]] = {}
+    for name in relaxed:
+        joined = dict.fromkeys(leader[each] for each in made_of[name] if each in leader)
+        found = [each for other in joined for each in members.pop(other)] + [name]
+        members[name] = found
+        leader |= {each: name for view in found for each in made_of[view]}
+    groups: dict[str, tuple[str, ...]] = {}
+    for found in members.values():
+        size = len({each for view in found for each in (*graph.upstream(view), view)})
+        together = tuple(each for each in relaxed if each in found)
+        groups |= {view: together if size <= _MOST_TOGETHER else (view,) for view in found}
+    return groups
+
+
+def _is_relaxed(project: Project, name: str) -> bool:
+    declared = project.views.get(name)
+    return declared is not None and declared.promise.is_relaxed
 
 
 def _in_words(variant: str) -> str:
@@ -278,7 +394,5 @@ def _stored(whole: Workflow, key: str, is_input: bool, state: TableState) -> Sto
 
 
 def _kind(note: PastRefresh | None) -> Kind:
-    """The kind of the change that made a state."""
-    if note is None:
-        return STRONG
-    return MONOTONE if note.kind == "append" and note.rows_removed == 0 else STRONG
+    """The kind of the change that made a state: of a view, too, one that only added rows."""
+    return MONOTONE if note is not None and note.rows_removed == 0 else STRONG

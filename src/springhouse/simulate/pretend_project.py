@@ -8,7 +8,7 @@ is what it would see in a House, and what is measured is what a House measures.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -198,12 +198,17 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Running:
-    """A refresh under way, until it ends."""
+    """A refresh under way, until it ends; those `later` begin when it is through."""
 
     ends: Instant
     plan: RefreshPlan
     track: int
     work: _Work
+    later: tuple[RefreshPlan, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return (self.plan.table, *(each.table for each in self.later))
 
 
 class PretendProject:
@@ -269,7 +274,7 @@ class PretendProject:
     def run(self, until: float) -> None:
         """Let time pass until then."""
         while self.now < until:
-            running = {each.plan.table for each in self._running}
+            running = {table for each in self._running for table in each.tables}
             taken = {each.track for each in self._running}
             free = [t for t in range(1, self._what_if.tracks + 1) if t not in taken]
             for order in self._turns.turn(self.now, running, free):
@@ -288,33 +293,62 @@ class PretendProject:
 
         The record gives each table of a pass an equal share of it; they are committed at its end.
         """
+        if order.first:
+            step, *later = (*order.first, order.plan)
+            self._begin(step, order.start.track, tuple(later))
+            return
         plans = (order.plan, *order.along)
         works = [self._work(plan, order.until) for plan in plans]
         ends = Instant(self.now + sum(work.seconds for work in works))
         for plan, work in zip(plans, works, strict=True):
             self._running.append(_Running(ends, plan, order.start.track, work))
 
+    def _begin(self, plan: RefreshPlan, track: int, later: tuple[RefreshPlan, ...]) -> None:
+        """Begin one step of several."""
+        work = self._work(plan, None)
+        ends = Instant(self.now + work.seconds)
+        self._running.append(_Running(ends, plan, track, work, later))
+
+    def _go_on(self, ended: _Running) -> None:
+        """Begin the next step of a unit, as it is to be done now that those before are through."""
+        if not ended.later:
+            return
+        step, *later = ended.later
+        self._facts.planning.look()
+        found = self._facts.planning.plan(step.table, self.now)
+        if not step.first and (found is None or found.first):
+            found = step
+        if found is None or found.first:
+            for each in ended.later:
+                self._turns.schedule.finished(each.table, self.now, None)
+        else:
+            self._begin(found, ended.track, tuple(later))
+
     def _work(self, plan: RefreshPlan, until: Instant | None) -> _Work:
         name, log = plan.table, self._logs.log(plan.table)
         newest, loaded = log.newest(), 0
         read = newest.note.read if newest is not None else {}
         if name in self._project.views:
-            moved = {plan.driver: plan.versions[plan.driver]} if plan.driver else plan.versions
+            versions = {**self._newest(read), **plan.versions}
+            moved = {plan.driver: versions[plan.driver]} if plan.driver else versions
             rows = sum(self._offers.changed(key, read, version) for key, version in moved.items())
-            read = plan.versions
+            read = versions
         elif is_channel(self._project, name):
             start, loaded = self._sources.loaded[name], self._sources.come(name, self.now)
             ends = None if until is None else self._facts.observing.ends_at(name, until)
             loaded = loaded if ends is None else ends.get(name, loaded)
             rows = self._sources.rows(name, start, loaded)
         else:
-            heads = {key: self._logs.log(key).newest() for key in read}
-            to = {key: head.made for key, head in heads.items() if head is not None}
+            to = self._newest(read)
             rows = sum(self._offers.changed(key, read, version) for key, version in to.items())
             read = to
         duration, dice = self._offers.duration(name, plan.way), self._dice[name]
         usual = duration.seconds(rows) * dice.pick(duration.spread)
         return _Work(rows, max(usual * self._what_if.costs_times, 0.001), read, loaded)
+
+    def _newest(self, keys: Iterable[str]) -> dict[str, int]:
+        heads = {key: self._logs.log(key).newest() for key in keys}
+        return {key: head.made for key, head in heads.items() if head is not None}
 
     def _end(self, ended: _Running) -> None:
         """Commit what a refresh did, and tell the loop."""
@@ -342,6 +376,7 @@ class PretendProject:
         self._facts.planning.refreshed(name, self.now, found_something=True)
         self._facts.observing.ran(name, self.now, found_something=True)
         self._turns.schedule.finished(name, self.now, Seconds(work.seconds), changed)
+        self._go_on(ended)
 
     # --- The lake --------------------------------------------------------------------------------
 
