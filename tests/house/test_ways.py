@@ -30,6 +30,8 @@ COLUMNS = {
     "click_score": StructType(
         [StructField("site", StringType()), StructField("score", LongType())]
     ),
+    "sites": StructType([StructField("site", StringType())]),
+    "counts": StructType([StructField("site", StringType()), StructField("score", LongType())]),
     "output": StructType([StructField("url", StringType()), StructField("score", LongType())]),
 }
 
@@ -37,9 +39,9 @@ COLUMNS = {
 class Warehouse:
     """A House whose tables are made by hand: commits that say what they reflect, without rows."""
 
-    def __init__(self, folder: Path, promises: str) -> None:
+    def __init__(self, folder: Path, sql: str) -> None:
         (folder / "transformations").mkdir()
-        (folder / "transformations" / "all.sql").write_text(SQL.format(promises=promises))
+        (folder / "transformations" / "all.sql").write_text(sql)
         (folder / "spark-pipeline.yml").write_text(
             "name: ways\nstorage: storage\n"
             "libraries:\n  - glob:\n      include: transformations/**\n"
@@ -88,7 +90,7 @@ class Warehouse:
 
 @pytest.fixture
 def relaxed(tmp_path: Path) -> Warehouse:
-    made = Warehouse(tmp_path, RELAXED)
+    made = Warehouse(tmp_path, SQL.format(promises=RELAXED))
     made.arrive("pages", 100.0)
     made.arrive("clicks", 100.0)
     made.refreshed("click_score", 200.0, {"clicks": 0}, {"clicks": {0}})
@@ -157,8 +159,55 @@ def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: Warehou
     assert plans["output"].needs == ("click_score",)
 
 
+SITES = """
+CREATE STREAMING TABLE sites AS SELECT *, '' AS site FROM STREAM sample();
+CREATE MATERIALIZED VIEW click_score AS SELECT site, score FROM counts JOIN sites USING (site);
+CREATE MATERIALIZED VIEW counts AS SELECT site, count(user) AS score FROM clicks GROUP BY site;
+"""
+
+
+@pytest.fixture
+def chained(tmp_path: Path) -> Warehouse:
+    """Scores are made from counts and sites; only what comes from clicks may be a week old."""
+    promises = "'springhouse.staleness.clicks > counts > click_score' = '1 week'"
+    text = SQL.format(promises=promises)
+    before, _, after = text.partition("CREATE MATERIALIZED VIEW click_score")
+    made = Warehouse(tmp_path, before + SITES + after[after.index(";") + 1 :])
+    for table in ("pages", "clicks", "sites"):
+        made.arrive(table, 100.0)
+    made.refreshed("counts", 150.0, {"clicks": 0}, {"clicks": {0}})
+    made.refreshed("click_score", 200.0, {"counts": 0, "sites": 0}, {"clicks": {0}, "sites": {0}})
+    reflects = {"pages": {0}, "clicks>click_score": {0}, "sites>click_score": {0}}
+    made.refreshed("output", 300.0, {"pages": 0, "click_score": 0}, reflects)
+    return made
+
+
+def test_a_bound_along_a_pathway_lets_only_that_one_wait(chained: Warehouse) -> None:
+    watch = chained.house.watch
+    assert watch.project.views["output"].promise.inconsistency_seconds == 7 * DAY
+    chained.arrive("clicks", 400.0)
+    chained.refreshed("counts", 410.0, {"clicks": 1}, {"clicks": {1}})
+    read = {"counts": 1, "sites": 0}
+    chained.refreshed("click_score", 420.0, read, {"clicks": {1}, "sites": {0}})
+    assert watch.plan("output", Instant(500.0)) is None
+    assert watch.planning.bound("output", "clicks>click_score") == 7 * DAY
+    assert watch.planning.bound("output", "sites>click_score") == 0
+    assert watch.planning.bounds("output", ["pages", "click_score"]) == {
+        "pages": 0,
+        "click_score": 0,
+    }
+
+    chained.arrive("sites", 600.0)
+    read = {"counts": 1, "sites": 1}
+    chained.refreshed("click_score", 610.0, read, {"clicks": {1}, "sites": {1}})
+    found = watch.plan("output", Instant(700.0))
+    assert found is not None
+    assert found.asked == ("sites>click_score",)
+    assert found.versions["click_score"] == 2
+
+
 def test_a_strict_view_takes_all_its_inputs_to_one_moment(tmp_path: Path) -> None:
-    strict = Warehouse(tmp_path, "'springhouse.priority' = '2'")
+    strict = Warehouse(tmp_path, SQL.format(promises="'springhouse.priority' = '2'"))
     strict.arrive("pages", 100.0)
     strict.arrive("clicks", 100.0)
     strict.refreshed("click_score", 200.0, {"clicks": 0}, {"clicks": {0}})
@@ -184,7 +233,9 @@ def test_the_plan_tells_what_asked_and_what_else_there_was(relaxed: Warehouse) -
 
 
 def test_promises_by_input_imply_how_far_apart(tmp_path: Path) -> None:
-    house = Warehouse(tmp_path, "'springhouse.staleness.click_score' = '1 day'").house
+    house = Warehouse(
+        tmp_path, SQL.format(promises="'springhouse.staleness.click_score' = '1 day'")
+    ).house
     promise = house.project.views["output"].promise
     assert promise.is_relaxed
     assert promise.inconsistency_seconds == DAY

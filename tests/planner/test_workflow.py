@@ -39,10 +39,37 @@ def test_what_moves_as_one_through_a_view_is_one():
     assert flow.pathways("top") == ("orders>both", "people>both", "orders")
 
 
-def test_a_pathway_that_a_bound_names_stays_apart():
+def test_pathways_by_a_table_that_a_bound_names_stay_apart():
     declared = DIAMOND | {"top": ["both", "orders"]}
-    flow = views(declared, loose=["both", "top"], named=["orders>left>both"])
+    flow = views(declared, loose=["both", "top"], named=["left"])
     assert set(flow.pathways("top")) == {"orders>left>both", "orders>both", "people>both", "orders"}
+    assert flow.courses["top"] == {
+        "orders>left>both": {("orders", "left", "both")},
+        "orders>both": {("orders", "both")},
+        "people>both": {("people", "both")},
+        "orders": {("orders",)},
+    }
+
+
+def test_a_pathway_that_is_one_with_others_stands_for_the_courses_of_all():
+    declared = DIAMOND | {"top": ["both", "orders"]}
+    flow = views(declared, loose=["top"], named=["left", "right"])
+    assert flow.pathways("top") == ("orders>both", "people>both", "orders")
+    assert flow.courses["top"]["orders>both"] == {
+        ("orders", "left", "both"),
+        ("orders", "right", "both"),
+    }
+
+
+def test_named_tables_keep_stacked_diamonds_from_multiplying_pathways():
+    declared, top = {}, "orders"
+    for number in range(50):
+        left, right, both = f"l{number}", f"r{number}", f"b{number}"
+        declared |= {left: [top], right: [top], both: [left, right]}
+        top = both
+    flow = views(declared, loose=declared, named=["l1", "orders", "r30"])
+    assert len(flow.pathways(top)) == 8
+    assert set(flow.courses[top]["orders>l1>r30>l49"]) == {("orders", "l1", "r30", "l49")}
 
 
 def test_pieces_of_an_asynchronous_union_stay_apart_all_the_way():

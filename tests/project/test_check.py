@@ -209,8 +209,19 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
             ORDERS + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('springhouse.staleness.order' = "
             "'1 day')\nAS SELECT * FROM orders",
             (
-                'all/a.sql:2: "springhouse.staleness.order": "v" does not read "order"\n'
+                'all/a.sql:2: "springhouse.staleness.order": "v" is not made from "order"\n'
                 '  hint: Did you mean the table "orders"?'
+            ),
+        ),
+        (
+            ORDERS + "CREATE MATERIALIZED VIEW a AS SELECT * FROM orders;\n"
+            "CREATE MATERIALIZED VIEW b AS SELECT * FROM orders;\n"
+            "CREATE MATERIALIZED VIEW v\n"
+            "TBLPROPERTIES ('springhouse.staleness.orders > a' = '1 day', "
+            "'springhouse.staleness.a > b' = '1 day')\nAS SELECT * FROM a JOIN b USING (id)",
+            (
+                'all/a.sql:4: "springhouse.staleness.a>b": "b" is not made from "a"\n'
+                "  hint: It is made from orders."
             ),
         ),
         (
@@ -218,7 +229,7 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
             "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('springhouse.staleness.known' = '1 day')\n"
             "AS SELECT * FROM known",
             (
-                'all/a.sql:3: "springhouse.staleness.known": "v" does not read "known"\n'
+                'all/a.sql:3: "springhouse.staleness.known": "v" is not made from "known"\n'
                 '  hint: "known" is only a name for a query: name what it reads: orders.'
             ),
         ),

@@ -40,6 +40,40 @@ def test_the_promises_of_a_view() -> None:
     assert known.others == {"owner.x": "kept"}
 
 
+def test_bounds_along_pathways() -> None:
+    said = {"springhouse.staleness.Clicks > shop.score": "1 week", "springhouse.staleness.a>b": "x"}
+    known, errors = read(Holder.VIEW, **{key.replace(".", "__"): v for key, v in said.items()})
+    assert known.promise.staleness_by_pathway == {"clicks>score": Seconds(604_800)}
+    assert known.promise.inconsistency_seconds == 604_800
+    assert known.promise.named == {"clicks", "score"}
+    assert len(errors) == 1
+    assert "springhouse.staleness.a>b" in errors[0]
+
+
+@pytest.mark.parametrize(
+    ("course", "allowed"),
+    [
+        (("clicks", "score"), 5),
+        (("clicks", "counts", "score"), 3),
+        (("pages", "score"), 9),
+        (("clicks", "counts", "other"), 7),
+        (("score", "other"), 1),
+        (("pages",), 1),
+    ],
+)
+def test_the_bound_counts_that_names_the_most(course: tuple[str, ...], allowed: float) -> None:
+    promise = Promise(
+        Seconds(1),
+        {
+            "score": Seconds(9),
+            "clicks>score": Seconds(5),
+            "clicks>counts>score": Seconds(3),
+            "counts": Seconds(7),
+        },
+    )
+    assert promise.staleness_along(course, inputs={"score", "other", "pages"}) == allowed
+
+
 def test_the_times_of_a_base_table() -> None:
     known, errors = read(
         Holder.TABLE,

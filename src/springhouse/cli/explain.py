@@ -180,8 +180,8 @@ def _promise(promise: Mapping[str, Any], is_view: bool) -> str:
     parts = []
     if promise["staleness_seconds"] is not None:
         parts.append(f"staleness {span_text(promise['staleness_seconds'])}")
-    for name, seconds in promise["staleness_by_input"].items():
-        parts.append(f"staleness {span_text(seconds)} through {name}")
+    for pathway, seconds in promise["staleness_by_pathway"].items():
+        parts.append(f"staleness {span_text(seconds)} through {pathway}")
     if not parts:
         parts.append("as fresh as possible")
     if is_view:

@@ -82,7 +82,7 @@ def _with_promises(project: "Project", asked: Asked) -> "Project":
     for text in asked.promises:
         name, span = _named(project, text, "--promise", "revenue=30 seconds")
         staleness = Seconds(duration_seconds(span))
-        project = _promising(project, name, staleness_seconds=staleness, staleness_by_input={})
+        project = _promising(project, name, staleness_seconds=staleness, staleness_by_pathway={})
     for text in asked.priorities:
         name, number = _named(project, text, "--priority", "revenue=10")
         try:

@@ -272,8 +272,11 @@ def _asking(watch: Watch, planned: RefreshPlan) -> str:
     view = watch.project.views.get(planned.table)
     if view is None:
         return ""
-    through = sorted({pathway.rpartition(">")[2] for pathway in planned.asked})
-    bounds = {each: view.promise.staleness_through(each) for each in through}
+    bounds: dict[str, Seconds] = {}
+    for pathway in sorted(planned.asked):
+        # Data that may wait equally long is told of once, by the input that it comes through.
+        bound, through = watch.planning.bound(view.name, pathway), pathway.rpartition(">")[2]
+        bounds[through if bounds.get(through, bound) == bound else pathway] = bound
     parts = [
         f"staleness {span_text(bound)} of {each}" if bound else f"{each} as fresh as possible"
         for each, bound in bounds.items()
@@ -331,7 +334,7 @@ def explain(watch: Watch, name: str) -> dict[str, Any]:
         "location": watch.lake.place(name).root,
         "promise": {
             "staleness_seconds": declared.promise.staleness_seconds,
-            "staleness_by_input": dict(declared.promise.staleness_by_input),
+            "staleness_by_pathway": dict(declared.promise.staleness_by_pathway),
             "inconsistency_seconds": declared.promise.inconsistency_seconds,
             "priority": declared.promise.priority,
         },

@@ -129,7 +129,7 @@ class Schedule:
         if plan.urgent:
             # Since when it would have to wait for the plan to be due now.
             return min(plan.since, Instant(now - (promise.strictest_seconds or 0.0)))
-        if promise.staleness_by_input:
+        if promise.staleness_by_pathway:
             # What may wait for longer than the rest counts from later on.
             return min(self._facts.planning.waiting_since(plan.table, now), default=now)
         return min(plan.since, self._inherited.get(plan.table, plan.since))
@@ -274,10 +274,7 @@ class Schedule:
             period,
             promise.priority,
             promise.strictest_seconds,
-            promise_by_input={
-                each: promise.staleness_through(each)
-                for each in (upstream if promise.staleness_by_input else ())
-            },
+            promise_by_input=self._facts.planning.bounds(name, upstream),
         )
 
     def _remember(self, name: str) -> None:

@@ -12,7 +12,7 @@ before. So `look` compares what the logs say with what they said, and `plans` wo
     those that a log which moved can reach, and those whose moment has come
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -361,8 +361,7 @@ class Planning:
             waits = [since for each in tables if (since := self._arrivals.since(each)) is not None]
             if name in self._project.tables:
                 return waits
-            newest = self._logs.log(name).newest()
-            reflected = newest.provenance if newest else Provenance()
+            reflected = self._reflected(name)
             reached = {source_of(pathway) for pathway in reflected.reflected}
             bases = {*reflected.reflected, *(t for t in tables if self._is_new(t, reached))}
             heads: dict[Seconds, dict[str, frozenset[int]]] = {}
@@ -377,15 +376,40 @@ class Planning:
                 waits += [Instant(a + allowed) for a in arrived if a + allowed <= now]
             return waits
 
+    def _reflected(self, view: str) -> Provenance:
+        """What a view reflects, in the pathways that its promises tell apart today."""
+        newest = self._logs.log(view).newest()
+        if newest is not None and self._project.views[view].promise.named:
+            return self._ways.held(view) or newest.provenance
+        return newest.provenance if newest is not None else Provenance()
+
     def _is_new(self, table: str, reached: set[str]) -> bool:
         return table not in reached and is_channel(self._project, table)
 
     def allowed(self, name: str, pathway: str) -> Seconds:
-        """By how much longer than other data what comes through one input may wait."""
-        promise = self._project.views[name].promise
-        direct = pathway.rpartition(">")[2]
-        usual = promise.strictest_seconds or Seconds(0.0)
-        return Seconds(max(promise.staleness_through(direct) - usual, 0.0))
+        """By how much longer than other data what comes along one pathway may wait."""
+        usual = self._project.views[name].promise.strictest_seconds or Seconds(0.0)
+        return Seconds(max(self.bound(name, pathway) - usual, 0.0))
+
+    def bound(self, view: str, pathway: str) -> Seconds:
+        """How long what arrived may wait that comes to a view along a pathway."""
+        promise = self._project.views[view].promise
+        known = self._ways.bounds(view).get(pathway) if promise.staleness_by_pathway else None
+        if known is not None:
+            return Seconds(known)
+        return promise.staleness_along(pathway.split(">"), self._graph.tables_read(view))
+
+    def bounds(self, name: str, inputs: Collection[str]) -> dict[str, Seconds]:
+        """The strictest bound on what comes through each input, if any input has one of its own."""
+        declared = self._project.views.get(name) or self._project.tables[name]
+        promise = declared.promise
+        if not promise.staleness_by_pathway:
+            return {}
+        found = {each: promise.staleness_along([each], inputs) for each in inputs}
+        for pathway, seconds in self._ways.bounds(name).items():
+            through = pathway.rpartition(">")[2]
+            found[through] = Seconds(min(found.get(through, seconds), seconds))
+        return found
 
     # --- What reaches what -----------------------------------------------------------------------
 

@@ -162,6 +162,16 @@ class Ways:
             found.append((log.table_id(), newest.version if newest is not None else -1))
         return tuple(found)
 
+    def bounds(self, name: str) -> Mapping[str, float]:
+        """How long data may wait on each pathway of a view; none of one that is never apart."""
+        group = self._groups.get(name)
+        return self._planner(group).limits.get(name, NO_LIMITS).staleness if group else {}
+
+    def held(self, name: str) -> Provenance | None:
+        """What a view reflects, in today's pathways; None of one that is never apart."""
+        group = self._groups.get(name)
+        return self._held(self._planner(group).workflow, name) if group else None
+
     # --- the workflow ----------------------------------------------------------------------------
 
     def _planner(self, group: tuple[str, ...]) -> Planner:
@@ -183,8 +193,10 @@ class Ways:
         inputs = [key for key in keys if key not in made]
         widgets = [self._widget(name, each) for name, each in made.items()]
         strict = [name for name in made if not self._is_relaxed(name)]
-        whole = workflow(inputs, widgets, strict=strict)
-        bounds = [bound for name, each in made.items() for bound in self._bounds(name, each)]
+        views = (self._project.views[name] for name in made if name in self._project.views)
+        named = {each for view in views for each in view.promise.named}
+        whole = workflow(inputs, widgets, strict=strict, named=named)
+        bounds = [bound for name in made for bound in self._bounds(whole, name)]
         return Planner(whole, bounds, dict.fromkeys(sorted(made), ANY_DELTA))
 
     def _is_made(self, name: str) -> bool:
@@ -199,15 +211,17 @@ class Ways:
         strict = not self._is_relaxed(name)
         return view(name, offered.inputs, offered.variants, drivers=offered.drivers, strict=strict)
 
-    def _bounds(self, name: str, offered: Offered) -> Iterable[Bound]:
+    def _bounds(self, whole: Workflow, name: str) -> Iterable[Bound]:
         declared = self._project.views.get(name)
         if declared is None:
             return
         promise = declared.promise
         yield BoundInconsistency(name, promise.inconsistency_seconds)
         if promise.is_relaxed or promise.staleness_seconds is not None:
-            for each in offered.inputs:
-                yield BoundStaleness(name, each, promise.staleness_through(each))
+            inputs = whole.reads[name]
+            for pathway, courses in whole.courses[name].items():
+                allowed = min(promise.staleness_along(each, inputs) for each in courses)
+                yield BoundStaleness(name, pathway, allowed)
 
     # --- the situation ---------------------------------------------------------------------------
 
@@ -247,7 +261,7 @@ class Ways:
     def _ahead(self, name: str) -> Seconds:
         """How long a refresh that starts now will take: promises that break by then ask."""
         promise = self._project.views[name].promise
-        bounds = [promise.staleness_seconds, *promise.staleness_by_input.values()]
+        bounds = [promise.staleness_seconds, *promise.staleness_by_pathway.values()]
         shortest = min((each for each in bounds if each), default=Seconds(0.0))
         expected = max(self._offers.last_seconds(name)[-3:], default=0.0)
         return Seconds(min(expected * 1.5 + _MARGIN * shortest, shortest / 2))

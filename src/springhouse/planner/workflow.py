@@ -11,7 +11,8 @@ single paths, and what a delta may be applied to. At a channel C that reads X:
 1. X is an input: the path is `X`.
 2. Otherwise a path p of X is `p>X`. If X is only written in place, all its deltas lead from one
    whole state of it to the next, so what came to X along several paths moves as one from there on:
-   the paths of a source through X are one, `source>X`, unless a bound on staleness names one.
+   the paths of a source through X are one, `source>X`. If a bound on staleness names a table on the
+   way, paths that pass it differ from those that don't: they are `source>table>X`.
 3. If only consistent snapshots of C may exist (its inconsistency bound is 0), and all that it reads
    is an input or written in place, then all paths of a source reflect one and the same version, and
    are one, named like the source. Asynchronous deltas of other channels leave those paths empty
@@ -32,13 +33,16 @@ from springhouse.planner.converters import Converter
 from springhouse.planner.operators import Operator
 from springhouse.planner.provenance import Provenance, source_of, through
 
+Course = tuple[str, ...]
+"""Tables that data passes on its way, from its source on."""
+
 
 @dataclass(frozen=True)
 class Workflow:
     """Inputs and operators, and the converters of each channel.
 
-    `strict` are the channels that only ever hold consistent snapshots, `named` the pathways that a
-    bound names: both decide which pathways are one.
+    `strict` are the channels that only ever hold consistent snapshots, `named` those that a bound
+    on a pathway names: both decide which pathways are one.
     """
 
     inputs: tuple[str, ...]
@@ -142,11 +146,10 @@ class Workflow:
             return source_of(pathway)
         if channel in self.inputs:
             return channel
-        full = through(pathway, channel)
-        is_named = any(each == full or each.startswith(full + ">") for each in self.named)
-        if channel in self.whole and not is_named:
-            return through(source_of(pathway), channel)
-        return full
+        if channel in self.whole:
+            source, *passed = pathway.split(">")
+            pathway = ">".join([source, *(each for each in passed if each in self.named)])
+        return through(pathway, channel)
 
     def key_map(self, channel: str, read: str) -> Mapping[str, str]:
         """Which pathway of `read` becomes which pathway of `channel`."""
@@ -167,6 +170,26 @@ class Workflow:
     def through_input(self, channel: str, read: str) -> tuple[str, ...]:
         """The pathways of `channel` that come through a direct input."""
         return tuple(dict.fromkeys(self._keys[channel][read].values()))
+
+    @cached_property
+    def courses(self) -> dict[str, dict[str, frozenset[Course]]]:
+        """For each channel, the courses that each of its pathways stands for.
+
+        A course has the source, the tables on the way that a bound names, and the direct input.
+        """
+        found: dict[str, dict[str, frozenset[Course]]] = {}
+        for channel in self.order:
+            courses: dict[str, set[Course]] = {}
+            for read, keys in self._keys[channel].items():
+                for pathway, key in keys.items():
+                    before = found[read].get(pathway) or [()]
+                    courses.setdefault(key, set()).update((*self._kept(c), read) for c in before)
+            found[channel] = {key: frozenset(each) for key, each in courses.items()}
+        return found
+
+    def _kept(self, course: Course) -> Course:
+        """What is kept of a course further down: its direct input only if a bound names it."""
+        return course if len(course) < 2 or course[-1] in self.named else course[:-1]
 
     @cached_property
     def _alike(self) -> frozenset[tuple[str, str]]:

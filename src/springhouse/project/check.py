@@ -359,19 +359,25 @@ def columns_exist(checked: Checked) -> Iterator[DeclarationError]:
 # Promises
 
 
-def promises_name_inputs(checked: Checked) -> Iterator[DeclarationError]:
-    """Bounds on the staleness of an input that is not one."""
+def promises_name_pathways(checked: Checked) -> Iterator[DeclarationError]:
+    """Bounds on the staleness of data that does not come that way."""
     for declaration in checked.declared.values():
         if isinstance(declaration, TemporaryView):
             continue
-        inputs = checked.graph.tables_read(declaration.name)
-        for name in sorted(set(declaration.promise.staleness_by_input) - set(inputs)):
-            kinds = {each: checked.kinds.get(each, "table") for each in inputs}
-            yield _error(
-                f'"springhouse.staleness.{name}": "{declaration.name}" does not read "{name}"',
-                declaration.place,
-                _promise_hint(checked, name, kinds),
-            )
+        for pathway in sorted(declaration.promise.staleness_by_pathway):
+            *names, last = pathway.split(">")
+            reader = declaration.name
+            for name in (last, *reversed(names)):
+                upstream = checked.graph.upstream(reader)
+                if name not in upstream:
+                    kinds = {each: checked.kinds.get(each, "table") for each in upstream}
+                    yield _error(
+                        f'"springhouse.staleness.{pathway}": "{reader}" is not made from "{name}"',
+                        declaration.place,
+                        _promise_hint(checked, name, kinds),
+                    )
+                    break
+                reader = name
 
 
 def _promise_hint(checked: Checked, name: str, inputs: dict[str, str]) -> str | None:
@@ -379,8 +385,8 @@ def _promise_hint(checked: Checked, name: str, inputs: dict[str, str]) -> str | 
     if view is not None:
         reads = ", ".join(dict.fromkeys(reference.name for reference in view.query.references))
         return f'"{name}" is only a name for a query: name what it reads: {reads}.'
-    reads = ", ".join(inputs) or "no table of this project"
-    return did_you_mean_the(name, inputs) or f"It reads {reads}."
+    made_from = ", ".join(inputs) or "no table of this project"
+    return did_you_mean_the(name, inputs) or f"It is made from {made_from}."
 
 
 RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (
@@ -396,5 +402,5 @@ RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (
     calls_fit,
     sinks_have_places,
     columns_exist,
-    promises_name_inputs,
+    promises_name_pathways,
 )

@@ -9,7 +9,7 @@ A query keeps the user's own text. What it reads is listed as spans of that text
 that a span can be replaced by the name of a snapshot without printing the SQL anew.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -163,7 +163,7 @@ class Promise:
     """What the owner of a table was promised: bounds on its lag, its inconsistency, its weight."""
 
     staleness_seconds: Seconds | None = None
-    staleness_by_input: Mapping[str, Seconds] = field(default_factory=dict)
+    staleness_by_pathway: Mapping[str, Seconds] = field(default_factory=dict)  # "clicks>score"
     inconsistency_seconds: Seconds = Seconds(0.0)
     priority: float = 1.0
 
@@ -172,9 +172,29 @@ class Promise:
         """Whether a snapshot may reflect its inputs as of different moments."""
         return self.inconsistency_seconds > 0
 
-    def staleness_through(self, name: str) -> Seconds:
-        """How long what arrived may wait that comes through a direct input; 0: not at all."""
-        return self.staleness_by_input.get(name, self.staleness_seconds or Seconds(0.0))
+    def staleness_along(self, course: Sequence[str], inputs: Collection[str]) -> Seconds:
+        """How long what arrived may wait that comes along these tables; 0: not at all.
+
+        The bound counts that names the most of them, in their order. One that ends with a direct
+        input means what comes through it last.
+
+        >>> promise = Promise(None, {"news": Seconds(9.0), "log>news": Seconds(5.0)})
+        >>> promise.staleness_along(["log", "cleaned", "news"], inputs={"news", "log"})
+        5.0
+        >>> promise.staleness_along(["log"], inputs={"news", "log"})
+        0.0
+        """
+        bounds = [
+            (-len(names), seconds)
+            for pathway, seconds in self.staleness_by_pathway.items()
+            if _passes(course, names := pathway.split(">"), inputs)
+        ]
+        return min(bounds)[1] if bounds else self.staleness_seconds or Seconds(0.0)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The tables that bounds on pathways name."""
+        return frozenset(name for each in self.staleness_by_pathway for name in each.split(">"))
 
     @property
     def strictest_seconds(self) -> Seconds | None:
@@ -185,7 +205,14 @@ class Promise:
         """
         if self.staleness_seconds is None:
             return None
-        return min((self.staleness_seconds, *self.staleness_by_input.values()))
+        return min((self.staleness_seconds, *self.staleness_by_pathway.values()))
+
+
+def _passes(course: Sequence[str], names: Sequence[str], inputs: Collection[str]) -> bool:
+    if names[-1] in inputs and names[-1] != course[-1]:
+        return False
+    left = iter(course)
+    return all(name in left for name in names)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from springhouse.project.settings import FLOW_SETTINGS, SOURCE_SETTINGS, check_s
 from springhouse.units import Seconds
 
 PREFIX = "springhouse."
-_PER_INPUT = "springhouse.staleness."
+_ALONG = "springhouse.staleness."
 _SINK = "springhouse.sink."
 
 
@@ -81,17 +81,17 @@ def read_properties(
 ) -> tuple[Properties, list[DeclarationError]]:
     """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
     reader = _Reader(owner, holder, written)
-    by_input = reader.staleness_by_input(names)
+    by_pathway = reader.staleness_by_pathway(names)
     inconsistency = reader.duration("springhouse.inconsistency")
     if inconsistency is None:
         # Who says that one input may be a day old and another a minute says that a snapshot may
         # reflect them as of moments a day apart.
-        inconsistency = max(by_input.values(), default=Seconds(0.0))
+        inconsistency = max(by_pathway.values(), default=Seconds(0.0))
     reader.check_delta(written)
     known = Properties(
         promise=Promise(
             staleness_seconds=reader.duration("springhouse.staleness"),
-            staleness_by_input=by_input,
+            staleness_by_pathway=by_pathway,
             inconsistency_seconds=inconsistency,
             priority=reader.priority(),
         ),
@@ -118,7 +118,7 @@ class _Reader:
         }
 
     def _belongs(self, key: str, written: Written, owner: str, holder: Holder) -> bool:
-        holders = _STORED if key.startswith((_PER_INPUT, _SINK)) else PROPERTIES.get(key)
+        holders = _STORED if key.startswith((_ALONG, _SINK)) else PROPERTIES.get(key)
         if holders is None:
             hint = did_you_mean(key, PROPERTIES)
             self._wrong(written, f'unknown property "{key}"', hint or _known_properties(holder))
@@ -157,13 +157,14 @@ class _Reader:
             self._wrong(written, problem, error.hint)
             return None
 
-    def staleness_by_input(self, names: Names) -> Mapping[str, Seconds]:
+    def staleness_by_pathway(self, names: Names) -> Mapping[str, Seconds]:
         bounds = {}
         for key in self._written:
-            if key.startswith(_PER_INPUT):
+            if key.startswith(_ALONG):
                 seconds = self.duration(key)
                 if seconds is not None:
-                    bounds[names.parse(key.removeprefix(_PER_INPUT))] = seconds
+                    passed = key.removeprefix(_ALONG).split(">")
+                    bounds[">".join(names.parse(each.strip()) for each in passed)] = seconds
         return bounds
 
     def sinks(self) -> tuple[SinkCall, ...]:
