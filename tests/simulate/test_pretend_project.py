@@ -108,6 +108,18 @@ def test_what_it_records_tells_the_same_story_again(project: Project) -> None:
         assert second[name].mean_lag == pytest.approx(first[name].mean_lag, rel=0.2, abs=0.5)
 
 
+@pytest.mark.parametrize("seconds", [1.0, 2.0, 4.0])
+def test_so_it_does_where_data_waited_for_a_track(project: Project, seconds: float) -> None:
+    """A log that only knew when refreshes began would forget how long their data had waited."""
+    world = PretendProject(project, record(seconds), OFFERED, Policy(), WhatIf(tracks=1), 240.0)
+    world.run(240.0)
+    again = record_of(project, world.logs)
+    first = fare(project, record(seconds), tracks=1)
+    second = fare(project, again, tracks=1)
+    for name in ("orders", "totals", "by_customer"):
+        assert second[name].mean_lag == pytest.approx(first[name].mean_lag, rel=0.2, abs=0.3)
+
+
 def test_the_same_seed_gives_the_same_run(project: Project) -> None:
     durations = {"append": Duration(0.4, 0, (0.5, 1.5))}
     spread = replace(record().tables["orders"], durations=durations)

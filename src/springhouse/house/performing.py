@@ -60,7 +60,7 @@ def perform(
     """Carry a plan out, for a table up to `until`; what was done, one entry per commit."""
     name = plan.table
     if name in watch.project.tables:
-        done = _refresh_table(watch, watch.project.tables[name], plan.reason, until)
+        done = _refresh_table(watch, watch.project.tables[name], plan, until)
     else:
         watch.prove_whole(name)
         done = _refresh_view(watch, plan)
@@ -144,7 +144,7 @@ def _performed_together(
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
     if len(left) > 1:
         members = [
-            Member(watch.project.tables[name], watch.feeds(name)[0], each.plan.reason, each.prove)
+            Member(watch.project.tables[name], watch.feeds(name)[0], each.plan, each.prove)
             for name, each in left.items()
         ]
         for name, outcome in append_together(watch.lake, watch.project, members, until):
@@ -181,7 +181,7 @@ def _tidy(watch: Watch, name: str, most_files: int) -> None:
 
 
 def _refresh_table(
-    watch: Watch, table: Table, reason: str, until: Mapping[str, int] | None
+    watch: Watch, table: Table, plan: RefreshPlan, until: Mapping[str, int] | None
 ) -> list[Done]:
     """Give every flow its turn: what one fails with neither stops nor delays another."""
     done: list[Done] = []
@@ -191,7 +191,7 @@ def _refresh_table(
         if watch.is_held(flow):
             continue
         try:
-            done += _run_flow(watch, table, flow, reason, until)
+            done += _run_flow(watch, table, flow, plan, until)
         except (CommitConflict, NotOwned):
             raise
         except Exception as error:
@@ -204,24 +204,24 @@ def _refresh_table(
 
 
 def _run_flow(
-    watch: Watch, table: Table, flow: Flow, reason: str, until: Mapping[str, int] | None
+    watch: Watch, table: Table, flow: Flow, plan: RefreshPlan, until: Mapping[str, int] | None
 ) -> list[Done]:
     if is_streaming_function(flow):
         assert isinstance(flow, AppendFlow)
-        return _stream(watch, table, flow, reason)
+        return _stream(watch, table, flow, plan)
     apply = apply_changes if isinstance(flow, CdcFlow) else append
-    taken = apply(watch.lake, watch.project, table, watch.feed(flow), reason, until)
+    taken = apply(watch.lake, watch.project, table, watch.feed(flow), plan, until)
     return [taken] if taken is not None else []
 
 
-def _stream(watch: Watch, table: Table, flow: AppendFlow, reason: str) -> list[Done]:
+def _stream(watch: Watch, table: Table, flow: AppendFlow, plan: RefreshPlan) -> list[Done]:
     stream = settled_stream(watch.lake, watch.project, table, flow)
 
     def commit(
         rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int] | None
     ) -> Done:
         return append_batch(
-            watch.lake, watch.project, table, stream, rows, size, number, reflected, reason
+            watch.lake, watch.project, table, stream, rows, size, number, reflected, plan
         )
 
     return run_stream(watch.lake, watch.project, stream, commit)

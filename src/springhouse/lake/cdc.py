@@ -53,6 +53,7 @@ from springhouse.lake.tables import (
     read_parquet,
 )
 from springhouse.lake.writing import SMALL_BYTES, paths_of, write_arrow, write_with_spark
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import CdcFlow, Expectation, OnViolation, Project, Table
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def apply_changes(
     project: Project,
     table: Table,
     feed: Feed,
-    reason: str,
+    plan: RefreshPlan,
     until: Mapping[str, int] | None = None,
 ) -> Done | None:
     """Apply everything new that the flow's stream has; None if there is nothing."""
@@ -112,7 +113,8 @@ def apply_changes(
             kind="merge",
             at=lake.now(),
             variant=f"scd {flow.scd_type}",
-            reason=reason,
+            reason=plan.reason,
+            since=plan.since,
             rows=ground.rows + merged.inserted - merged.deleted,
             rows_added=merged.inserted,
             rows_removed=merged.deleted,
@@ -132,7 +134,7 @@ def apply_changes(
             merged.deleted,
             len(aside),
             lake.now() - began,
-            reason,
+            plan.reason,
         )
 
 

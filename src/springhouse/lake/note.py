@@ -78,6 +78,8 @@ class Note:
     freshness: Instant | None = None
     variant: str = ""
     reason: str = ""
+    # When the oldest of the data came that it takes in.
+    since: Instant | None = None
     # Why this variant, and not another one.
     why: str = ""
     rows: int = 0

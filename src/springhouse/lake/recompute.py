@@ -61,7 +61,7 @@ def recompute(
     decision = planned.decision
     assert decision is not None, "how to refresh it was not decided"
     lake, view, ground, inputs = ready.lake, ready.view, ready.ground, ready.inputs
-    project, reason, began = ready.project, planned.reason, ready.began
+    project, began = ready.project, ready.began
     built = _built(lake, view, inputs, plan)
     size = inputs.size + (ground.size if ground else 0)
     landed = land(
@@ -84,7 +84,8 @@ def recompute(
         before=stored_provenance(lake, view.name),
         after=provenance_of(lake, inputs.read, apart=view.promise.is_relaxed),
         variant="full",
-        reason=reason,
+        reason=planned.reason,
+        since=planned.since,
         why=decision.why,
         expected=decision.expected,
         missed=decision.missed,
@@ -109,7 +110,7 @@ def recompute(
         delta.inserted,
         delta.deleted,
         len(landed.aside),
-        reason=reason,
+        reason=planned.reason,
         read=inputs.read,
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):

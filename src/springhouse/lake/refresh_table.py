@@ -49,6 +49,7 @@ from springhouse.lake.tables import TableVersion, frame_of
 from springhouse.lake.writing import SMALL_BYTES, write_with_spark
 from springhouse.planner.logs import provenance_of
 from springhouse.planner.provenance import Provenance, joined
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.channels import is_channel
 from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
 from springhouse.units import Instant
@@ -64,7 +65,7 @@ def append(
     project: Project,
     table: Table,
     feed: Feed,
-    reason: str,
+    plan: RefreshPlan,
     until: Mapping[str, int] | None = None,
 ) -> Done | None:
     """Append the rows of everything new that the flow's streams have; None if there is nothing."""
@@ -75,7 +76,7 @@ def append(
     settle(lake, table.name)
     ranges = feed.behind(ground, until)
     if not ranges:
-        return None if ground else _made_empty(lake, project, table, feed, reason)
+        return None if ground else _made_empty(lake, project, table, feed, plan)
     with blamed_on(flow.place), feed.keeping_memory():
         taken = Intake(lake, feed, ranges)
         passed_on = _passed_on(table, flow, ground, taken)
@@ -105,7 +106,7 @@ def append(
             )
         aside = [*taken.bad, *landed.aside]
         batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
-        return finish(lake, table, flow, fit, landed, aside, batch, reason, began)
+        return finish(lake, table, flow, fit, landed, aside, batch, plan, began)
 
 
 def _passed_on(
@@ -125,7 +126,9 @@ def _passed_on(
     return rows if schema is not None and same_columns(schema, ground.schema) else None
 
 
-def _made_empty(lake: Lake, project: Project, table: Table, feed: Feed, reason: str) -> Done | None:
+def _made_empty(
+    lake: Lake, project: Project, table: Table, feed: Feed, plan: RefreshPlan
+) -> Done | None:
     """The table without rows, if its columns can be told before any record is there."""
     assert isinstance(feed.flow, AppendFlow)
     try:
@@ -137,7 +140,7 @@ def _made_empty(lake: Lake, project: Project, table: Table, feed: Feed, reason: 
         fit.ready(lake, table.name)
     except SpringhouseError:
         return None  # The first records will tell, or say what is wrong.
-    return Done(table.name, "schema", reason=reason)
+    return Done(table.name, "schema", reason=plan.reason)
 
 
 def append_batch(
@@ -149,7 +152,7 @@ def append_batch(
     size: int,
     number: int,
     reflected: Mapping[str, int] | None,
-    reason: str,
+    plan: RefreshPlan,
 ) -> Done:
     """Append a micro-batch of Structured Streaming; its number versions its transaction.
 
@@ -179,7 +182,7 @@ def append_batch(
     else:
         provenance = provenance_of(lake, reflected)
     batch = Batch({transaction: number + 1}, noted, channel, provenance, partial)
-    return finish(lake, table, flow, fit, landed, landed.aside, batch, reason, began)
+    return finish(lake, table, flow, fit, landed, landed.aside, batch, plan, began)
 
 
 @dataclass(frozen=True)
@@ -362,7 +365,7 @@ def finish(
     landed: Landed,
     aside: Sequence[Aside],
     batch: Batch,
-    reason: str,
+    plan: RefreshPlan,
     began: Instant,
 ) -> Done:
     """Commit the rows with the ends of their ranges, and then add to the quarantine."""
@@ -379,7 +382,8 @@ def finish(
             kind="append",
             at=lake.now(),
             variant="append",
-            reason=reason,
+            reason=plan.reason,
+            since=plan.since,
             rows=ground.rows + landed.count,
             rows_added=landed.count,
             seconds=lake.now() - began,
@@ -396,7 +400,7 @@ def finish(
         landed.count,
         rows_set_aside=len(aside),
         seconds=lake.now() - began,
-        reason=reason,
+        reason=plan.reason,
     )
 
 

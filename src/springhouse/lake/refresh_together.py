@@ -41,6 +41,7 @@ from springhouse.lake.refresh_table import Fit, Intake, batch_of, finish, fitted
 from springhouse.lake.sources.contract import Range
 from springhouse.lake.tables import TableVersion, quoted
 from springhouse.lake.writing import SMALL_BYTES, rows_of, write_arrow
+from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import AppendFlow, OnViolation, Project, Table
 from springhouse.units import Instant, Seconds
 
@@ -56,7 +57,7 @@ class Member:
 
     table: Table
     feed: Feed
-    reason: str
+    plan: RefreshPlan
     prove: Callable[[], None] = lambda: None
 
     @property
@@ -319,6 +320,6 @@ def _commit(
         given.landed,
         aside,
         replace(batch, together=others),
-        member.reason,
+        member.plan,
         began,
     )

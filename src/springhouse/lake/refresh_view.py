@@ -75,6 +75,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         after=reflected.provenance,
         variant=variant.way.value,
         reason=plan.reason,
+        since=plan.since,
         why=decision.why,
         expected=decision.expected,
         foreseen=decision.foreseen if decision.teaches else 0.0,

@@ -18,6 +18,7 @@ class PretendNote:
     kind: str
     variant: str
     at: Instant = Instant(0.0)
+    since: Instant | None = None
     after: Provenance = Provenance()
     definition: str = ""
     read: Mapping[str, int] = field(default_factory=dict)

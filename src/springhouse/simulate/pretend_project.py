@@ -363,6 +363,7 @@ class PretendProject:
             PretendNote(
                 "append" if view is None else "merge",
                 ended.plan.way,
+                since=ended.plan.since,
                 definition=fingerprint(self._project, view) if view is not None else "",
                 read=work.read,
                 rows=before.note.rows + changed if before is not None else changed,

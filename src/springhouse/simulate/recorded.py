@@ -1,7 +1,7 @@
 """What did the logs of a project record: when did data come, and what did refreshes take?
 
-    arrivals   for each base table, when how many rows were there to be taken in: the moments at
-               which refreshes of it began, and the rows that they brought
+    arrivals   for each base table, when how many rows were there to be taken in: from when the
+               first of them was seen until a refresh began, once per period
     durations  for each table and way, how many rows had changed and how long the refresh took
 
 A table without a past has neither. Its data is then taken to come once per period, and its
@@ -24,6 +24,7 @@ _REFRESHES = ("append", "replace", "merge")
 _USUAL_SECONDS = 1.0
 _USUAL_ROWS = 100
 _MOST_REMEMBERED = 200
+_MOST_LOOKS = 1000
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Rec
     found = {}
     for name in graph.order:
         channel = name in project.tables and is_channel(project, name)
-        found[name] = _record(logs, name, every[name], began, channel=channel)
+        period = project.tables[name].period_seconds if channel else None
+        found[name] = _record(logs, name, every[name], began, period)
         if channel and not every[name]:
-            period = project.tables[name].period_seconds
             data = (Arrival(0.0, _USUAL_ROWS),)
             found[name] = TableRecord(arrivals=data, cycle_seconds=period)
     return Recorded(found, Seconds(max(ended - began, 0.0)))
@@ -113,8 +114,7 @@ def _record(
     name: str,
     refreshes: Sequence[tuple[Instant, PastRefresh]],
     began: Instant,
-    *,
-    channel: bool,
+    period: Seconds | None,
 ) -> TableRecord:
     if not refreshes:
         return TableRecord()
@@ -122,14 +122,19 @@ def _record(
     came, went = 0.0, 0.0
     for (_, before), (_, note) in pairwise(refreshes):
         changed = float(note.rows_added + note.rows_removed)
-        rows = changed if channel or not note.read else _changed(logs, before.read, note.read)
+        rows = (
+            changed
+            if period is not None or not note.read
+            else _changed(logs, before.read, note.read)
+        )
         if note.seconds > 0:
             samples.setdefault(note.variant or note.kind, []).append(Sample(rows, note.seconds))
         came, went = came + rows, went + changed
     arrivals = [
-        Arrival(max(at - note.seconds - began, 0.0), note.rows_added)
+        arrival
         for at, note in refreshes[1:]
-        if channel and note.rows_added
+        if period is not None and note.rows_added
+        for arrival in _arrivals(at, note, began, period)
     ]
     together = frozenset(n for _, note in refreshes for n in getattr(note, "together", ()))
     return TableRecord(
@@ -140,6 +145,17 @@ def _record(
         went / came if came > 0 else 1.0,
         together - {name},
     )
+
+
+def _arrivals(at: Instant, note: PastRefresh, began: Instant, period: Seconds) -> Iterable[Arrival]:
+    """When the rows came that a refresh took in: some with every look at their source."""
+    start = at - note.seconds
+    first = min(start, note.since if note.since is not None else start)
+    looks = int((start - first) / period) + 1 if period > 0 else 1
+    looks = min(looks, note.rows_added, _MOST_LOOKS)
+    for look in range(looks):
+        rows = note.rows_added * (look + 1) // looks - note.rows_added * look // looks
+        yield Arrival(max(first + (start - first) * look / looks - began, 0.0), rows)
 
 
 def _changed(logs: Logs, before: Mapping[str, int], after: Mapping[str, int]) -> float:
