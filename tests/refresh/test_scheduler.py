@@ -334,3 +334,11 @@ def test_a_table_of_unknown_cost_gets_its_turn_however_much_waits() -> None:
         scheduler.finished(start.table, Instant(now), seconds=1.0, rows=RowCount(1))
     # By the square root of their priorities.
     assert 15 <= began.count("seldom") <= 45
+
+
+@pytest.mark.parametrize("basic", Basic)
+def test_a_refresh_that_is_said_to_take_no_time_has_a_place(basic: Basic) -> None:
+    scheduler = scheduled(table("a"), table("b"), basic=basic)
+    for name in "ab":
+        scheduler.arrived(name, Instant(1.0), freshness=Instant(1.0), seconds=0.0)
+    assert sorted(order(scheduler, 2.0)) == ["a", "b"]

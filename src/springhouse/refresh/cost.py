@@ -25,6 +25,9 @@ from springhouse.units import Seconds
 FIRST_GUESS = Seconds(1.0)
 """What a refresh is taken to need before any has finished."""
 
+SHORTEST = 1e-9
+"""What a refresh takes at least: benefits are divided by it."""
+
 _FADE = 0.95
 _TRUSTED_AFTER = 4
 _LIMIT = 4.0
@@ -77,8 +80,7 @@ class LearnedCost:
 
     def seconds(self, interval: float) -> float:
         """What loading so many seconds of data is expected to take."""
-        # Never 0, because benefits are divided by it.
-        return max(self.cost.alpha + self.cost.beta * interval, 1e-9)
+        return max(self.cost.alpha + self.cost.beta * interval, SHORTEST)
 
     def observe(self, interval: float, seconds: float, rows: float | None = None) -> None:
         """Learn from a refresh that loaded so much and took `seconds`."""

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
 from springhouse.refresh.basic import max_benefit
-from springhouse.refresh.cost import LearnedCost, TypicalRefresh
+from springhouse.refresh.cost import SHORTEST, LearnedCost, TypicalRefresh
 from springhouse.refresh.feasible import Finding
 from springhouse.refresh.foresight import Foresight
 from springhouse.refresh.grants import findings, granted
@@ -123,7 +123,7 @@ class Scheduler:
         standing = self._find(name)
         if standing is None or standing.leaving:
             return
-        standing.told_seconds = seconds
+        standing.told_seconds = None if seconds is None else max(seconds, SHORTEST)
         pending = standing.pending
         if freshness is None:
             if pending:

@@ -299,15 +299,18 @@ class PretendProject:
             return
         plans = (order.plan, *order.along)
         works = [self._work(plan, order.until) for plan in plans]
-        ends = Instant(self.now + sum(work.seconds for work in works))
+        ends = self._ends(works)
         for plan, work in zip(plans, works, strict=True):
             self._running.append(_Running(ends, plan, order.start.track, work))
 
     def _begin(self, plan: RefreshPlan, track: int, later: tuple[RefreshPlan, ...]) -> None:
         """Begin one step of several."""
         work = self._work(plan, None)
-        ends = Instant(self.now + work.seconds)
-        self._running.append(_Running(ends, plan, track, work, later))
+        self._running.append(_Running(self._ends([work]), plan, track, work, later))
+
+    def _ends(self, works: Sequence[_Work]) -> Instant:
+        """When the track is free again that this work is done on from now on."""
+        return Instant(self.now + sum(work.seconds for work in works) + self._recorded.pause)
 
     def _go_on(self, ended: _Running) -> None:
         """Begin the next step of a unit, as it is to be done now that those before are through."""

@@ -3,11 +3,14 @@
     arrivals   for each base table, when how many rows were there to be taken in: from when the
                first of them was seen until a refresh began, once per period
     durations  for each table and way, how many rows had changed and how long the refresh took
+    pause      what passes on a track from the end of one refresh to the beginning of the next: a
+               commit can't tell how long it took to be written
 
 A table without a past has neither. Its data is then taken to come once per period, and its
 refreshes to take as long as those of the other tables do.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -81,6 +84,7 @@ class Recorded:
 
     tables: Mapping[str, TableRecord]
     seconds: Seconds
+    pause: Seconds = Seconds(0.0)
 
 
 def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Recorded:
@@ -98,7 +102,23 @@ def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Rec
         if channel and not every[name]:
             data = (Arrival(0.0, _USUAL_ROWS),)
             found[name] = TableRecord(arrivals=data, cycle_seconds=period)
-    return Recorded(found, Seconds(max(ended - began, 0.0)))
+    notes = [each for refreshes in every.values() for each in refreshes[1:]]
+    return Recorded(found, Seconds(max(ended - began, 0.0)), pause_between(notes))
+
+
+def pause_between(refreshes: Iterable[tuple[Instant, PastRefresh]]) -> Seconds:
+    """What passes between refreshes where data waits already: the lower quartile.
+
+    Longer pauses are mostly rest, because a promise allows it.
+    """
+    found = sorted((at, Instant(at - note.seconds), note.since) for at, note in refreshes)
+    ends = [at for at, _, _ in found]
+    pauses = []
+    for _, start, since in found:
+        before = bisect_right(ends, start)
+        if before and since is not None and since < ends[before - 1]:
+            pauses.append(start - ends[before - 1])
+    return Seconds(sorted(pauses)[len(pauses) // 4] if pauses else 0.0)
 
 
 def _refreshes(log: Log, since: Instant | None) -> list[tuple[Instant, PastRefresh]]:
