@@ -1,0 +1,100 @@
+"""A view that is never apart skips the search. Would the search have said the same?
+
+Random projects run in the pretend world; whenever a strict view is to be refreshed, and nothing
+upstream of it is, Algorithm 1 of 004 is asked as it would be for a view that may be apart, with a
+bound of 0.
+"""
+# ruff: noqa: SLF001  the same questions are put to both ways of deciding
+
+import random
+from pathlib import Path
+
+import pytest
+
+from springhouse.planner.logs import Channels
+from springhouse.planner.operators import Variant
+from springhouse.planner.ways import Offered, Ways
+from springhouse.project.declaration import Project
+from springhouse.project.load import load
+from springhouse.refresh.policy import Policy
+from springhouse.simulate.pretend_logs import PretendLogs
+from springhouse.simulate.pretend_project import PretendProject, WhatIf
+from springhouse.simulate.recorded import Arrival, Duration, Recorded, TableRecord
+from springhouse.units import Instant, Seconds
+
+LENGTH = 60.0
+AT_ONCE = "TBLPROPERTIES ('springhouse.staleness' = '1 millisecond')"
+
+
+def drawn(folder: Path, dice: random.Random) -> Project:
+    """Up to four tables, and up to six views over them and over one another."""
+    tables = [f"t{n}" for n in range(dice.randint(1, 4))]
+    statements = [f"CREATE STREAMING TABLE {t} AS SELECT * FROM STREAM sample();" for t in tables]
+    known = list(tables)
+    for n in range(dice.randint(1, 6)):
+        reads = dice.sample(known, min(len(known), dice.choice([1, 1, 2, 3])))
+        query = " UNION ALL ".join(f"SELECT 1 AS n FROM {each}" for each in reads)
+        statements.append(f"CREATE MATERIALIZED VIEW v{n} {AT_ONCE} AS {query};")
+        known.append(f"v{n}")
+    (folder / "all").mkdir()
+    (folder / "all" / "a.sql").write_text("\n".join(statements))
+    (folder / "spark-pipeline.yml").write_text(
+        "name: strict\nstorage: storage\nlibraries:\n  - glob: {include: all/**}\n"
+    )
+    return load(folder)
+
+
+def recorded(project: Project, dice: random.Random) -> Recorded:
+    """Data that comes now and then, and ways of which sometimes one is cheaper, and now another."""
+    found = {}
+    for table in project.tables:
+        times = sorted(dice.uniform(0.0, LENGTH) for _ in range(dice.randint(1, 25)))
+        arrivals = tuple(Arrival(at, dice.randint(1, 500)) for at in times)
+        cost = {"append": Duration(dice.uniform(0.1, 1.0))}
+        found[table] = TableRecord(1000, 1000, arrivals, cost)
+    for view in project.views:
+        ways = {
+            "full": Duration(dice.uniform(0.2, 4.0)),
+            "incremental": Duration(dice.uniform(0.1, 3.0), dice.uniform(0.0, 0.01)),
+        }
+        found[view] = TableRecord(1000, 1000, (), ways)
+    return Recorded(found, Seconds(LENGTH))
+
+
+def searched(
+    ways: Ways, logs: PretendLogs, view: str, now: Instant
+) -> tuple[dict[str, int], str] | None:
+    """What the search says; None if its plan begins with steps upstream."""
+    planner = ways._planner((view,))
+    situation = ways._situation(planner.workflow, Channels(logs), Instant(now + 0.01))
+    plan = planner.plan(situation, ways._offers, [view])
+    (own, *others) = sorted(
+        (step for step in plan.steps if step.is_work),
+        key=lambda step: step.outputs[0].channel != view,
+    )
+    way = "full" if own.operator.variant is Variant.BATCH else own.operator.variant.value
+    return None if others else (ways._read(own, view), way)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_search_says_what_the_shortcut_says(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    project = drawn(tmp_path, dice)
+    offered = {v: Offered((), (Variant.BATCH, Variant.INCREMENTAL)) for v in project.views}
+    record, what_if = recorded(project, dice), WhatIf(seed=seed)
+    world = PretendProject(project, record, offered, Policy(), what_if, LENGTH)
+    planning = world._facts.planning
+    compared = 0
+    for second in range(1, int(LENGTH)):
+        world.run(float(second))
+        planning.look()
+        for plan in planning.plans(world.now):
+            if plan.table not in project.views:
+                continue
+            found = searched(planning._ways, world.logs, plan.table, world.now)
+            # Where a sibling is further behind, a view goes only as far: `whole` asks beyond that.
+            whole = planning.whole(plan.table, world.now)
+            if found is not None and whole is not None:
+                assert found == (dict(whole.versions), whole.way)
+                compared += 1
+    assert compared >= 5
