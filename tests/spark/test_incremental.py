@@ -293,7 +293,7 @@ def test_what_can_not_drive_alone_says_why(shop: Callable[..., Shop]) -> None:
     scores.load([("a.com", 18)])
     open_shop.refresh("v")
     pages.change([("a.com/x", "a.com", "d1")], [])
-    with pytest.raises(LakeError, match="rows of it were deleted"):
+    with pytest.raises(LakeError, match="rows of it were changed or deleted"):
         open_shop.refresh("v", driver="pages")
     with pytest.raises(LakeError, match="depends on more than its new rows"):
         open_shop.refresh("v", driver="other")

@@ -31,7 +31,12 @@ _SPARE = 8.0
 
 _AMPLE, _HOPELESS = 0.85, 1.15
 """Up to the first share there is time for more starts. From the second on there is none anyway: a
-backlog grows whatever is done. In between nothing is cut, for shares are estimates.
+backlog grows whatever is done. In between, for shares are estimates, starts may take little.
+"""
+
+_SCARCE = 32.0
+"""There the starts of a table's parts take at most this part of the time that its data takes. With
+no cuts at all, a table of no weight that had waited for an hour blocked a track for half of one.
 """
 
 
@@ -67,8 +72,8 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
 
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
     20.0
-    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
-    20.0
+    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=1.0)
+    320.0
     >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
     inf
     """
@@ -80,7 +85,7 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
     part = max(part, _SPARE * cost.alpha / (1.0 - cost.beta))
     if share < _AMPLE:
         return max(part, _SPARE * cost.alpha / cost.beta * share / (1.0 - share))
-    return part if share > _HOPELESS else inf
+    return part if share > _HOPELESS else max(part, _SCARCE * cost.alpha / cost.beta)
 
 
 def chopped(pending: Pending, freshness: float, most: float) -> Instant:

@@ -106,7 +106,9 @@ class Lanes:
         return moved
 
     def _note_weights(self, here: Sequence[Standing]) -> None:
-        self.data_share = sum(s.cost.cost.beta for s in here) / max(len(self.tracks), 1)
+        # What was never refreshed would not get a turn if a guess said that its data is too much.
+        learned = [s for s in here if s.cost.count] or here
+        self.data_share = sum(s.cost.cost.beta for s in learned) / max(len(self.tracks), 1)
         patience = patience_at(self.data_share)
         if abs(patience - self.patience) > _IMPATIENT:
             self.patience = patience
