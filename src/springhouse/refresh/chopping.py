@@ -60,7 +60,8 @@ class Chopping:
         """
         if cost.beta <= 0.0:
             return inf
-        return max(self.periods * period, cost.alpha / cost.beta, allowance or 0.0, pays)
+        rested = (allowance or 0.0) if self.fixed else 0.0
+        return max(self.periods * period, cost.alpha / cost.beta, rested, pays)
 
 
 def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> float:
