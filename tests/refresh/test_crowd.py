@@ -23,11 +23,13 @@ def scheduled(tables: Sequence[Table], tracks: int = 1) -> Scheduler:
     return scheduler
 
 
-def ends(scheduler: Scheduler, tracks: int, until: float) -> dict[str, tuple[float, float]]:
+def ends(
+    scheduler: Scheduler, tracks: int, until: float, began: float = 0.0
+) -> dict[str, tuple[float, float]]:
     """When each refresh started and ended, if all take as long as they are expected to."""
     found: dict[str, tuple[float, float]] = {}
     running: dict[str, tuple[float, int]] = {}
-    free, now = {*range(1, tracks + 1)}, Instant(0.0)
+    free, now = {*range(1, tracks + 1)}, Instant(began)
     while now < until:
         for start in scheduler.starts(sorted(free), now):
             free.discard(start.track)
@@ -64,6 +66,16 @@ def test_five_on_one_track_start_one_after_the_other_and_all_are_kept() -> None:
         (152.0, 156.0),
         (156.0, 160.0),
     ]
+
+
+def test_who_was_hurried_by_a_crowd_rests_as_long_the_next_time() -> None:
+    """It did not wait for a track since its data came: it could have rested for longer."""
+    scheduler = scheduled([report(n) for n in range(5)])
+    for at in (100.0, 200.0, 300.0):
+        for n in range(5):
+            scheduler.arrived(f"report_{n}", Instant(at))
+        started = [start for start, _ in ends(scheduler, 1, at + 100.0, began=at).values()]
+        assert min(started) == at + 40.0
 
 
 def test_two_tracks_take_half_of_the_time() -> None:

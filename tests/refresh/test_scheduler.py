@@ -265,6 +265,8 @@ def test_what_reads_the_same_source_goes_along_on_one_track() -> None:
     started = scheduler.starts([1, 2], Instant(3.0), lambda name: {"b": ["a", "c"]}.get(name, ()))
     assert [(start.table, start.track) for start in started] == [("b", 1), ("c", 1), ("d", 2)]
     assert started[1].why == "with b"
+    # One after the other: the time for which it waits in the job is no mistake about its own.
+    assert [start.expected_seconds for start in started[:2]] == [1.0, 2.0]
     assert order(scheduler, 3.0) == ["a"]
     # Each ends for itself: what failed waits again, what did not is as fresh as it was asked to be.
     scheduler.failed("b", Instant(4.0), Instant(4.0))

@@ -280,15 +280,25 @@ class Scheduler:
         return orders
 
     def _started_along(self, lead: Start, names: Iterable[str], now: Instant) -> Iterator[Start]:
+        before = lead.expected_seconds
         for name in names:
             other = self._standings.get(name)
             if other is not None and self._can_go_along(other, now):
-                yield self._taken_along(other, lead, now)
+                start = self._taken_along(other, lead, before, now)
+                before = start.expected_seconds
+                yield start
 
     def _can_go_along(self, standing: Standing, now: Instant) -> bool:
         """Whether something waits for a table, however long it might, and it did not just fail."""
         waits = bool(standing.pending) and standing.running is None and not standing.leaving
         return waits and standing.retry_at <= now
+
+    def ready_at(self, name: str) -> Instant | None:
+        """When a refresh that waits may start, long ago if it may by now; None if none waits."""
+        standing = self._standings.get(name)
+        if standing is None or not standing.pending or standing.running is not None:
+            return None
+        return Instant(-inf if standing.entry is not None else standing.ready_at)
 
     def order(self, now: Instant) -> list[Waiting]:
         """Everything that waits: what may start, best first, and then what may not yet."""
@@ -361,7 +371,8 @@ class Scheduler:
         start = Start(
             standing.name, track, until, since, Seconds(standing.part_seconds), number, why
         )
-        if standing.allowance is not None:
+        if standing.allowance is not None and not standing.crowded:
+            # One that starts early because of a crowd did not wait for a track since it might have.
             # No more than the promise: there is nothing to gain from a release before the arrival.
             standing.wait.observe(min(now - standing.ready_at, standing.allowance))
         if entry[0] in (Urgency.UNMADE, Urgency.NONE):
@@ -377,11 +388,16 @@ class Scheduler:
         self._foresight.on_tracks[track] = standing
         return start
 
-    def _taken_along(self, standing: Standing, lead: Start, now: Instant) -> Start:
-        """A table that waits is under way with another one; it needs no track of its own."""
+    def _taken_along(self, standing: Standing, lead: Start, before: Seconds, now: Instant) -> Start:
+        """A table that waits is under way with another one; it needs no track of its own.
+
+        It is expected to be through after those `before` it in the same job.
+        """
         pending = standing.pending
         since, until = pending.oldest.since, pending.newest
-        expected = Seconds(standing.cost.seconds(standing.interval_seconds))
+        told = standing.told_seconds
+        own = standing.cost.seconds(standing.interval_seconds) if told is None else told
+        expected = Seconds(before + own)
         start = Start(
             standing.name, lead.track, until, since, expected, lead.number, f"with {lead.table}"
         )
@@ -391,6 +407,7 @@ class Scheduler:
         standing.last_started = now
         standing.crowded = False
         standing.due_by = inf
+        standing.told_seconds = None
         return start
 
     def _ended(self, standing: Standing, track: int, now: Instant) -> None:
