@@ -132,3 +132,49 @@ def test_a_table_without_a_past_is_like_the_others(project: Project) -> None:
     tables = {**record().tables, "totals": TableRecord()}
     found = fare(project, Recorded(tables, Seconds(LENGTH)))
     assert found["totals"].refresh_seconds == pytest.approx(0.4, rel=0.5)
+
+
+MADE_OF_LATEST = ("by_day", "by_hour", "by_country", "by_product")
+SHARING = """
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM sample();
+CREATE MATERIALIZED VIEW latest AS
+  SELECT o.offset, count(*) AS n FROM orders o GROUP BY o.offset;
+""" + "".join(
+    f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ('springhouse.staleness' = '1 minute') "
+    "AS SELECT n, count(*) AS m FROM latest GROUP BY n;\n"
+    for name in MADE_OF_LATEST
+)
+
+
+def test_views_that_share_a_scan_pay_for_it_once_and_stay_together(tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "a.sql").write_text(SHARING)
+    (tmp_path / "spark-pipeline.yml").write_text(
+        "name: shop\nstorage: storage\nlibraries:\n  - glob: {include: all/**}\n"
+    )
+    shop = load(tmp_path)
+    offered = {name: Offered((), INCREMENTAL) for name in ("latest", *MADE_OF_LATEST)}
+
+    def shares_and_seconds(rows: int) -> tuple[list[float], list[float]]:
+        orders = tuple(Arrival(2.0 * number, rows) for number in range(30))
+        quick, slow = {"incremental": Duration(0.1)}, {"incremental": Duration(0.3, 1e-6)}
+        tables = {
+            "orders": TableRecord(3000, 100, orders, {"append": Duration(0.1)}),
+            "latest": TableRecord(1, 1, (), quick),
+            **{name: TableRecord(1, 1, (), slow) for name in MADE_OF_LATEST},
+        }
+        recorded = Recorded(tables, Seconds(LENGTH))
+        world = PretendProject(shop, recorded, offered, Policy(), WhatIf(), 600.0)
+        world.run(600.0)
+        notes = [[e.note for e in world.logs.log(n).commits()[2:]] for n in MADE_OF_LATEST]
+        # What is recorded is what a refresh takes alone.
+        again = record_of(shop, world.logs).tables["by_day"].durations["incremental"]
+        assert again.seconds(10 * rows) == pytest.approx(0.3 + rows * 1e-5, rel=0.2)
+        shares = [sum(bool(note.saved) for note in each) / len(each) for each in notes]
+        return shares, [sum(note.seconds for note in each) / len(each) for each in notes]
+
+    shares, seconds = shares_and_seconds(100_000)
+    assert min(shares) > 0.8
+    # Alone, 27 changes of 100,000 rows would take 3 seconds.
+    assert max(seconds) < 2.0
+    assert shares_and_seconds(100)[0] == [0.0] * 4

@@ -61,5 +61,6 @@ def _reason(commit: Mapping[str, Any]) -> str:
     came = commit.get("activities", {}).get("expectations", {}).get("rows_in", 0)
     moved = [f"{came:,} rows came"] if came and came != commit["rows_added"] else []
     broken = [f"{count:,} broke {name}" for name, count in commit["violations"].items()]
+    shared = [f"read once with {', '.join(commit['together'])}"] if commit.get("together") else []
     failed = [f"in full: {commit['why']}"] if commit.get("failed") else []
-    return ", ".join([*filter(None, [commit["reason"]]), *moved, *aside, *broken, *failed])
+    return ", ".join([*filter(None, [commit["reason"]]), *shared, *moved, *aside, *broken, *failed])

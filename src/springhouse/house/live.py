@@ -240,7 +240,7 @@ class Once(Runner):
                 if plan is None:
                     pending.remove(name)
                 elif self.tracks.free():
-                    along = self._along(name, pending, tried)
+                    plan, *along = self._job(plan, pending, tried)
                     for each in (plan, *along):
                         pending.remove(each.table)
                     self._start(plan, self.tracks.free()[0], until, along)
@@ -271,18 +271,20 @@ class Once(Runner):
             self.failures.pop(flow_key(ended.table, flow), None)
         return bool(waiting)
 
-    def _along(self, name: str, pending: list[str], tried: set[str]) -> list[RefreshPlan]:
-        """The refreshes that can be done in one pass with that of a table."""
-        if name not in self.watch.project.tables or name in self.failures:
-            return []
-        others = [
+    def _job(self, plan: RefreshPlan, pending: list[str], tried: set[str]) -> list[RefreshPlan]:
+        """A refresh, and those that can be done in one pass with it, or from one scan."""
+        name, planning = plan.table, self.watch.planning
+        if name in self.failures:
+            return [plan]
+        is_view = name in self.watch.project.views
+        others = pending if is_view else self.watch.observing.companions(name)
+        ready = (
             n
-            for n in self.watch.observing.companions(name)
-            if n in pending and n not in self.failures
-        ]
-        ready = [n for n in others if n not in tried and self._ready(n, pending)]
-        plans = [self.watch.planning.whole(n, self._clock()) for n in ready]
-        return [plan for plan in plans if plan is not None]
+            for n in others
+            if n in pending and n not in {name, *self.failures, *tried} and self._ready(n, pending)
+        )
+        plans = (each for n in ready if (each := planning.whole(n, self._clock())) is not None)
+        return planning.from_one_scan(plan, plans) if is_view else [plan, *plans]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
         """Try a table again: it has more to take in, or waits for what it turned out to read."""

@@ -2,7 +2,8 @@
 
 A base table takes in what its flows have, flow by flow, each with a commit of its own. A view is
 recomputed from chosen versions of its inputs. Afterwards the table is compacted if it has become
-many small files. Base tables that read one source are given what waits for them in one pass.
+many small files. Base tables that read one source are given what waits for them in one pass, and
+views that read one change read it from one scan.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from springhouse.lake.describing import describe_table
 from springhouse.lake.healing import Anew, lost_file
 from springhouse.lake.inputs import NotThereYet
 from springhouse.lake.landing import Done
+from springhouse.lake.one_scan import scanned_once
 from springhouse.lake.prepared import NotDriven
 from springhouse.lake.presence import FileLost
 from springhouse.lake.refresh_table import append, append_batch
@@ -84,13 +86,18 @@ def perform_together(
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
-    """Carry a plan out, and others along that read the same source; what became of each.
+    """Carry a plan out, and others along that read the same; what became of each.
 
     Those that turn out to stand elsewhere are refreshed after it, by themselves.
     """
     with watch.lake.leases.held():
         left = {each.plan.table: _leased(watch, each) for each in (lead, *along)}
-        yield from _performed_together(watch, left, until, most_files)
+        if lead.plan.table in watch.project.tables:
+            yield from _performed_together(watch, left, until, most_files)
+            return
+        sharing = [each.plan for each in left.values() if each.plan.scan is not None]
+        with scanned_once(watch.lake, watch.project, sharing):
+            yield from _one_by_one(watch, left, until, most_files)
 
 
 def perform_in_order(
@@ -153,6 +160,15 @@ def _performed_together(
                 yield name, outcome
             else:
                 yield name, _settled(each, partial(_tidied, watch, [outcome], most_files))
+    yield from _one_by_one(watch, left, until, most_files)
+
+
+def _one_by_one(
+    watch: Watch,
+    left: Mapping[str, Permitted],
+    until: Mapping[str, int] | None,
+    most_files: int,
+) -> Iterator[tuple[str, list[Done] | Exception]]:
     for name, each in left.items():
         alone = partial(perform, watch, each.plan, until=until, most_files=most_files)
         yield name, _settled(each, alone)

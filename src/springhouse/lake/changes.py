@@ -33,6 +33,7 @@ from springhouse.lake.tables import (
     read_parquet,
     union_of,
 )
+from springhouse.planner.one_scan import ROWS_HERE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,9 +61,6 @@ def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: i
     return whole if monotone or netted else net(whole)
 
 
-MOST_ROWS_HERE = 500_000
-"""A change of up to so many rows is read into this process."""
-
 _REMEMBERED_BYTES = 8 * 2**20
 """A change of up to so many bytes is remembered: most tables are read by several views."""
 
@@ -88,7 +86,7 @@ def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | N
     if any(not _is_readable(commit) for commit in changing):
         return None
     rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
-    if rows > MOST_ROWS_HERE:
+    if rows > ROWS_HERE:
         return None
     after.prove_readable()
     names = after.schema.fieldNames()

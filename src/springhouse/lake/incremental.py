@@ -56,6 +56,8 @@ from springhouse.views.statement import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from springhouse.lake.one_scan import Scan
+
 SMALL_STORE_ROWS = 200_000
 """A store up to this size is read whole, in the same query that makes the increments."""
 
@@ -82,12 +84,13 @@ class Astray(LakeError):
 class ChangedInput:
     """How an input changed, by about so many rows: here if they are few, else for Spark to read.
 
-    Nothing is read before somebody asks.
+    Nothing is read before somebody asks, unless a `scan` has read it for several views.
     """
 
     rows: int
     load: Callable[[], pa.Table | None]
     read: "Callable[[], DataFrame]"
+    scan: "Scan | None" = None
 
     @cached_property
     def arrow(self) -> pa.Table | None:

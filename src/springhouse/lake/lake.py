@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from springhouse.errors import CommitConflict, LakeError
 from springhouse.lake.clock import steady_clock
@@ -23,6 +23,9 @@ from springhouse.lake.storage import Storage
 from springhouse.lake.tables import TableVersion, open_table
 from springhouse.planner.logs import made_anew
 from springhouse.units import Instant
+
+if TYPE_CHECKING:
+    from springhouse.lake.one_scan import Scan
 
 QUARANTINE = "_quarantine"
 
@@ -42,6 +45,8 @@ class Lake:
     now: Callable[[], Instant] = steady_clock
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
+    # The changes that are kept while several views read them.
+    scans: "list[Scan]" = field(default_factory=list)
     _kept: "OrderedDict[tuple[str, int, int | None], TableVersion]" = field(
         default_factory=OrderedDict
     )

@@ -79,6 +79,11 @@ class Commit:
         return not self.removed
 
     @property
+    def size(self) -> int:
+        """The bytes of the files that hold new data."""
+        return sum(self.sizes.values())
+
+    @property
     def only_adds(self) -> bool:
         """Whether rows only came: a view that is written anew says what became of its rows."""
         note = self.note

@@ -113,8 +113,10 @@ class Note:
     failed: FailedStatement | None = None
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
-    # The other tables that were given their rows in the same pass.
+    # The other tables that were given their rows in the same pass, or that read the same scan; and
+    # the seconds that it should have saved this one.
     together: tuple[str, ...] = ()
+    saved: float = 0.0
     # What each activity of a flow did: rows in and out, seconds, the most packs that waited.
     activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

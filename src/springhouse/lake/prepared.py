@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -35,6 +36,9 @@ from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import Variant, Way, can_drive, synchronous
+
+if TYPE_CHECKING:
+    from springhouse.lake.one_scan import Scan
 
 
 class StatementFailed(LakeError):
@@ -147,6 +151,13 @@ class Prepared:
         return ways_by_change(found.compiled, self.changed)
 
     @property
+    def scan(self) -> "Scan | None":
+        """The scan that it shares with other views, if it does."""
+        work = self.standing.work
+        scans = (work.changes[name].scan for name in self.changed) if work is not None else ()
+        return next((each for each in scans if each is not None), None)
+
+    @property
     def look(self) -> Looked | None:
         """A closer look, which reads which keys changed; None if there is nothing to look at."""
         work = self.standing.work
@@ -248,7 +259,7 @@ def _standing(
     before = inputs_before(lake, found, note, after)
     if isinstance(before, str):
         return Standing(before)
-    changes_since = changed_inputs(lake, found, before, after)
+    changes_since = changed_inputs(lake, view, found, before, after)
     work = Work(lake, changes_since, before, after, {}, found.shapes, found.casts, ground.rows)
     stores = stored_state(lake, view, found, ground, note)
     if isinstance(stores, str):
@@ -281,7 +292,7 @@ def _driven(
         raise _not_driven(view, driver, stores)
     driven = after[names[driver]]
     before = {**after, names[driver]: lake.open(driver, note.read[driver])}
-    changed = changed_inputs(lake, found, before, after)
+    changed = changed_inputs(lake, view, found, before, after)
     if not changes.only_added(lake.log(driver), note.read[driver], driven.version):
         raise _not_driven(view, driver, "rows of it were changed or deleted")
     shapes, casts = found.shapes, found.casts

@@ -36,6 +36,7 @@ from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import View
 from springhouse.project.fingerprint import fingerprint
+from springhouse.units import Instant
 from springhouse.views.variants import Variant
 
 
@@ -53,8 +54,10 @@ def refresh_view(ready: Prepared, plan: RefreshPlan, *, unreadable: bool = False
 
 
 def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done:
-    """Run the steps and commit what they wrote."""
+    """Run the steps and commit what they wrote. Of a scan that it shares it bears its part."""
     lake, view, inputs, last = ready.lake, ready.view, ready.inputs, ready.note
+    scan = ready.scan
+    began = ready.began if scan is None else Instant(ready.began - scan.share)
     work, ground, variant = ready.standing.work, ready.ground, ready.variants[decision.way]
     assert work is not None
     assert ground is not None
@@ -76,7 +79,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         variant=variant.way.value,
         reason=plan.reason,
         since=plan.since,
-        why=decision.why,
+        why=decision.why if scan is None else f"{decision.why}; {scan.told(view.name)}",
         expected=decision.expected,
         foreseen=decision.foreseen if decision.teaches else 0.0,
         others=plan.other_seconds,
@@ -93,6 +96,8 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         stateful=done is not None or last.stateful,
         failed=last.failed if done is None else None,
         violations=violations,
+        together=tuple(sorted(scan.readers - {view.name})) if scan is not None else (),
+        saved=scan.change.saved_by_each if scan is not None else 0.0,
     )
     told = Done(
         view.name,
@@ -104,15 +109,15 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         read=read,
     )
     if done is None and _counts(last) == _counts(note):
-        return replace(told, seconds=lake.now() - ready.began, committed=False)
-    note = replace(note, seconds=lake.now() - ready.began)
+        return replace(told, seconds=lake.now() - began, committed=False)
+    note = replace(note, seconds=lake.now() - began)
     transactions = {REFRESH: ground.version + 1}
     add = done.added if done is not None else ()
     gone = {file.path for file in done.removed} if done is not None else set()
     remove = [file for file in ground.files if file.path in gone]
     sync_inputs(lake, note)
     commit(ground, Change(note, add, remove, transactions))
-    return replace(told, seconds=lake.now() - ready.began)
+    return replace(told, seconds=lake.now() - began)
 
 
 def _counts(note: Note) -> tuple[object, ...]:

@@ -54,7 +54,11 @@ def inputs_before(
 
 
 def changed_inputs(
-    lake: Lake, plan: Plan, before: Mapping[str, TableVersion], after: Mapping[str, TableVersion]
+    lake: Lake,
+    view: View,
+    plan: Plan,
+    before: Mapping[str, TableVersion],
+    after: Mapping[str, TableVersion],
 ) -> dict[str, ChangedInput]:
     """How each input changed since the view read it."""
     found: dict[str, ChangedInput] = {}
@@ -62,9 +66,14 @@ def changed_inputs(
         start, end = before[name], after[name]
         if start.version == end.version:
             continue
-        log = lake.log(key)
+        log, versions = lake.log(key), (start.version, end.version)
+        scan = next((s for s in lake.scans if s.is_for(view.name, key, *versions)), None)
+        rows = changes.rows_between(log, start, end)
+        if scan is not None:
+            found[name] = ChangedInput(rows, scan.load, scan.read, scan)
+            continue
         found[name] = ChangedInput(
-            changes.rows_between(log, start, end),
+            rows,
             partial(changes.small_delta, log, start.version, end),
             partial(_large_delta, lake, log, start, end),
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from springhouse.loop.facts import Facts
+from springhouse.planner.one_scan import pays_for_rest
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.channels import is_channel
 from springhouse.project.declaration import Promise
@@ -36,8 +37,8 @@ class Order:
     """What the scheduler wants to be started, by which plan.
 
     With `until` only what had arrived by then is to be loaded. `along` are the plans of tables that
-    read the same source and wait for the same records. `first` are the refreshes upstream that the
-    plan begins with.
+    read the same source and wait for the same records, or of views that read the same change.
+    `first` are the refreshes upstream that the plan begins with.
     """
 
     plan: RefreshPlan
@@ -159,7 +160,7 @@ class Schedule:
             return orders
 
     def _along(self, name: str) -> list[str]:
-        """The tables to refresh together with another: its unit, or those that read its source.
+        """The tables to refresh together with another: its unit, or those that read the same.
 
         None if it, or one of them, failed last.
         """
@@ -168,8 +169,33 @@ class Schedule:
         unit = self._unit(name)
         if unit is not None:
             return [each for each in (*unit.needs, unit.table) if each != name]
+        if name in self._facts.project.views:
+            return self._from_one_scan(name)
         others = self._facts.observing.companions(name)
         return [each for each in others if each in self._wanted and each not in self._troubled]
+
+    def _from_one_scan(self, name: str) -> list[str]:
+        """The views that read the same change and are due too, where one scan of it pays.
+
+        One that may still rest goes along if the scan saves it more than its rest is worth. So
+        views with one promise stay together, which would drift apart.
+        """
+        planning, lead = self._facts.planning, self._wanted[name]
+        others = (
+            plan
+            for plan in self._wanted.values()
+            if plan.table not in {name, *self._troubled} and self._unit(plan.table) is None
+        )
+        job = planning.from_one_scan(lead, others)
+        due = [each for each in job[1:] if pays_for_rest(each, self._rest_left(each))]
+        return [each.table for each in planning.from_one_scan(lead, due)[1:]]
+
+    def _rest_left(self, plan: RefreshPlan) -> float:
+        """Which part of the time for which a refresh may wait is still left; all if none waits."""
+        ready = self._scheduler.ready_at(plan.table)
+        if ready is None:
+            return 1.0
+        return min(max(ready - self._now, 0.0) / max(ready - plan.since, 1e-6), 1.0)
 
     def _unit(self, name: str) -> RefreshPlan | None:
         """The plan that a table is refreshed for, or that begins with refreshes upstream."""

@@ -72,7 +72,7 @@ class Turns:
         if now - self._observed >= _OBSERVED_EVERY:
             self._observed = now
             self._observe(now)
-        return [self._cut(order, now) for order in orders]
+        return [self._settled(order, now) for order in orders]
 
     def pause(self, now: Instant) -> Seconds:
         """Until a source is to be asked, or a refresh has to start that may wait until then."""
@@ -89,11 +89,16 @@ class Turns:
         ours = {p.table: p for p in plans if p.table not in running and self._owns(p.table)}
         return [plan for plan in ours.values() if all(each in ours for each in plan.needs)]
 
-    def _cut(self, order: Order, now: Instant) -> Order:
-        """The order with a plan that goes no further than it says."""
-        if order.until is None or order.plan.table in self._facts.project.tables:
+    def _settled(self, order: Order, now: Instant) -> Order:
+        """The order with plans that go no further than it says, and say what they share."""
+        planning, plans = self._facts.planning, [order.plan, *order.along]
+        if order.first or order.plan.table in self._facts.project.tables:
             return order
-        return replace(order, plan=self._facts.planning.part(order.plan, order.until, now))
+        if order.until is not None:
+            plans = [planning.part(plan, order.until, now) for plan in plans]
+        shared = {each.table: each for each in planning.from_one_scan(plans[0], plans[1:])}
+        plan, *along = (shared.get(each.table, each) for each in plans)
+        return replace(order, plan=plan, along=tuple(along))
 
     def _observe(self, now: Instant) -> None:
         """Note how late every table is; what has to wait for others may make these hurry."""

@@ -28,6 +28,7 @@ from springhouse.planner.logs import (
     provenance_of,
 )
 from springhouse.planner.moment import Choice
+from springhouse.planner.one_scan import from_one_scan
 from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import NOW, Provenance, source_of
 from springhouse.planner.refresh_cost import WAYS
@@ -199,6 +200,11 @@ class Planning:
             view = self._project.views.get(plan.table)
             step = self._chooser.step(plan.table, moment) if view is not None else None
             return plan if view is None or step is None else self._to(view, step, plan.reason, now)
+
+    def from_one_scan(self, lead: RefreshPlan, others: Iterable[RefreshPlan]) -> list[RefreshPlan]:
+        """A refresh, and those of the others that are best done with it, from one scan."""
+        with self._lock:
+            return from_one_scan(self._logs, lead, others)
 
     def _known(self, name: str) -> RefreshPlan | None:
         if name in self._project.views:

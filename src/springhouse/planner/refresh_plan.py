@@ -26,6 +26,25 @@ class OtherWay(NamedTuple):
 
 
 @dataclass(frozen=True)
+class OneScan:
+    """A change of a table, between two versions, that is read once for several views.
+
+    `saved` are the seconds that it should save all of them together (`planner.one_scan`).
+    """
+
+    table: str
+    since: int
+    until: int
+    views: tuple[str, ...]
+    saved: Seconds
+
+    @property
+    def saved_by_each(self) -> Seconds:
+        """What it should save each of them."""
+        return Seconds(self.saved / len(self.views))
+
+
+@dataclass(frozen=True)
 class RefreshPlan:
     """One refresh that is wanted.
 
@@ -34,7 +53,7 @@ class RefreshPlan:
     the new rows of that input alone. `asked` are the pathways on which it is behind. `first` are
     the refreshes upstream that have to come before, in their order: with them it is one unit. A
     plan is `urgent` if another table's promise needs it, however much time its own promise leaves.
-    The `decision` says why it goes that way.
+    The `decision` says why it goes that way. With a `scan` it is one job with other plans.
     """
 
     table: str
@@ -50,6 +69,7 @@ class RefreshPlan:
     urgent: bool = False
     others: tuple[OtherWay, ...] = ()
     decision: Decision | None = None
+    scan: OneScan | None = None
 
     def __str__(self) -> str:
         return self.way + (f", driven by {self.driver}" if self.driver else "")

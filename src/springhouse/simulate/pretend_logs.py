@@ -29,6 +29,7 @@ class PretendNote:
     rows_added: int = 0
     rows_removed: int = 0
     seconds: float = 0.0
+    saved: float = 0.0
     expected: float = 0.0
     foreseen: float = 0.0
     missed: float = 0.0
@@ -43,6 +44,11 @@ class PretendCommit:
     provenance: Provenance
     note: PretendNote
     changes_data: bool = True
+    size: int = 0
+
+    @property
+    def appends_only(self) -> bool:
+        return self.note.kind == "append"
 
     @property
     def made(self) -> int:

@@ -188,12 +188,16 @@ class PretendOffers:
 
 @dataclass(frozen=True)
 class _Work:
-    """What a refresh does: how many rows it takes in, and where it then stands."""
+    """What a refresh does: how many rows it takes in, and where it then stands.
+
+    `saved` are the seconds that it does not take because it shares a scan.
+    """
 
     rows: int
     seconds: float
     read: Mapping[str, int]
     loaded: int = 0
+    saved: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -292,6 +296,7 @@ class PretendProject:
         """Begin a refresh, and those that go along with it.
 
         The record gives each table of a pass an equal share of it; they are committed at its end.
+        Views are committed one after the other.
         """
         if order.first:
             step, *later = (*order.first, order.plan)
@@ -299,9 +304,11 @@ class PretendProject:
             return
         plans = (order.plan, *order.along)
         works = [self._work(plan, order.until) for plan in plans]
-        ends = self._ends(works)
-        for plan, work in zip(plans, works, strict=True):
-            self._running.append(_Running(ends, plan, order.start.track, work))
+        ends = [self._ends(works[:count]) for count in range(1, len(works) + 1)]
+        if order.plan.table in self._project.tables:
+            ends = ends[-1:] * len(ends)
+        for plan, work, end in zip(plans, works, ends, strict=True):
+            self._running.append(_Running(end, plan, order.start.track, work))
 
     def _begin(self, plan: RefreshPlan, track: int, later: tuple[RefreshPlan, ...]) -> None:
         """Begin one step of several."""
@@ -346,8 +353,10 @@ class PretendProject:
             rows = sum(self._offers.changed(key, read, version) for key, version in to.items())
             read = to
         duration, dice = self._offers.duration(name, plan.way), self._dice[name]
-        usual = duration.seconds(rows) * dice.pick(duration.spread)
-        return _Work(rows, max(usual * self._what_if.costs_times, 0.001), read, loaded)
+        saved = plan.scan.saved_by_each if plan.scan is not None else 0.0
+        usual = duration.seconds(rows) * dice.pick(duration.spread) - saved
+        times = self._what_if.costs_times
+        return _Work(rows, max(usual * times, 0.001), read, loaded, saved * times)
 
     def _newest(self, keys: Iterable[str]) -> dict[str, int]:
         heads = {key: self._logs.log(key).newest() for key in keys}
@@ -372,6 +381,7 @@ class PretendProject:
                 rows=before.note.rows + changed if before is not None else changed,
                 rows_added=changed,
                 seconds=work.seconds,
+                saved=work.saved,
             ),
             ended.plan.reaches if ended.plan.driver else None,
         )

@@ -148,7 +148,9 @@ def _record(
             else _changed(logs, before.read, note.read)
         )
         if note.seconds > 0:
-            samples.setdefault(note.variant or note.kind, []).append(Sample(rows, note.seconds))
+            # As if it had been alone: who shares a scan with whom is for the planner to say.
+            sample = Sample(rows, note.seconds + note.saved)
+            samples.setdefault(note.variant or note.kind, []).append(sample)
         came, went = came + rows, went + changed
     arrivals = [
         arrival

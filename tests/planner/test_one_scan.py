@@ -1,0 +1,107 @@
+"""Which refreshes are one job, because they read the same change: 001 section 2.1."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from springhouse.planner.one_scan import ROWS_HERE, Change, from_one_scan
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
+from springhouse.units import Instant, Seconds
+
+LARGE = 10 * ROWS_HERE
+
+
+class Warehouse:
+    """A table `orders` with changes of so many rows, and views that have read some of them."""
+
+    def __init__(self, *changes: int, kind: str = "merge") -> None:
+        self.logs = PretendLogs()
+        for rows in (1, *changes):
+            self.commit("orders", kind, rows=rows)
+
+    def commit(self, table: str, kind: str, rows: int = 0, read: Mapping[str, int] = {}) -> None:
+        note = PretendNote(kind, "append", read=read, rows_added=rows)
+        self.logs.log(table).commit(Instant(0.0), note, is_channel=not read)
+
+    def plan(self, view: str, since: int, until: int, seconds: float = 1.0) -> RefreshPlan:
+        self.commit(view, "merge", read={"orders": since})
+        way, expected = "incremental", Seconds(seconds)
+        return RefreshPlan(view, "test", Instant(0.0), {"orders": until}, way, seconds=expected)
+
+    def job(self, lead: RefreshPlan, *others: RefreshPlan) -> list[str]:
+        """The tables of the job, if it is more than the first."""
+        found = from_one_scan(self.logs, lead, others)
+        if len(found) == 1:
+            assert found == [lead]
+            return []
+        scan = found[0].scan
+        assert scan is not None
+        assert {each.scan for each in found} == {scan}
+        assert scan.views == tuple(each.table for each in found)
+        return list(scan.views)
+
+
+def test_views_that_read_the_same_large_change_are_one_job() -> None:
+    house = Warehouse(LARGE, LARGE)
+    plans = [house.plan(view, 0, 2) for view in ("by_day", "by_hour", "by_customer")]
+    assert house.job(*plans) == ["by_day", "by_hour", "by_customer"]
+
+
+def test_a_view_that_stands_elsewhere_or_goes_elsewhere_stays_out() -> None:
+    house = Warehouse(LARGE, LARGE, LARGE)
+    a, b = house.plan("a", 0, 2), house.plan("b", 0, 2)
+    behind, ahead = house.plan("behind", 1, 2), house.plan("ahead", 0, 3)
+    assert house.job(a, behind, ahead, b) == ["a", "b"]
+    assert house.job(behind, a, b) == []
+
+
+def test_one_that_takes_no_change_in_stays_out() -> None:
+    house = Warehouse(LARGE, LARGE)
+    a, b, c = (house.plan(view, 0, 2) for view in "abc")
+    full, unit = replace(b, way="full"), replace(b, first=(c,))
+    driven = replace(b, way="asynchronous", driver="customers")
+    unmade = replace(b, table="unmade")
+    for other in (full, unit, driven, unmade):
+        assert house.job(a, other) == []
+        assert house.job(other, a) == []
+        assert house.job(a, other, c) == ["a", "c"]
+    assert house.job(a, replace(b, way="asynchronous", driver="orders")) == ["a", "b"]
+
+
+def test_a_small_change_is_remembered_by_the_process_anyway() -> None:
+    house = Warehouse(40_000, 40_000)
+    assert house.job(*(house.plan(view, 0, 2) for view in "abcdefgh")) == []
+
+
+def test_a_change_that_the_process_reads_is_shared_where_it_has_to_be_netted() -> None:
+    half = ROWS_HERE // 2
+    for kind, shared in (("merge", list("abcd")), ("append", [])):
+        house = Warehouse(half, half, kind=kind)
+        assert house.job(*(house.plan(view, 0, 2) for view in "abcd")) == shared
+
+
+def test_spark_reads_new_rows_as_quickly_as_it_keeps_them() -> None:
+    house = Warehouse(LARGE, LARGE, kind="append")
+    assert house.job(*(house.plan(view, 0, 2) for view in "abcdefgh")) == []
+    # The change of one commit is netted already.
+    house = Warehouse(LARGE)
+    assert house.job(*(house.plan(view, 0, 1) for view in "abcdefgh")) == []
+
+
+def test_it_has_to_save_a_good_part_of_what_the_refreshes_take() -> None:
+    house = Warehouse(LARGE, LARGE)
+    assert house.job(house.plan("a", 0, 2), house.plan("b", 0, 2)) == ["a", "b"]
+    assert house.job(house.plan("c", 0, 2, 1e3), house.plan("d", 0, 2, 1e3)) == []
+
+
+def test_it_pays_more_the_larger_the_change_and_the_more_views_read_it() -> None:
+    def saved(rows: int, views: int) -> float:
+        return Change("orders", 0, 2, rows, netted=True).saved(views)
+
+    assert saved(LARGE, 1) < 0
+    assert saved(LARGE, 4) < saved(LARGE, 8) < saved(2 * LARGE, 8)
+
+
+def test_nothing_is_shared_where_the_log_does_not_tell_the_whole_change() -> None:
+    house = Warehouse(LARGE)
+    assert house.job(house.plan("a", 0, 5), house.plan("b", 0, 5)) == []
