@@ -86,8 +86,15 @@ class Shop:
         return [replace(plan, scan=scan) for plan in plans]
 
     def perform(self, plans: Sequence[RefreshPlan], **proves: Callable[[], None]) -> dict[str, Any]:
+        """What became of each; Spark has to keep the change until the last one is through."""
         lead, *along = [Permitted(p, proves.get(p.table, lambda: None)) for p in plans]
-        return dict(perform_together(self.house.watch, lead, along))
+        outcomes = {}
+        for name, outcome in perform_together(self.house.watch, lead, along):
+            outcomes[name] = outcome
+            (scan,) = self.house.lake.scans
+            assert scan.rows is not None
+            assert scan.rows.storageLevel.useMemory
+        return outcomes
 
     def together(self, view: str) -> list[str]:
         return sorted(self.house.history(view)[0]["together"])

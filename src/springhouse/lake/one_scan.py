@@ -96,10 +96,20 @@ def _scanned(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> Scan
         needed = frozenset[str]().union(*columns.values())
         names = [name for name in until.schema.fieldNames() if name in needed]
         whole = changes.strong_delta(lake.spark.session(), log, change.since, change.until)
-        rows = changes.one_by_one(whole.select(*map(quoted, [*names, changes.WEIGHT]))).persist()
-        rows.count()
+        rows = _kept(changes.one_by_one(whole.select(*map(quoted, [*names, changes.WEIGHT]))))
     share = Seconds((lake.now() - began) / len(columns))
     return Scan(change, frozenset(columns), share, here, rows)
+
+
+def _kept(rows: "DataFrame") -> "DataFrame":
+    """The rows, read and kept by Spark."""
+    kept = rows.persist()
+    try:
+        kept.count()
+    except Exception:
+        kept.unpersist()
+        raise
+    return kept
 
 
 def _columns(

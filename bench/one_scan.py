@@ -1,0 +1,280 @@
+"""What does it save to read a change once for several views, instead of once for each?
+
+A table all of whose rows change in two commits (`netted`: the change has to be weighed up), or that
+gains rows in two commits (`appended`); and two equal sets of views of it, sums by a key each. After
+every change one set is refreshed view by view, and the other one as one job from one scan, in
+random order. In each round both read the same change, and start from equal state.
+
+The ratio of a round is what the job took over what the views took one by one; its median is told,
+with the interval in which the true one lies nine times of ten (`_paired`). Because the machine is
+never quiet, the same is told for the processor time of this process and of Spark's. The last column
+is what the planner does by itself, for which the constants in `planner/one_scan.py` stand.
+
+Run: `python bench/one_scan.py [--rounds 5] [--cases small]`. It writes `one_scan.md` into
+`--results`.
+"""
+
+import argparse
+import os
+import platform
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from _paired import Ratio, ratio
+
+import springhouse
+from springhouse.house import House
+from springhouse.house.performing import Permitted, perform_together
+from springhouse.lake.changes import FOLDER, WEIGHT
+from springhouse.lake.commits import Change, commit, create
+from springhouse.lake.note import Note
+from springhouse.lake.tables import spark_schema
+from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.planner.refresh_plan import OneScan, RefreshPlan
+from springhouse.units import Seconds
+
+VIEWS = (2, 4, 8)
+CASES = (("netted", 200_000), ("netted", 1_000_000), ("netted", 3_000_000), ("appended", 1_000_000))
+COMMITS = 2
+KEYS = ("customer", "product", "shop", "day")
+
+PROJECT = """name: one_scan
+storage: storage
+libraries:
+  - glob:
+      include: transformations/**
+"""
+FLOW = """CREATE STREAMING TABLE orders AS SELECT offset AS id, 0 AS customer, 0 AS product,
+  0 AS shop, 0 AS day, 0L AS amount, '' AS remark FROM STREAM sample(limit => '0');
+"""
+VIEW = """CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ('springhouse.refresh' = 'incremental') AS
+  SELECT {key}, count(*) AS n, sum(amount + {number}) AS amount FROM orders GROUP BY {key};
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of change with so many rows, read by so many views."""
+
+    kind: str
+    rows: int
+    views: int
+
+    def names(self, side: str) -> list[str]:
+        return [f"{side}_{number}" for number in range(self.views)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out for a case."""
+
+    case: Case
+    wall: Ratio
+    processor: Ratio
+    one_by_one: float
+    planned: str
+
+
+class Orders:
+    """The table: its rows, and commits that change all of them, or add some."""
+
+    def __init__(self, house: House, case: Case) -> None:
+        self._house, self._case, self._dice = house, case, np.random.default_rng(1)
+        each = case.rows // COMMITS
+        # An old and a new row for each that changes.
+        self._rows = self._drawn(each // 2 if case.kind == "netted" else each)
+        place = house.lake.place("orders")
+        note = Note("append", house.lake.now(), channel=True, rows=self._rows.num_rows)
+        note = replace(note, rows_added=self._rows.num_rows)
+        schema = spark_schema(self._rows.schema)
+        create(place, schema, Change(note, [write_arrow(place, self._rows)]))
+
+    def change(self) -> None:
+        for _ in range(COMMITS):
+            (self._rewrite if self._case.kind == "netted" else self._append)()
+
+    def _append(self) -> None:
+        rows, ground = self._drawn(self._case.rows // COMMITS), self._house.lake.open("orders")
+        note = Note("append", self._house.lake.now(), channel=True, rows=ground.rows)
+        note = replace(note, rows_added=rows.num_rows)
+        commit(ground, Change(note, [write_arrow(ground.storage, rows)]))
+
+    def _rewrite(self) -> None:
+        ground, old, new = self._house.lake.open("orders"), self._rows, self._drawn(len(self._rows))
+        self._rows = new
+        parts = [
+            rows.append_column(WEIGHT, pa.array(np.full(len(rows), weight), pa.int64()))
+            for rows, weight in ((old, -1), (new, 1))
+        ]
+        told = paths_of([write_arrow(ground.storage, pa.concat_tables(parts), FOLDER)])
+        note = Note("merge", self._house.lake.now(), channel=True, rows=len(new), changes=told)
+        note = replace(note, rows_added=len(new), rows_removed=len(old))
+        commit(ground, Change(note, [write_arrow(ground.storage, new)], ground.files))
+
+    def _drawn(self, count: int) -> pa.Table:
+        keys = {key: self._dice.integers(0, 50 * 4**place, count, np.int32)
+                for place, key in enumerate(KEYS)}  # fmt: skip
+        remarks = np.array([f"remark number {each}" for each in range(1000)])
+        return pa.table(
+            {"id": np.arange(count), **keys, "amount": self._dice.integers(0, 10**6, count),
+             "remark": remarks[self._dice.integers(0, 1000, count)]}
+        )  # fmt: skip
+
+
+def main() -> None:
+    """Measure, print, and write down what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", choices=("all", "small"), default="all")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    asked = parser.parse_args()
+    chosen = CASES if asked.cases == "all" else CASES[:1]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        # One House keeps Spark running for those of all cases.
+        first = house_of(root / "first", Case("netted", 2, 1))
+        first.lake.spark.session()
+        for case in (Case(*each, views) for each in chosen for views in VIEWS):
+            place = root / f"{case.kind}_{case.rows}_{case.views}"
+            found.append(measured(place, case, asked.rounds))
+            print(line(found[-1]), flush=True)
+            if asked.cases == "all":
+                (asked.results / "one_scan.md").write_text(page(found, asked.rounds))
+        first.close()
+
+
+def house_of(folder: Path, case: Case) -> House:
+    """A House with two sets of views."""
+    (folder / "transformations").mkdir(parents=True)
+    (folder / "spark-pipeline.yml").write_text(PROJECT)
+    views = (
+        VIEW.format(name=name, key=KEYS[number % len(KEYS)], number=number)
+        for side in ("alone", "shared")
+        for number, name in enumerate(case.names(side))
+    )
+    (folder / "transformations" / "all.sql").write_text(FLOW + "".join(views))
+    return springhouse.open(folder)
+
+
+def measured(folder: Path, case: Case, rounds: int) -> Found:
+    """The ratios of a case; the first round warms up and does not count."""
+    wall: dict[str, dict[int, float]] = {"alone": {}, "shared": {}}
+    processor: dict[str, dict[int, float]] = {"alone": {}, "shared": {}}
+    house = house_of(folder, case)
+    orders, planned = Orders(house, case), ""
+    for number in range(-1, rounds):
+        if number >= 0:
+            orders.change()
+        sides = ["alone", "shared"]
+        random.Random(number).shuffle(sides)
+        for side in sides:
+            plans = [house.watch.forced(name, "bench") for name in case.names(side)]
+            job = house.watch.planning.from_one_scan(plans[0], plans[1:])
+            planned = "one job" if len(job) == case.views else "view by view"
+            work = (
+                one_job(house, plans) if side == "shared" and number >= 0 else apart(house, plans)
+            )
+            wall[side][number], processor[side][number] = timed(house, work)
+        prove_equal(house, case)
+    for seconds in (*wall.values(), *processor.values()):
+        for warm_up in (-1, 0):
+            seconds.pop(warm_up)
+    alone = sorted(wall["alone"].values())[len(wall["alone"]) // 2]
+    return Found(
+        case,
+        ratio(wall["shared"], wall["alone"]),
+        ratio(processor["shared"], processor["alone"]),
+        alone,
+        planned,
+    )
+
+
+def apart(house: House, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
+    """Every view by itself."""
+
+    def work() -> None:
+        for plan in plans:
+            done(perform_together(house.watch, Permitted(plan), []))
+
+    return work
+
+
+def one_job(house: House, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
+    """All views from one scan, whether the planner would or not."""
+    newest = house.lake.log(plans[0].table).newest()
+    assert newest is not None
+    assert newest.note is not None
+    since, until = newest.note.read["orders"], plans[0].versions["orders"]
+    names = tuple(plan.table for plan in plans)
+    scan = OneScan("orders", since, until, names, Seconds(1.0))
+    lead, *along = [Permitted(replace(plan, scan=scan)) for plan in plans]
+    return lambda: done(perform_together(house.watch, lead, along))
+
+
+def done(outcomes: Iterator[tuple[str, object]]) -> None:
+    for _, outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+def timed(house: House, work: Callable[[], None]) -> tuple[float, float]:
+    """Seconds by the clock, and of processor time in this process and in Spark's."""
+    clock, used = time.perf_counter(), processor_seconds(house)
+    work()
+    return time.perf_counter() - clock, processor_seconds(house) - used
+
+
+def processor_seconds(house: House) -> float:
+    """What this process and the JVM have used; without the JVM where that can't be told."""
+    gateway = house.lake.spark.session().sparkContext._gateway  # noqa: SLF001  nobody else knows it
+    stat = Path(f"/proc/{gateway.proc.pid}/stat")
+    if not stat.exists():
+        return time.process_time()
+    fields = stat.read_text().rpartition(")")[2].split()
+    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def prove_equal(house: House, case: Case) -> None:
+    """Both sets of views hold the same rows, and those of the query."""
+    for one, other in zip(case.names("alone"), case.names("shared"), strict=True):
+        left, right = (sorted(house.lake.open(name).to_arrow().to_pylist(), key=str)
+                       for name in (one, other))  # fmt: skip
+        assert left == right, f"{one} and {other} differ"
+
+
+def line(found: Found) -> str:
+    """One row of the table."""
+    case = found.case
+    return (
+        f"| {case.kind} | {case.rows:,} | {case.views} | {found.one_by_one:.1f} s "
+        f"| {found.wall.median:.2f} ({found.wall.low:.2f} to {found.wall.high:.2f}) "
+        f"| {found.processor.median:.2f} ({found.processor.low:.2f} to {found.processor.high:.2f}) "
+        f"| {found.planned} |"
+    )
+
+
+def page(found: Sequence[Found], rounds: int) -> str:
+    """What is written down."""
+    machine = f"{os.cpu_count()} cores ({platform.machine()}, Python {platform.python_version()})"
+    return f"""# One scan of a change for several views
+
+`bench/one_scan.py`, {rounds - 1} counted rounds per line, {machine}, {time.strftime("%Y-%m-%d")}.
+The machine was busy with other work: compare ratios, not seconds. A ratio below 1 says that one job
+from one scan is quicker than the views one by one; in brackets the interval of the true median.
+
+| change | rows | views | one by one | one scan over that, by the clock | in processor time | planner |
+|---|---|---|---|---|---|---|
+{chr(10).join(map(line, found))}
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
