@@ -270,7 +270,7 @@ def page(found: Sequence[Found], rounds: int) -> str:
 The machine was busy with other work: compare ratios, not seconds. A ratio below 1 says that one job
 from one scan is quicker than the views one by one; in brackets the interval of the true median.
 
-| change | rows | views | one by one | one scan over that, by the clock | in processor time | planner |
+| change | rows | views | one by one | one scan over it, by the clock | processor time | planner |
 |---|---|---|---|---|---|---|
 {chr(10).join(map(line, found))}
 """

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from springhouse.errors import NotOwned
 from springhouse.house import House
 from springhouse.house.performing import Permitted, perform, perform_together
 from springhouse.lake import changes
@@ -116,9 +117,9 @@ def test_what_views_get_from_one_scan_is_what_their_queries_give(
         assert list(outcomes) == list(VIEWS)
         assert all(not isinstance(each, Exception) for each in outcomes.values())
         assert len(reads) == 1
-        shop.prove_right()
         for view in VIEWS:
             assert shop.together(view) == sorted({*VIEWS} - {view})
+    shop.prove_right()
     newest = shop.house.history("by_kind")[0]
     assert 'what changed in "latest" was read once, with extremes' in newest["why"]
     explained = shop.house.explain("by_kind")["stored"]["last_refresh"]
@@ -137,15 +138,20 @@ def test_a_view_that_fails_and_one_that_is_outdated_are_no_others_trouble(
       FAIL UPDATE) AS SELECT count(*) AS n FROM latest;"""
     shop = Shop(project(SQL + broken))
     shop.change(8)
-    plans = shop.plans(["large", "broken", "kinds", "by_kind"])
+    plans = shop.plans(["large", "broken", "extremes", "kinds", "by_kind"])
+
+    def lost() -> None:
+        raise NotOwned("another node has it now")
+
     # Somebody else refreshes one of them after it was planned.
     perform(shop.house.watch, shop.house.watch.forced("kinds", "test"))
     reads.clear()
-    outcomes = shop.perform(plans)
+    outcomes = shop.perform(plans, extremes=lost)
     assert "few" in str(outcomes.pop("broken"))
+    assert isinstance(outcomes.pop("extremes"), NotOwned)
     assert all(not isinstance(each, Exception) for each in outcomes.values())
     assert len(reads) == 1
-    assert shop.together("large") == ["broken", "by_kind"]
+    assert shop.together("large") == ["broken", "by_kind", "extremes"]
     assert shop.together("kinds") == []
     shop.prove_right("large", "kinds", "by_kind")
 
