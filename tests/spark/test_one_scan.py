@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from springhouse.errors import NotOwned
 from springhouse.house import House
@@ -173,6 +174,42 @@ def test_a_process_that_dies_between_two_commits_leaves_each_view_as_it_was_or_r
     shop.house = House(shop.folder)
     assert shop.house.refresh().ok
     shop.prove_right()
+
+
+def test_what_others_rewrote_is_compared_once(
+    project: Callable[..., Path], reads: list[str], tmp_path: Path
+) -> None:
+    foreign = tmp_path / "foreign"
+
+    def written(*amounts: int) -> None:
+        ids = pa.array(range(len(amounts)), pa.int64())
+        write_deltalake(foreign, pa.table({"id": ids, "amount": amounts}), mode="overwrite")
+
+    written(1, 2, 3, 4)
+    queries = {"even": "amount % 2", "third": "amount % 3"}
+    shop = House(
+        project(
+            "".join(
+                f"CREATE MATERIALIZED VIEW {name} {STATE} AS SELECT {key} AS k, sum(amount) AS a "
+                f"FROM delta.`{foreign}` GROUP BY 1;\n"
+                for name, key in queries.items()
+            )
+        )
+    )
+    assert shop.refresh().ok
+    written(1, 5, 3, 7, 9)
+    plans = [shop.watch.forced(name, "test") for name in queries]
+    (key,) = plans[0].versions
+    scan = OneScan(key, 0, 1, tuple(queries), Seconds(1.0))
+    lead, *along = [Permitted(replace(plan, scan=scan)) for plan in plans]
+    reads.clear()
+    outcomes = dict(perform_together(shop.watch, lead, along))
+    assert all(not isinstance(each, Exception) for each in outcomes.values())
+    assert len(reads) == 1
+    for name in queries:
+        assert shop.history(name)[0]["together"] == [each for each in queries if each != name]
+        (found,) = shop.verify(name, recompute=True)
+        assert not found.problems
 
 
 def test_a_house_shares_the_scan_of_a_large_change(project: Callable[..., Path]) -> None:

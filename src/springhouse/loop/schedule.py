@@ -213,8 +213,10 @@ class Schedule:
             last = steps.pop(unit.table if unit.table in steps else lead.plan.table)
             first = tuple(steps[each] for each in unit.needs if each in steps)
             return replace(lead, plan=last, first=first)
-        # It goes no further than the one that leads.
-        self._under_way[start.table] = min(reach, self._under_way[lead.plan.table])
+        if start.table in self._facts.project.tables or lead.until is not None:
+            # It goes no further than the one that leads.
+            reach = min(reach, self._under_way[lead.plan.table])
+        self._under_way[start.table] = reach
         return replace(lead, along=(*lead.along, plan))
 
     def _ordered(self, start: Start) -> Order:

@@ -28,7 +28,7 @@ from springhouse.units import Seconds
 ROWS_HERE = 500_000
 """A change of up to so many rows is read into the process, and not by Spark's tasks."""
 
-_REMEMBERED = 100_000
+_REMEMBERED = 200_000
 """One of up to so many rows is remembered by the process, as far as rows tell."""
 
 _START = 0.2

@@ -195,11 +195,16 @@ class Planning:
             return self._to(self._project.views[name], choice, reason, now)
 
     def part(self, plan: RefreshPlan, moment: Instant, now: Instant) -> RefreshPlan:
-        """The same refresh, but of a view no further than a moment, if that brings it forward."""
+        """The same refresh, but of a view no further than a moment, if that brings it forward.
+
+        One that may be inconsistent has its own way of going only so far: by inputs.
+        """
         with self._lock:
             view = self._project.views.get(plan.table)
-            step = self._chooser.step(plan.table, moment) if view is not None else None
-            return plan if view is None or step is None else self._to(view, step, plan.reason, now)
+            if view is None or view.promise.is_relaxed:
+                return plan
+            step = self._chooser.step(plan.table, moment)
+            return plan if step is None else self._to(view, step, plan.reason, now)
 
     def from_one_scan(self, lead: RefreshPlan, others: Iterable[RefreshPlan]) -> list[RefreshPlan]:
         """A refresh, and those of the others that are best done with it, from one scan."""
