@@ -82,10 +82,10 @@ def test_a_change_that_the_process_reads_is_shared_where_it_has_to_be_netted() -
 
 def test_spark_reads_new_rows_as_quickly_as_it_keeps_them() -> None:
     house = Warehouse(LARGE, LARGE, kind="append")
-    assert house.job(*(house.plan(view, 0, 2) for view in "abcdefgh")) == []
+    assert house.job(*(house.plan(view, 0, 2, 10.0) for view in "abcdefgh")) == []
     # The change of one commit is netted already.
     house = Warehouse(LARGE)
-    assert house.job(*(house.plan(view, 0, 1) for view in "abcdefgh")) == []
+    assert house.job(*(house.plan(view, 0, 1, 10.0) for view in "abcdefgh")) == []
 
 
 def test_it_has_to_save_a_good_part_of_what_the_refreshes_take() -> None:

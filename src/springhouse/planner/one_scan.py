@@ -32,7 +32,7 @@ _REMEMBERED = 200_000
 """One of up to so many rows is remembered by the process, as far as rows tell."""
 
 _START = 0.2
-_READ, _NET, _KEEP, _KEPT = 0.35e-6, 1.3e-6, 0.9e-6, 0.3e-6
+_READ, _NET, _KEEP, _KEPT = 0.35e-6, 1.3e-6, 0.5e-6, 0.2e-6
 _READ_HERE, _NET_HERE = 0.15e-6, 0.6e-6
 
 _ROW_BYTES = 50
