@@ -82,16 +82,22 @@ def test_a_change_that_the_process_reads_is_shared_where_it_has_to_be_netted() -
 
 def test_spark_reads_new_rows_as_quickly_as_it_keeps_them() -> None:
     house = Warehouse(LARGE, LARGE, kind="append")
-    assert house.job(*(house.plan(view, 0, 2, 10.0) for view in "abcdefgh")) == []
+    assert house.job(*(house.plan(view, 0, 2, 30.0) for view in "abcdefgh")) == []
     # The change of one commit is netted already.
     house = Warehouse(LARGE)
-    assert house.job(*(house.plan(view, 0, 1, 10.0) for view in "abcdefgh")) == []
+    assert house.job(*(house.plan(view, 0, 1, 30.0) for view in "abcdefgh")) == []
 
 
 def test_it_has_to_save_a_good_part_of_what_the_refreshes_take() -> None:
     house = Warehouse(LARGE, LARGE)
     assert house.job(house.plan("a", 0, 2), house.plan("b", 0, 2)) == ["a", "b"]
     assert house.job(house.plan("c", 0, 2, 1e3), house.plan("d", 0, 2, 1e3)) == []
+
+
+def test_it_never_saves_more_than_what_reading_can_be_of_a_refresh() -> None:
+    house = Warehouse(LARGE, LARGE)
+    plans = from_one_scan(house.logs, house.plan("a", 0, 2), [house.plan("b", 0, 2)])
+    assert [each.scan is not None and each.scan.saved_by_each <= 0.5 for each in plans] == [1, 1]
 
 
 def test_it_pays_more_the_larger_the_change_and_the_more_views_read_it() -> None:

@@ -157,7 +157,7 @@ def test_views_that_share_a_scan_pay_for_it_once_and_stay_together(tmp_path: Pat
 
     def shares_and_seconds(rows: int) -> tuple[list[float], list[float]]:
         orders = tuple(Arrival(2.0 * number, rows) for number in range(30))
-        quick, slow = {"incremental": Duration(0.1)}, {"incremental": Duration(0.3, 1e-6)}
+        quick, slow = {"incremental": Duration(0.1)}, {"incremental": Duration(0.3, 3e-6)}
         tables = {
             "orders": TableRecord(3000, 100, orders, {"append": Duration(0.1)}),
             "latest": TableRecord(1, 1, (), quick),
@@ -169,12 +169,12 @@ def test_views_that_share_a_scan_pay_for_it_once_and_stay_together(tmp_path: Pat
         notes = [[e.note for e in world.logs.log(n).commits()[2:]] for n in MADE_OF_LATEST]
         # What is recorded is what a refresh takes alone.
         again = record_of(shop, world.logs).tables["by_day"].durations["incremental"]
-        assert again.seconds(10 * rows) == pytest.approx(0.3 + rows * 1e-5, rel=0.2)
+        assert again.seconds(10 * rows) == pytest.approx(0.3 + rows * 3e-5, rel=0.2)
         shares = [sum(bool(note.saved) for note in each) / len(each) for each in notes]
         return shares, [sum(note.seconds for note in each) / len(each) for each in notes]
 
-    shares, seconds = shares_and_seconds(100_000)
+    shares, seconds = shares_and_seconds(50_000)
     assert min(shares) > 0.8
-    # Alone, 27 changes of 100,000 rows would take 3 seconds.
-    assert max(seconds) < 2.0
+    # Alone, 27 changes of 50,000 rows would take 4.3 seconds.
+    assert max(seconds) < 3.0
     assert shares_and_seconds(100)[0] == [0.0] * 4
