@@ -277,7 +277,8 @@ def page(found: Sequence[Found], rounds: int) -> str:
 
 `bench/one_scan.py`, {rounds - 1} counted rounds per line, {machine}, {time.strftime("%Y-%m-%d")}.
 The machine was busy with other work: compare ratios, not seconds. A ratio below 1 says that one job
-from one scan is quicker than the views one by one; in brackets the interval of the true median.
+from one scan is quicker than the views one by one; in brackets the interval of the median, which is
+from the least to the largest ratio where there are fewer than five rounds.
 
 | change | rows | views | one by one | one scan over it, by the clock | processor time | planner |
 |---|---|---|---|---|---|---|
