@@ -193,6 +193,7 @@ def measured(folder: Path, case: Case, rounds: int) -> Found:
             )
             wall[side][number], processor[side][number] = timed(house, work)
         prove_equal(house, case)
+    house.close()
     for seconds in (*wall.values(), *processor.values()):
         for warm_up in (-1, 0):
             seconds.pop(warm_up)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from springhouse.errors import LakeError
 from springhouse.lake import changes
 from springhouse.lake.lake import Lake
 from springhouse.lake.plans import NoPlan
@@ -103,6 +104,9 @@ def _scanned(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> Scan
 
 def _kept(rows: "DataFrame") -> "DataFrame":
     """The rows, read and kept by Spark."""
+    if rows.storageLevel.useMemory:
+        # Before anybody asked for it: Sail 0.7 says so of everything, and keeps nothing.
+        raise LakeError("this engine does not keep rows")
     kept = rows.persist()
     try:
         kept.count()
