@@ -174,3 +174,15 @@ def test_who_plans_one_step_and_is_asked_on_arrival_only_does_not_keep_up():
     again_and_again = run(model, algorithm=Algorithm.GREEDY, conditions=Conditions(12.0))
     assert steps.plans <= 24 < again_and_again.plans
     assert steps.median_lag > 1_000 * again_and_again.median_lag
+
+
+def test_a_plan_over_many_old_bases_looks_at_each_block_a_few_times():
+    """After a week of batches, the base at which link counts stand is 70 bases behind."""
+    run = WorkflowRun(crawl_selection(), Conditions(hours=170.0), Method.ASYNC_BATCH)
+    run.run(give_up=lambda: run.now > 168.5 * 3600.0)
+    situation = run.situation()
+    plan = run.planner.plan(situation, run.model)
+    stored = sum(len(blocks) for blocks in situation.blocks.values())
+    assert stored > 100
+    assert plan.granted
+    assert plan.explored <= 4 * stored

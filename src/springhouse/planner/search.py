@@ -104,7 +104,8 @@ class Search:
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(workflow, task.part, own, self._times, superseded)
         self._nodes: dict[Block, _Node] = {}
-        # By cost; of two that cost the same, the fresher one first.
+        # By cost; of two that cost the same, the fresher one first. Existing blocks, too: a chain of
+        # deltas then grows from its new end, and all that would end before is outdated (6.3).
         self._queue: list[tuple[float, int, int, Holding]] = []
         self._ticks = count()
         self._numbers: dict[tuple[str, tuple[Block, ...]], int] = {}
@@ -186,7 +187,8 @@ class Search:
             for block in blocks:
                 self._nodes[block] = _Node(block, exists=True)
                 at = lazy.least(block) if lazy is not None else 0.0
-                self._queue.append((at, 0, next(self._ticks), Holding(block, 0, 0.0)))
+                fresh = sum(block.end.latest.values())
+                self._queue.append((at, -fresh, next(self._ticks), Holding(block, 0, 0.0)))
         heapify(self._queue)
 
     def _is_new(self, holding: Holding) -> bool:
