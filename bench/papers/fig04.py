@@ -8,7 +8,8 @@ and the normal one S - 2 times as long.
 Run: `python bench/papers/fig04.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure, paper
+from _figure import Curves, Figure, Point, figure, paper
+from _finding import Finding
 
 from springhouse.refresh.policy import Global
 from springhouse.simulate.slowdowns import doubling
@@ -28,19 +29,27 @@ def findings(curves: Curves) -> list[Finding]:
             "mean relative lateness "
             + ", ".join(f"{m:.2f} ({n})" for n, m in zip(names, means, strict=True)),
             means == sorted(means) and means[-1] > 1.5 * means[0],
+            numbers=dict(zip(names, means, strict=True)),
         ),
         Finding(
             "Lateness grows with the utilisation, for every S.",
             curves.text(*names),
             all(curves.curve(name) == sorted(curves.curve(name)) for name in names),
+            numbers={
+                f"{name}, highest over lowest": curves.curve(name)[-1] / curves.curve(name)[0]
+                for name in names
+            },
         ),
     ]
 
 
+POINTS = [
+    Point(f"S={factor}", u, Workload(equal_tables(30)), POLICY, doubling(factor))
+    for factor in FACTORS
+    for u in UTILISATIONS
+]
+FIGURE = Figure(4, "effects of slowdown on relative lateness", POINTS, findings)
+
+
 if __name__ == "__main__":
-    points = [
-        Point(f"S={factor}", u, Workload(equal_tables(30)), POLICY, doubling(factor))
-        for factor in FACTORS
-        for u in UTILISATIONS
-    ]
-    figure(4, "effects of slowdown on relative lateness", points, findings)
+    figure(FIGURE)

@@ -6,7 +6,8 @@ S = 3: Max Benefit heeds priorities, EDF and Random do not.
 Run: `python bench/papers/fig07.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure, paper
+from _figure import Curves, Figure, Point, figure, paper
+from _finding import Finding
 
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import Global
@@ -30,20 +31,24 @@ def findings(curves: Curves) -> list[Finding]:
             curves.text("max-benefit", "edf", "random"),
             all(best[u] < others[u] for u in loaded)
             and all((others[u] - 1) > 1.5 * (best[u] - 1) for u in loaded if u >= 0.8),
+            numbers={f"better of the others, at {u}": others[u] / best[u] for u in loaded},
         )
     ]
+
+
+POINTS = [
+    Point(
+        basic.value,
+        u,
+        WORKLOAD,
+        paper(basic=basic, tracks=Global(), chopping=None),
+        Slowdowns(),
+    )
+    for basic in BASICS
+    for u in UTILISATIONS
+]
+FIGURE = Figure(7, "effects of prioritised jobs", POINTS, findings)
 
 
 if __name__ == "__main__":
-    points = [
-        Point(
-            basic.value,
-            u,
-            WORKLOAD,
-            paper(basic=basic, tracks=Global(), chopping=None),
-            Slowdowns(),
-        )
-        for basic in BASICS
-        for u in UTILISATIONS
-    ]
-    figure(7, "effects of prioritised jobs", points, findings)
+    figure(FIGURE)

@@ -7,7 +7,8 @@ aggressive, Proportional with as few tracks as will do and k = 1. S = 3.
 Run: `python bench/papers/fig09.py [--events 1000000] [--jobs 2]`.
 """
 
-from _figure import Curves, Finding, Point, figure, paper
+from _figure import Curves, Figure, Point, figure, paper
+from _finding import Finding
 from _heterogeneous import SLOWDOWNS, WORKLOAD
 
 from springhouse.refresh.policy import EdfPartitioned, Global, Proportional
@@ -31,6 +32,7 @@ def findings(curves: Curves) -> list[Finding]:
             "The algorithm without partitions incurs a large relative lateness.",
             curves.text(*POLICIES),
             max(curves.curve("global")) > 2,
+            numbers={"global, at most": max(curves.curve("global"))},
         ),
         Finding(
             "Partitioning protects short jobs.",
@@ -39,17 +41,28 @@ def findings(curves: Curves) -> list[Finding]:
             "below 0.75, and protects no better than one queue there: hence Figure 10",
             short_low["edf-partitioned"] < 0.9 * short_low["global"]
             and short_high["proportional"] < 0.9 * short_high["global"],
+            numbers={
+                "EDF-Partitioned over global, low": short_low["edf-partitioned"]
+                / short_low["global"],
+                "Proportional over global, high": short_high["proportional"] / short_high["global"],
+            },
         ),
         Finding(
             "EDF-Partitioned is significantly better at lower utilisations, worse at higher ones.",
             f"against global: {_ratios(curves)}",
             sum(curves.at("edf-partitioned", u) - curves.at("global", u) for u in low) < 0
             and all(curves.at("edf-partitioned", u) > curves.at("global", u) for u in high),
+            numbers={
+                name: sum(curves.at("edf-partitioned", u) for u in among)
+                / sum(curves.at("global", u) for u in among)
+                for name, among in (("low", low), ("high", high))
+            },
         ),
         Finding(
             "Proportional is best overall.",
             f"mean lateness {_numbers(means)}",
             means["proportional"] == min(means.values()),
+            numbers={"over global": means["proportional"] / means["global"]},
         ),
     ]
 
@@ -70,10 +83,13 @@ def _ratios(curves: Curves) -> str:
     )
 
 
+POINTS = [
+    Point(name, u, WORKLOAD, policy, SLOWDOWNS)
+    for name, policy in POLICIES.items()
+    for u in UTILISATIONS
+]
+FIGURE = Figure(9, "effects of heterogeneous jobs", POINTS, findings)
+
+
 if __name__ == "__main__":
-    points = [
-        Point(name, u, WORKLOAD, policy, SLOWDOWNS)
-        for name, policy in POLICIES.items()
-        for u in UTILISATIONS
-    ]
-    figure(9, "effects of heterogeneous jobs", points, findings)
+    figure(FIGURE)

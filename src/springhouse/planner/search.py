@@ -104,8 +104,8 @@ class Search:
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(workflow, task.part, own, self._times, superseded)
         self._nodes: dict[Block, _Node] = {}
-        # By cost; of two that cost the same, the fresher one first. Existing blocks, too: a chain of
-        # deltas then grows from its new end, and all that would end before is outdated (6.3).
+        # By cost; of two that cost the same, the fresher one first, and so for existing blocks: a
+        # chain of deltas then grows from its new end, and what would end before is outdated (6.3).
         self._queue: list[tuple[float, int, int, Holding]] = []
         self._ticks = count()
         self._numbers: dict[tuple[str, tuple[Block, ...]], int] = {}
