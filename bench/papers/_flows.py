@@ -23,7 +23,6 @@ from springhouse.flows.settings import Settings
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tpch"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "flows"))
 import tpch
-from _figure import Finding
 from archetypes import SCHEMAS
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -137,16 +136,6 @@ def data_folder(given: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
-
-
-def findings_table(findings: Sequence[Finding]) -> str:
-    """What the paper says, what came out here, and whether that agrees, side by side."""
-    rows = []
-    for finding in findings:
-        why = f". {finding.differs}" if finding.differs and not finding.agrees else ""
-        verdict = "agrees" if finding.agrees else "**differs**"
-        rows.append([finding.paper, f"{finding.ours}{why}", verdict])
-    return table(["the paper's finding", "ours", ""], rows)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
