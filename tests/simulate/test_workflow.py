@@ -176,6 +176,25 @@ def test_who_plans_one_step_and_is_asked_on_arrival_only_does_not_keep_up():
     assert steps.median_lag > 1_000 * again_and_again.median_lag
 
 
+def test_a_run_that_begins_warm_measures_what_comes_after():
+    """Hours 18 to 30 hold the daily work, which hours 0 to 12 do not."""
+    whole = run(feedback_prioritization(), conditions=Conditions(30.0))
+    warm = run(feedback_prioritization(), conditions=Conditions(12.0, warm_hours=18.0))
+    assert warm.hours == pytest.approx(12.0, abs=0.1)
+    assert warm.repairs == tuple(each for each in whole.repairs if each.at > 18 * 3600.0)
+    assert 0 < warm.cost_cpu_hours < whole.cost_cpu_hours
+    cold = run(feedback_prioritization(), conditions=Conditions(12.0))
+    assert warm.cost_cpu_hours > 2 * cold.cost_cpu_hours
+
+
+def test_a_simple_planner_takes_over_what_dynamic_programming_left():
+    conditions = Conditions(6.0, warm_hours=6.0)
+    taken_over = run(feedback_prioritization(), algorithm=Algorithm.GREEDY, conditions=conditions)
+    assert taken_over.repairs
+    assert all(each.at > 6 * 3600.0 for each in taken_over.repairs)
+    assert taken_over.plans > len(taken_over.repairs)
+
+
 def test_a_plan_over_many_old_bases_looks_at_each_block_a_few_times():
     """After a week of batches, the base at which link counts stand is 70 bases behind."""
     run = WorkflowRun(crawl_selection(), Conditions(hours=170.0), Method.ASYNC_BATCH)

@@ -65,6 +65,9 @@ class Conditions:
     A planner is asked when a bound breaks, and then again and again until it is mended. Or, as
     section 6.1 may be read, only `on_arrival` of data: who plans one step at a time then needs as
     many arrivals as steps.
+
+    For the first `warm_hours` dynamic programming plans, whoever plans after that, and nothing is
+    measured: a short run may then begin in the middle of a day or a week.
     """
 
     hours: float = 70 * 24.0
@@ -73,6 +76,7 @@ class Conditions:
     seed: int = 1
     noisy_converters: bool = False
     on_arrival: bool = False
+    warm_hours: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -169,14 +173,11 @@ class WorkflowRun:
         self._channels: dict[str, Channel] = {}
         self._blocks: dict[str, dict[Block, Block]] = {}
         # What was ever made, for planners that would make it again.
+        self._remembers = algorithm is not Algorithm.DYNAMIC
         self._made: set[Block] = set()
         self._held: dict[str, Provenance] = {}
         self._arrivals: list[tuple[float, int]] = []
-        self._repairs: list[Repair] = []
-        self._cost = 0.0
-        self._planning = self._worst_planning = 0.0
-        self._plans = self._steps = self._explored = self._missed = 0
-        self._variants: dict[str, int] = {}
+        self._measure_from_now()
         self._begin()
 
     def run(
@@ -185,15 +186,40 @@ class WorkflowRun:
         give_up: Callable[[], bool] | None = None,
     ) -> Outcome:
         """All of it; `progress` is told the hours that have passed, `give_up` ends it early."""
-        end = self.conditions.hours * 3600.0
-        told = 0.0
+        self._warm_up()
+        began = self.now
+        lasts = self.conditions.hours * 3600.0
+        end = began + lasts
+        told = began
         while self.now < end and not (give_up is not None and give_up()):
             if not self._repair() or self.conditions.on_arrival:
                 self._wait(end)
-            if progress is not None and self.now - told >= end / 100:
+            if progress is not None and self.now - told >= lasts / 100:
                 told = self.now
-                progress(min(self.now, end) / 3600.0)
-        return self._outcome()
+                progress((min(self.now, end) - began) / 3600.0)
+        return self._outcome(self.now - began)
+
+    @property
+    def explored(self) -> int:
+        """How many blocks were looked at so far."""
+        return self._explored
+
+    def _warm_up(self) -> None:
+        """Let dynamic programming plan until the part of the run begins that is measured."""
+        algorithm, self.algorithm = self.algorithm, Algorithm.DYNAMIC
+        while self.now < self.conditions.warm_hours * 3600.0:
+            if not self._repair():
+                self._wait(self.conditions.warm_hours * 3600.0)
+        self.algorithm = algorithm
+        self._measure_from_now()
+
+    def _measure_from_now(self) -> None:
+        self._repairs: list[Repair] = []
+        self._cost = 0.0
+        self._planning = self._worst_planning = 0.0
+        self._plans = self._steps = self._explored = self._missed = 0
+        self._variants: dict[str, int] = {}
+        self._published_before = self.checker.blocks
 
     # --- the world -------------------------------------------------------------------------------
 
@@ -300,7 +326,7 @@ class WorkflowRun:
         total = 0.0
         for step in plan.steps:
             total += self._invoke(step, rows)
-            if self.algorithm is not Algorithm.DYNAMIC:
+            if self._remembers:
                 self._made.update(step.outputs)
         self._cost += total
         return total
@@ -310,7 +336,7 @@ class WorkflowRun:
         if operator.variant is Variant.CHAIN:
             for block in step.outputs:
                 rows[block] = sum(self._rows(each, rows) for each in step.inputs)
-                if self.algorithm is not Algorithm.DYNAMIC:
+                if self._remembers:
                     self._put(block.with_rows(rows[block]))
             return 0.0
         self._steps += 1
@@ -384,7 +410,7 @@ class WorkflowRun:
                 lag = (self.now - since) / 3600.0 * self.conditions.machines
                 self._repairs.append(Repair(self.now, pathway, lag))
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self, seconds: float) -> Outcome:
         # What is broken still when the world ends counts with the lag that it has by then.
         for (_, pathway), since in self._broken(self.situation()).items():
             lag = (self.now - since) / 3600.0 * self.conditions.machines
@@ -393,7 +419,7 @@ class WorkflowRun:
             self.model.name,
             self.method,
             self.algorithm,
-            self.now / 3600.0,
+            seconds / 3600.0,
             tuple(self._repairs),
             self._cost,
             self._plans,
@@ -402,7 +428,7 @@ class WorkflowRun:
             self._worst_planning,
             self._explored,
             self._missed,
-            self.checker.blocks,
+            self.checker.blocks - self._published_before,
             self.checker.worst_inconsistency / 3600.0,
             self._variants,
         )
