@@ -82,6 +82,10 @@ class Task:
     algorithm: Algorithm = Algorithm.DYNAMIC
     change: Callable[[Model], Model] | None = None
 
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.world, self.workflow, self.who, self.conditions.seed
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -173,7 +177,9 @@ def table(made: Made) -> None:
         sys.exit(0 if all(settled) else 1)
     options.results.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
-    rows = made.again(options.results) if options.again else _run(made, options)
+    rows = made.again(options.results) if options.again or options.missing else []
+    if not options.again:
+        rows = _run(made, options, rows)
     _write(options.results / f"table{made.number}.csv", rows)
     page, settled_all = _page(made, rows, hold=options.hold)
     (options.results / f"table{made.number}.md").write_text(page, encoding="utf-8")
@@ -197,6 +203,7 @@ def _options(made: Made) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes; more make planning slower")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to write")
     parser.add_argument("--again", action="store_true", help="check the CSV again, run nothing")
+    parser.add_argument("--missing", action="store_true", help="run what is not in the CSV yet")
     parser.add_argument("--quick", action="store_true", help="short runs, write no page")
     add_hold_option(parser)
     return parser.parse_args()
@@ -227,12 +234,18 @@ def magnitude(ours: float, paper: float) -> bool:
     return 0.1 <= ours / paper <= 10.0
 
 
-def _run(made: Made, options: argparse.Namespace) -> list[Row]:
+def _run(made: Made, options: argparse.Namespace, there: Sequence[Row]) -> list[Row]:
+    """All rows that are wanted, in order: those that are there already, and the others."""
     tasks = made.tasks(Wanted(options.hours, options.seeds))
+    known = {(row.world, row.workflow, row.who, row.seed): row for row in there}
+    missing = [task for task in tasks if task.key not in known]
     if options.jobs <= 1:
-        return [measured(task) for task in tasks]
-    with ProcessPoolExecutor(min(options.jobs, os.cpu_count() or 1)) as pool:
-        return list(pool.map(measured, tasks))
+        rows = [measured(task) for task in missing]
+    else:
+        with ProcessPoolExecutor(min(options.jobs, os.cpu_count() or 1)) as pool:
+            rows = list(pool.map(measured, missing))
+    known |= {task.key: row for task, row in zip(missing, rows, strict=True)}
+    return [known[task.key] for task in tasks]
 
 
 def measured(task: Task) -> Row:

@@ -66,6 +66,9 @@ class Conditions:
     section 6.1 may be read, only `on_arrival` of data: who plans one step at a time then needs as
     many arrivals as steps.
 
+    What a simple planner made once, it does not make again, also if it is part of a chain by now;
+    unless it `makes_again`, which the paper does not rule out.
+
     For the first `warm_hours` dynamic programming plans, whoever plans after that, and nothing is
     measured: a short run may then begin in the middle of a day or a week.
     """
@@ -77,6 +80,7 @@ class Conditions:
     noisy_converters: bool = False
     on_arrival: bool = False
     warm_hours: float = 0.0
+    makes_again: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ class WorkflowRun:
         self._timestamps: dict[str, list[Instant]] = {}
         self._channels: dict[str, Channel] = {}
         self._blocks: dict[str, dict[Block, Block]] = {}
-        # What was ever made, for planners that would make it again.
+        # Who plans a step at a time keeps all it made in mind, and chains as blocks.
         self._remembers = algorithm is not Algorithm.DYNAMIC
         self._made: set[Block] = set()
         self._held: dict[str, Provenance] = {}
@@ -326,7 +330,7 @@ class WorkflowRun:
         total = 0.0
         for step in plan.steps:
             total += self._invoke(step, rows)
-            if self._remembers:
+            if self._remembers and not self.conditions.makes_again:
                 self._made.update(step.outputs)
         self._cost += total
         return total
