@@ -181,7 +181,7 @@ def table(made: Made) -> None:
     if not options.again:
         rows = _run(made, options, rows)
     _write(options.results / f"table{made.number}.csv", rows)
-    page, settled_all = _page(made, rows, hold=options.hold)
+    page, settled_all = _page(made, rows, options)
     (options.results / f"table{made.number}.md").write_text(page, encoding="utf-8")
     print(page)
     print(f"{len(rows)} runs in {time.perf_counter() - began:.0f} s")
@@ -288,7 +288,7 @@ def _is_simple(algorithm: Algorithm) -> bool:
     return algorithm is not Algorithm.DYNAMIC
 
 
-def _page(made: Made, rows: Sequence[Row], *, hold: bool) -> tuple[str, bool]:
+def _page(made: Made, rows: Sequence[Row], options: argparse.Namespace) -> tuple[str, bool]:
     """All sections, and whether every finding is as it was held."""
     settled = True
     parts = [f"## Table {made.number}: {made.title}", ""]
@@ -296,18 +296,17 @@ def _page(made: Made, rows: Sequence[Row], *, hold: bool) -> tuple[str, bool]:
     for section in made.sections:
         found = made.of(rows, section)
         held, findings = made.page(section), section.findings(found)
-        settled = held.settle(findings, hold=hold) and settled
+        settled = held.settle(findings, hold=options.hold) and settled
         parts += [f"### {section.world[0].upper()}{section.world[1:]}", "", section.about, ""]
-        parts += [*_told(made.number, found), "", findings_table(held, findings), ""]
+        parts += [*_told(made.number, found, options.hours), "", findings_table(held, findings), ""]
     return "\n".join(parts).rstrip() + "\n", settled
 
 
-def _told(number: int, found: Table) -> list[str]:
+def _told(number: int, found: Table, hours: float) -> list[str]:
     """The table beside the paper's."""
-    hours = max(row["hours"] for row in found.rows)
     lines = [
         (
-            f"{hours:.0f} pretend hours, average of {len(found.seeds)} seeds. Lag (median) and "
+            f"{hours:,.0f} pretend hours, average of {len(found.seeds)} seeds. Lag (median) and "
             "cost are in CPU hours, planning in CPU seconds per run: the machine was busy with "
             "other work, so compare methods, and not seconds with another page's. Times are "
             f"against {found.whos[0]}: ours and, in brackets, the paper's. "

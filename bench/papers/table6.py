@@ -258,9 +258,10 @@ def _told(ratios: Mapping[str, float]) -> str:
 
 
 BEFORE = """The paper says what GREEDY and RANDOM choose. It leaves open when they are asked again,
-how much history there is to recompute, what is due in the twelve hours, and what it costs to start an
-operator. So the table is made under nine readings, a section each. Those with two days of history
-and dear starts follow from the paper's own numbers (`reasons.py` says how). What comes of them:
+how much history there is to recompute, what is due in the twelve hours, and what it costs to start
+an operator. So the table is made under nine readings, a section each. Those with two days of
+history and dear starts follow from the paper's own numbers (`reasons.py` says how). What comes of
+them:
 
 - **What GREEDY costs is reproduced**, within ten times and mostly within two, wherever it is asked
   until a bound is mended: 0.96 to 4.4 times DYN. PROG. (the paper: 1.36, 2.73, 2.2). So is its
@@ -279,11 +280,13 @@ and dear starts follow from the paper's own numbers (`reasons.py` says how). Wha
   cost no more than the whole repair of DYN. PROG. (tested on random workflows), and a lag that is r
   times as long takes at least r steps per repair, so 426, 105 and 20 in the paper. Here it finds 2
   to 41 that are cheaper than what is needed and not made yet. There are hundreds only if it may
-  make again what is part of a chain by now: then it makes one and the same block until a run is
-  given up, and what is needed never comes. Or else it waits: asked only when data arrives, it makes
-  a step per arrival and never catches up. That lag is a time, so in CPU hours it grows with the
-  number of machines; it would be the paper's on 15 machines in SearchPreprocessing, on 0.04 in
-  FeedbackPrioritization and on 60 in CrawlSelection. No one number does it.
+  make again what is part of a chain by now, and not in SearchPreprocessing: then it makes one and
+  the same block until a run is given up (after one hour in FeedbackPrioritization, and three in
+  CrawlSelection), what is needed never comes, and its lag is that of the end of the run. Or else it
+  waits: asked only when data arrives, it makes a step per arrival and never catches up. That lag is
+  a time, so in CPU hours it grows with the number of machines; it would be the paper's on 15
+  machines in SearchPreprocessing, on 0.04 in FeedbackPrioritization and on 60 in CrawlSelection. No
+  one number does it.
 
 Without effect on the lag of GREEDY, tried by hand with one seed: output deltas that do not continue
 what consumers hold are kept as candidates, too; old blocks are only those before a base strictly
