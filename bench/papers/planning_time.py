@@ -272,9 +272,9 @@ ABOUT_METHODS = (
     "The paper's Async/Incr takes longest, because it has most to choose from. So it is here where "
     "the search goes on until its queue is empty, over the whole workflow, as Algorithm 1 is "
     "written. A House ends a search as soon as nothing cheaper can come, and leaves channels alone "
-    "that are good enough as they are: then Async/Incr, whose plans are the shortest, takes least "
-    "or about as long as the others, with the same or cheaper plans "
-    "([what pruning costs](pruning.md))."
+    "that are good enough as they are: then Async/Incr, whose plans are the shortest, takes about "
+    "as long as the others or less, but for Sync/Batch, and ten weeks of its plans cost 1 to 10 % "
+    "less; those of the other methods cost 1 % less to 8 % more."
 )
 
 
