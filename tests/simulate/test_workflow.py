@@ -195,6 +195,15 @@ def test_a_simple_planner_takes_over_what_dynamic_programming_left():
     assert taken_over.plans > len(taken_over.repairs)
 
 
+def test_greedy_that_may_make_a_block_again_makes_nothing_else():
+    """The cheapest block is part of a chain as soon as it is made, and could be made once more."""
+    conditions = Conditions(2.0, makes_again=True)
+    again = WorkflowRun(feedback_prioritization(), conditions, algorithm=Algorithm.GREEDY)
+    outcome = again.run(give_up=lambda: again.explored > 2_000)
+    assert outcome.hours < 2.0
+    assert outcome.variants["split: incremental"] > 20 * len(outcome.repairs)
+
+
 def test_a_plan_over_many_old_bases_looks_at_each_block_a_few_times():
     """After a week of batches, the base at which link counts stand is 70 bases behind."""
     run = WorkflowRun(crawl_selection(), Conditions(hours=170.0), Method.ASYNC_BATCH)
