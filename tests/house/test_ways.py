@@ -1,6 +1,7 @@
 """How views are refreshed next, told from Delta logs alone: nothing here starts Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from springhouse.house import House
 from springhouse.lake.commits import Change, commit, create
 from springhouse.lake.note import Note
+from springhouse.planner.logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.project.fingerprint import fingerprint
 from springhouse.units import Instant
 
-DAY = 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 SQL = """
 CREATE STREAMING TABLE pages AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
 CREATE STREAMING TABLE clicks AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
@@ -32,6 +34,8 @@ COLUMNS = {
     ),
     "sites": StructType([StructField("site", StringType())]),
     "counts": StructType([StructField("site", StringType()), StructField("score", LongType())]),
+    "top": StructType([StructField("site", StringType()), StructField("score", LongType())]),
+    "queue": StructType([StructField("site", StringType()), StructField("score", LongType())]),
     "output": StructType([StructField("url", StringType()), StructField("score", LongType())]),
 }
 
@@ -54,7 +58,7 @@ class Warehouse:
         self._commit(table, Note("append", Instant(at), channel=True, rows=1000, rows_added=100))
 
     def refreshed(
-        self, view: str, at: float, read: Mapping[str, int], reflects: Mapping[str, set[int]]
+        self, view: str, at: float, read: Mapping[str, int], reflects: Mapping[str, Collection[int]]
     ) -> None:
         declared = self.house.project.views[view]
         mixed = tuple(key.rpartition(">")[2] for key, each in reflects.items() if len(each) > 1)
@@ -158,6 +162,96 @@ def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: Warehou
     # Both are wanted, as one unit.
     assert plans["output"].needs == ("click_score",)
 
+
+def test_the_last_step_of_a_unit_does_not_wait_for_what_comes_meanwhile(
+    relaxed: Warehouse,
+) -> None:
+    """Or else, where data comes faster than a unit goes through, its last step is never done."""
+    relaxed.arrive("clicks", 400.0)
+    late = 400.0 + 2 * DAY
+    relaxed.arrive("pages", late)
+    planning = relaxed.house.watch.planning
+    unit = relaxed.house.watch.plan("output", Instant(late + 1.0))
+    assert unit is not None
+    assert unit.needs == ("click_score",)
+
+    relaxed.refreshed("click_score", late + 2.0, {"clicks": 1}, {"clicks": {1}})
+    relaxed.arrive("clicks", late + 3.0)
+    later = Instant(late + 3.0 + 2 * DAY)
+    again = relaxed.house.watch.plan("output", later)
+    assert again is not None
+    assert again.needs == ("click_score",), "by now the scores are too old once more"
+    found = planning.step(unit, later)
+    assert found is not None
+    assert found.first == ()
+    assert found.way == unit.way
+    assert found.versions == {"pages": 1, "click_score": 1}
+    assert found.reaches.newest("pages") == 1
+    assert found.reaches.newest("clicks>click_score") == 1
+
+
+def test_the_last_step_of_a_unit_is_left_out_if_it_would_break_the_bound(
+    relaxed: Warehouse,
+) -> None:
+    relaxed.arrive("clicks", 400.0)
+    relaxed.arrive("pages", 401.0)
+    # A unit in which the scores were to be refreshed; but nothing came of that.
+    late = Instant(500.0 + 8 * DAY)
+    unit = relaxed.house.watch.plan("output", late)
+    assert unit is not None
+    assert unit.needs == ("click_score",)
+    relaxed.arrive("pages", late)
+    versions = {"pages": 2, "click_score": 0}
+    assert relaxed.house.watch.planning.step(replace(unit, versions=versions), late) is None
+
+
+def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
+    tmp_path: Path,
+) -> None:
+    """Each of two selections reads the same sites; only one of the pathways is bound to an hour."""
+    made = Warehouse(tmp_path, SELECTIONS)
+    made.arrive("clicks", 100.0)
+    made.refreshed("counts", 150.0, {"clicks": 0}, {"clicks": {0}})
+    made.refreshed("sites", 150.0, {"clicks": 0}, {"clicks": {0}})
+    old = {"counts": 0, "sites": 0}
+    project, lake = made.house.project, made.house.lake
+    top = reflected_by(lake, project, project.views["top"], old)
+    assert set(top.reflected) == {"clicks>counts", "clicks>sites"}
+    made.refreshed("top", 200.0, old, top.reflected)
+    before = reflected_by(lake, project, project.views["queue"], {"sites": 0, "top": 0})
+    assert set(before.reflected) == {"clicks>sites", "clicks>counts>top", "clicks>sites>top"}
+    made.refreshed("queue", 210.0, {"sites": 0, "top": 0}, before.reflected)
+
+    # An hour later only what comes through the sites has moved on; the counts may rest.
+    made.arrive("clicks", 300.0)
+    made.refreshed("sites", 310.0, {"clicks": 1}, {"clicks": {1}})
+    new = {"counts": 0, "sites": 1}
+    moved = reflected_by(lake, project, project.views["top"], new)
+    made.refreshed("top", 320.0, new, moved.reflected)
+    reads = {"sites": 1, "top": 1}
+    after = reflected_by(lake, project, project.views["queue"], reads)
+    made.refreshed("queue", 330.0, reads, after.reflected)
+    assert after.newest("clicks>sites>top") == 1
+    assert after.newest("clicks>counts>top") == 0
+    watch = made.house.watch
+    assert watch.plan("queue", Instant(300.0 + 2 * HOUR)) is None
+    assert watch.plan("queue", Instant(300.0 + 7 * DAY)) is not None
+
+
+SELECTIONS = """
+CREATE STREAMING TABLE clicks AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
+CREATE MATERIALIZED VIEW counts TBLPROPERTIES ('springhouse.staleness' = '1 week')
+  AS SELECT site, count(user) AS score FROM clicks GROUP BY site;
+CREATE MATERIALIZED VIEW sites AS SELECT site FROM clicks;
+CREATE MATERIALIZED VIEW top
+  TBLPROPERTIES ('springhouse.staleness.sites' = '1 hour',
+                 'springhouse.staleness.counts' = '1 week')
+  AS SELECT site, score FROM counts JOIN sites USING (site);
+CREATE MATERIALIZED VIEW queue
+  TBLPROPERTIES ('springhouse.staleness' = '1 week', 'springhouse.inconsistency' = '1 week',
+                 'springhouse.staleness.sites > top' = '1 hour')
+  AS SELECT site, score FROM top UNION ALL SELECT site, 0 AS score FROM sites;
+"""
 
 SITES = """
 CREATE STREAMING TABLE sites AS SELECT *, '' AS site FROM STREAM sample();

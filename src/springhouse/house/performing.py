@@ -105,32 +105,24 @@ def perform_in_order(
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
     """Carry out a plan with the refreshes upstream that it begins with; what became of each.
 
-    Each reads what those before it made. If one fails, or if the last is no longer wanted like
-    that, the rest does nothing: who gave the order looks again.
+    Each reads what those before it made. If one fails, or is no longer wanted, the rest does
+    nothing: who gave the order looks again.
     """
     with watch.lake.leases.held():
-        *_, last = steps
         failed = False
         for step in steps:
-            name, plan = step.plan.table, _planned_again(watch, step.plan, step is steps[0])
-            if failed or plan is None or (step is last and plan.first):
+            name, plan = step.plan.table, step.plan
+            if step is not steps[0] and not failed:
+                again = watch.planning.step(plan, watch.lake.now())
+                failed = again is None
+                plan = again or plan
+            if failed:
                 yield name, []
                 continue
             each = _leased(watch, replace(step, plan=plan))
             outcome = _settled(each, partial(perform, watch, plan, most_files=most_files))
             failed = isinstance(outcome, Exception)
             yield name, outcome
-
-
-def _planned_again(watch: Watch, plan: RefreshPlan, is_first: bool) -> RefreshPlan | None:
-    """A step as it is to be carried out now that those before it are through."""
-    if is_first:
-        return plan
-    found = watch.plan(plan.table, watch.lake.now())
-    if plan.first:
-        return found
-    # Only the one that it is done for wants it, perhaps.
-    return found if found is not None and not found.first else plan
 
 
 def _leased(watch: Watch, permitted: Permitted) -> Permitted:

@@ -32,7 +32,7 @@ from springhouse.lake.quarantine import set_aside
 from springhouse.lake.stores import Store, described, write_sorted
 from springhouse.lake.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.writing import SMALL_BYTES, paths_of, rows_of, write_arrow, write_with_spark
-from springhouse.planner.logs import provenance_of
+from springhouse.planner.logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import View
@@ -82,7 +82,7 @@ def recompute(
         kind="replace",
         at=lake.now(),
         before=stored_provenance(lake, view.name),
-        after=provenance_of(lake, inputs.read, apart=view.promise.is_relaxed),
+        after=reflected_by(lake, project, view, inputs.read),
         variant="full",
         reason=planned.reason,
         since=planned.since,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from springhouse.lake import changes
 from springhouse.lake.commits import Change, commit
 from springhouse.lake.incremental import Work
-from springhouse.lake.lake import Lake, sync_inputs
+from springhouse.lake.lake import sync_inputs
 from springhouse.lake.landing import Done
 from springhouse.lake.note import Note
 from springhouse.lake.plans import Plan
@@ -30,11 +30,10 @@ from springhouse.lake.tables import TableVersion
 from springhouse.lake.view_quality import prove_kept
 from springhouse.lake.writing import paths_of, write_arrow
 from springhouse.planner.choose_way import Decision
-from springhouse.planner.logs import provenance_of
+from springhouse.planner.logs import reflected_by
 from springhouse.planner.operators import Variant as PlannedWay
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import Variant
@@ -70,7 +69,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
     visible = refresh.steps[-1].layout.visible
     delta = _strong_delta(ground, done, visible)
     read = dict(inputs.read)
-    reflected = _reflected(lake, view, variant, last, read)
+    reflected = _reflected(ready, variant, last, read)
     note = Note(
         kind="merge",
         at=lake.now(),
@@ -133,14 +132,14 @@ class _Reflected:
 
 
 def _reflected(
-    lake: Lake, view: View, variant: Variant, last: Note, read: Mapping[str, int]
+    ready: Prepared, variant: Variant, last: Note, read: Mapping[str, int]
 ) -> _Reflected:
-    apart = view.promise.is_relaxed
-    end = provenance_of(lake, read, apart=apart)
+    lake, project, view = ready.lake, ready.project, ready.view
+    end = reflected_by(lake, project, view, read)
     if variant.driver is None:
         return _Reflected(end)
     moved = {**read, variant.driver: last.read[variant.driver]}
-    start = provenance_of(lake, moved, apart=apart)
+    start = reflected_by(lake, project, view, moved)
     after = stored_provenance(lake, view.name).converted(start, end)
     others = {key for key, version in read.items() if version != last.read.get(key)}
     return _Reflected(after, tuple(sorted({*last.mixed, *others} - {variant.driver})))

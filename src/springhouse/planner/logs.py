@@ -10,11 +10,12 @@ version that made the rows, `version` the newest one that still has them.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from springhouse.errors import SpringhouseError
-from springhouse.planner.provenance import Channel, Provenance, joined, source_of, through
+from springhouse.planner.provenance import Channel, Provenance, along, joined, source_of, through
+from springhouse.project.declaration import Project, View
 from springhouse.units import Instant
 
 
@@ -176,23 +177,39 @@ def made_anew(logs: Logs, note: PastRefresh) -> list[str]:
     return sorted(other)
 
 
-def provenance_of(logs: Logs, read: Mapping[str, int], *, apart: bool = False) -> Provenance:
+def reflected_by(
+    logs: Logs, project: Project, view: View | None, read: Mapping[str, int]
+) -> Provenance:
+    """What a view reflects that was computed from these versions, in its pathways.
+
+    Without a view: what a table does.
+    """
+    is_relaxed = view is not None and view.promise.is_relaxed
+    return provenance_of(logs, read, named=project.named if is_relaxed else None)
+
+
+def provenance_of(
+    logs: Logs, read: Mapping[str, int], *, named: Collection[str] | None = None
+) -> Provenance:
     """What rows reflect that were computed from these versions of these tables.
 
-    All that comes from one base table is one, unless pathways are to be told `apart`: then what
-    came through a view is so marked (`planner.workflow` says when that is needed).
+    All that comes from one base table is one, unless pathways are to be told apart: then what came
+    through a view is so marked, and through those before it that are `named` (`planner.workflow`
+    says when that is needed).
     """
     parts = []
     for key, version in read.items():
         state = state_at(logs.log(key), version)
         if state is not None:
             parts += [
-                Provenance({_pathway(pathway, key, apart=apart): versions})
+                Provenance({_pathway(pathway, key, named): versions})
                 for pathway, versions in state.provenance.reflected.items()
             ]
     return joined(parts)
 
 
-def _pathway(pathway: str, key: str, *, apart: bool) -> str:
+def _pathway(pathway: str, key: str, named: Collection[str] | None) -> str:
     source = source_of(pathway)
-    return through(source, key) if apart and source != key else source
+    if named is None or source == key:
+        return source
+    return through(along(pathway, named), key)

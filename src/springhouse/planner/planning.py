@@ -25,7 +25,7 @@ from springhouse.planner.logs import (
     PastRefresh,
     made_anew,
     newest_note,
-    provenance_of,
+    reflected_by,
 )
 from springhouse.planner.moment import Choice
 from springhouse.planner.one_scan import from_one_scan
@@ -194,6 +194,50 @@ class Planning:
             choice = self._chooser.choose(name) or Choice(NOW, {})
             return self._to(self._project.views[name], choice, reason, now)
 
+    def step(self, plan: RefreshPlan, now: Instant) -> RefreshPlan | None:
+        """A step of a unit, as it is to be done now that those before it are through.
+
+        None if it is no longer wanted, or if it would reflect data that lies too far apart.
+        """
+        with self._lock:
+            self.look()
+            self._update(now)
+            found = self._known(plan.table)
+            if found is not None and not found.first:
+                return found
+            if found is None and plan.first:
+                return None
+            # Only the unit wants it, or newer data came upstream meanwhile. It must not wait for
+            # that: the next data would come before the last is through, again and again.
+            return self._over_what_was_made(plan)
+
+    def _over_what_was_made(self, plan: RefreshPlan) -> RefreshPlan | None:
+        """The step as it was planned, over the versions that the steps before it made."""
+        view = self._project.views.get(plan.table)
+        newest = self._logs.log(plan.table).newest()
+        if view is None or newest is None:
+            return replace(plan, first=())
+        heads = {key: self._logs.log(key).newest() for key in self._chooser.inputs(view.name).keys}
+        made = {key: head.version for key, head in heads.items() if head is not None}
+        kept = {key: each for key, each in plan.versions.items() if key not in plan.needs}
+        versions = {**made, **kept}
+        reaches = self._would_reflect(view, plan.driver, versions)
+        if view.promise.is_relaxed and not self._ways.allows(view.name, reaches):
+            return None
+        return replace(plan, first=(), versions=versions, reaches=reaches)
+
+    def _would_reflect(
+        self, view: View, driver: str | None, versions: Mapping[str, int]
+    ) -> Provenance:
+        """What a view reflects after a refresh over these versions."""
+        note, newest = newest_note(self._logs, view.name), self._logs.log(view.name).newest()
+        end = reflected_by(self._logs, self._project, view, versions)
+        if driver is None or note is None or newest is None:
+            return end
+        before = {**versions, driver: note.read.get(driver, versions[driver])}
+        start = reflected_by(self._logs, self._project, view, before)
+        return newest.provenance.converted(start, end)
+
     def part(self, plan: RefreshPlan, moment: Instant, now: Instant) -> RefreshPlan:
         """The same refresh, but of a view no further than a moment, if that brings it forward.
 
@@ -263,8 +307,7 @@ class Planning:
 
     def _to(self, view: View, choice: Choice, reason: str, now: Instant) -> RefreshPlan:
         """The refresh of a view to these versions of its inputs, in the cheapest way."""
-        apart = view.promise.is_relaxed
-        reaches = provenance_of(self._logs, choice.versions, apart=apart)
+        reaches = reflected_by(self._logs, self._project, view, choice.versions)
         newest = self._logs.log(view.name).newest()
         held = newest.provenance if newest is not None else Provenance()
         asked = tuple(held.channels_ahead(reaches)) if held.precedes(reaches) else ()

@@ -17,7 +17,7 @@ ones have to be told apart is said in `workflow`.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from springhouse.units import Instant
@@ -36,6 +36,16 @@ def source_of(pathway: str) -> str:
     ('log', 'log')
     """
     return pathway.partition(">")[0]
+
+
+def along(pathway: str, named: Collection[str]) -> str:
+    """A pathway with those tables on the way that are named.
+
+    >>> along("log>cleaned>news", {"news", "sports"})
+    'log>news'
+    """
+    source, *passed = pathway.split(">")
+    return ">".join([source, *(each for each in passed if each in named)])
 
 
 def through(pathway: str, channel: str) -> str:

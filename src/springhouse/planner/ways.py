@@ -162,6 +162,14 @@ class Ways:
             found.append((log.table_id(), newest.version if newest is not None else -1))
         return tuple(found)
 
+    def allows(self, name: str, reflects: Provenance) -> bool:
+        """Whether what a view would reflect lies within the bound on its inconsistency."""
+        planner = self._planner(self._groups[name])
+        # Time never breaks this bound, so any moment will do.
+        times = Times(Channels(self._logs), NEVER)
+        held = planner.workflow.recast(name, reflects)
+        return times.within_inconsistency(planner.limits.get(name, NO_LIMITS), held)
+
     def bounds(self, name: str) -> Mapping[str, float]:
         """How long data may wait on each pathway of a view; none of one that is never apart."""
         group = self._groups.get(name)

@@ -31,7 +31,7 @@ from graphlib import CycleError, TopologicalSorter
 from springhouse.errors import SpringhouseError
 from springhouse.planner.converters import Converter
 from springhouse.planner.operators import Operator
-from springhouse.planner.provenance import Provenance, source_of, through
+from springhouse.planner.provenance import Provenance, along, source_of, through
 
 Course = tuple[str, ...]
 """Tables that data passes on its way, from its source on."""
@@ -147,8 +147,7 @@ class Workflow:
         if channel in self.inputs:
             return channel
         if channel in self.whole:
-            source, *passed = pathway.split(">")
-            pathway = ">".join([source, *(each for each in passed if each in self.named)])
+            pathway = along(pathway, self.named)
         return through(pathway, channel)
 
     def key_map(self, channel: str, read: str) -> Mapping[str, str]:
@@ -230,16 +229,28 @@ class Workflow:
         )
 
     def recast(self, channel: str, provenance: Provenance) -> Provenance:
-        """A snapshot's provenance in today's pathways, if promises were others when it was made.
+        """A snapshot's provenance in today's pathways, if others were told apart when it was made.
 
         A pathway that was one with others then reflects what they did together, so nothing is taken
         to be fresher than it is.
         """
         found: dict[str, frozenset[int]] = {}
-        today, held = self.pathways(channel), provenance.reflected
+        today, held = self.pathways(channel), self._told_today(provenance).reflected
         for source in {source_of(key) for key in today}:
             keys = {key for key in today if source_of(key) == source}
             then = {key for key in held if source_of(key) == source}
             together = frozenset[int]().union(*(held[key] for key in then))
             found |= {key: held[key] if then == keys else together for key in keys}
         return Provenance({key: versions for key, versions in found.items() if versions})
+
+    def _told_today(self, provenance: Provenance) -> Provenance:
+        """A provenance without the tables on the way that no bound names here."""
+        held = provenance.reflected
+        if all(pathway.count(">") < 2 for pathway in held):
+            return provenance
+        found: dict[str, frozenset[int]] = {}
+        for pathway, versions in held.items():
+            before, _, read = pathway.rpartition(">")
+            key = through(along(before, self.named), read) if before else read
+            found[key] = found.get(key, frozenset()) | versions
+        return Provenance(found)

@@ -12,6 +12,7 @@ that a span can be replaced by the name of a snapshot without printing the SQL a
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +317,11 @@ class Project:
     flows: tuple[Flow, ...]
     sources: Mapping[str, type]  # source plug-ins that the project's own Python files registered
     sinks: Mapping[str, type] = field(default_factory=dict)  # and sink plug-ins
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The tables that bounds on pathways name: what passes them is told from what does not."""
+        return frozenset(name for view in self.views.values() for name in view.promise.named)
 
     def flows_into(self, table: str) -> tuple[Flow, ...]:
         """The flows whose target is `table`, in the order of their declaration."""

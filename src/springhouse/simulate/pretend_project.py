@@ -17,7 +17,7 @@ from springhouse.loop.observing import Answer, LastRun
 from springhouse.loop.schedule import Order
 from springhouse.loop.turns import Kept, Turns
 from springhouse.planner.costs import Estimate, Reading
-from springhouse.planner.logs import provenance_of
+from springhouse.planner.logs import reflected_by
 from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
@@ -324,11 +324,8 @@ class PretendProject:
         if not ended.later:
             return
         step, *later = ended.later
-        self._facts.planning.look()
-        found = self._facts.planning.plan(step.table, self.now)
-        if not step.first and (found is None or found.first):
-            found = step
-        if found is None or found.first:
+        found = self._facts.planning.step(step, self.now)
+        if found is None:
             for each in ended.later:
                 self._turns.schedule.finished(each.table, self.now, None)
         else:
@@ -419,8 +416,7 @@ class PretendProject:
         view = self._project.views.get(name)
         channel = view is None and is_channel(self._project, name)
         if not channel and reaches is None:
-            apart = view is not None and view.promise.is_relaxed
-            reaches = provenance_of(self._logs, note.read, apart=apart)
+            reaches = reflected_by(self._logs, self._project, view, note.read)
         note = note if reaches is None else replace(note, after=reaches)
         self._logs.log(name).commit(self.now, note, is_channel=channel)
 
