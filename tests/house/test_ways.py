@@ -34,6 +34,7 @@ COLUMNS = {
     ),
     "sites": StructType([StructField("site", StringType())]),
     "counts": StructType([StructField("site", StringType()), StructField("score", LongType())]),
+    "news": StructType([StructField("site", StringType())]),
     "top": StructType([StructField("site", StringType()), StructField("score", LongType())]),
     "queue": StructType([StructField("site", StringType()), StructField("score", LongType())]),
     "output": StructType([StructField("url", StringType()), StructField("score", LongType())]),
@@ -236,6 +237,44 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
     watch = made.house.watch
     assert watch.plan("queue", Instant(300.0 + 2 * HOUR)) is None
     assert watch.plan("queue", Instant(300.0 + 7 * DAY)) is not None
+
+
+FEEDBACK = """
+CREATE STREAMING TABLE clicks AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
+CREATE MATERIALIZED VIEW news AS SELECT site FROM clicks WHERE site = 'news';
+CREATE MATERIALIZED VIEW sites TBLPROPERTIES ('springhouse.staleness' = '1 day')
+  AS SELECT site FROM clicks WHERE site <> 'news';
+CREATE MATERIALIZED VIEW queue
+  TBLPROPERTIES ('springhouse.staleness.news' = '0 seconds',
+                 'springhouse.staleness.sites' = '1 day')
+  AS SELECT site, 1 AS score FROM news UNION ALL SELECT site, 0 AS score FROM sites;
+"""
+
+
+def test_one_side_of_a_union_leaves_the_other_where_it_is(tmp_path: Path) -> None:
+    """The provenance of the side that is not looked at does not move (004, section 3.3)."""
+    made = Warehouse(tmp_path, FEEDBACK)
+    made.arrive("clicks", 100.0)
+    for each in ("news", "sites"):
+        made.refreshed(each, 150.0, {"clicks": 0}, {"clicks": {0}})
+    reflects = {"clicks>news": {0}, "clicks>sites": {0}}
+    made.refreshed("queue", 200.0, {"news": 0, "sites": 0}, reflects)
+    made.arrive("clicks", 300.0)
+    made.refreshed("sites", 310.0, {"clicks": 1}, {"clicks": {1}})
+    found = made.house.watch.plan("queue", Instant(400.0))
+    assert found is not None
+    assert found.needs == ("news",)
+    assert (found.way, found.driver) == ("asynchronous", "news")
+
+    made.refreshed("news", 410.0, {"clicks": 1}, {"clicks": {1}})
+    found = made.house.watch.plan("queue", Instant(420.0))
+    assert found is not None
+    assert (found.way, found.driver) == ("asynchronous", "news")
+    assert found.versions == {"news": 1, "sites": 0}
+    assert found.reaches.reflected == {
+        "clicks>news": frozenset({1}),
+        "clicks>sites": frozenset({0}),
+    }
 
 
 SELECTIONS = """

@@ -79,6 +79,23 @@ def test_a_view_of_three_inputs_is_one_widget():
     assert [each.driver for each in found] == [None, None, None, "a", "c"]
 
 
+def test_a_side_of_a_union_drives_with_any_change_and_nothing_else_is_looked_at():
+    (driven,) = view(
+        "v", ["a", "b"], [Variant.ASYNCHRONOUS], drivers=["a"], alone=["a"], strict=False
+    ).operators
+    assert signature(driven) == "Δ; - -> Δ"
+    assert driven.driver == "a"
+    # All that comes from one source is one pathway of a strict view: it can't be moved in part.
+    strict = view("v", ["a", "b"], [Variant.ASYNCHRONOUS], drivers=["a"], alone=["a"]).operators
+    assert [port.untouched for port in strict[0].ports] == [False, False]
+
+
+def test_a_view_that_grows_keeps_changes_monotone():
+    variants = (Variant.BATCH, Variant.INCREMENTAL, Variant.ASYNCHRONOUS)
+    found = view("v", ["a", "b"], variants, drivers=["a"], grows=True).operators
+    assert [each.keeps_monotone for each in found] == [False, True, True]
+
+
 def test_a_strict_view_wants_its_inputs_to_be_consistent():
     (batch,) = view("v", ["a", "b"], [Variant.BATCH]).operators
     assert batch.synchronous

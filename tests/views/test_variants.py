@@ -3,11 +3,20 @@
 import pytest
 
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.variants import Way, can_drive, regrouped, synchronous, variants_of
+from springhouse.views.variants import (
+    Way,
+    can_drive,
+    drives_alone,
+    only_grows,
+    regrouped,
+    synchronous,
+    variants_of,
+)
 
 SCHEMAS = {
     "orders": {"id": "bigint", "customer": "bigint", "amount": "bigint"},
     "customers": {"id": "bigint", "country": "string"},
+    "others": {"country": "string"},
 }
 JOIN = "orders o JOIN customers c ON o.customer = c.id"
 
@@ -37,6 +46,38 @@ DRIVERS = {
 def test_who_can_drive(query: str, drivers: set[str]) -> None:
     view = compiled(query)
     assert {name for name in view.inputs if can_drive(view, name)} == drivers
+
+
+UNION = "SELECT id, customer AS number FROM orders WHERE customer > 5 UNION ALL SELECT id, 0 FROM"
+
+
+def test_a_side_of_a_union_drives_alone() -> None:
+    view = compiled(f"{UNION} customers")
+    assert {name for name in view.inputs if drives_alone(view, name)} == {"orders", "customers"}
+    joined = compiled(f"SELECT o.id, c.country FROM {JOIN}")
+    assert not any(drives_alone(joined, name) for name in joined.inputs)
+    # What a side is joined with has to be looked at; it drives, but not alone.
+    both = "customers c JOIN others t ON c.country = t.country"
+    part = compiled(f"{UNION} (SELECT c.id FROM {both})")
+    assert can_drive(part, "customers")
+    assert not drives_alone(part, "customers")
+    assert drives_alone(part, "orders")
+
+
+GROWS = {
+    "SELECT id, amount FROM orders WHERE amount > 5": True,
+    "SELECT DISTINCT customer FROM orders": True,
+    f"SELECT o.id, c.country FROM {JOIN}": True,
+    "SELECT customer, count(*) AS n FROM orders GROUP BY customer": False,
+    "SELECT id FROM orders WHERE customer NOT IN (SELECT id FROM customers)": False,
+    "SELECT o.id, c.country FROM orders o LEFT JOIN customers c ON o.customer = c.id": False,
+    "SELECT id FROM orders ORDER BY amount LIMIT 3": False,
+}
+
+
+@pytest.mark.parametrize(("query", "expected"), GROWS.items())
+def test_which_views_only_gain_rows(query: str, expected: bool) -> None:
+    assert only_grows(compiled(query)) is expected
 
 
 def test_a_sum_can_be_merged_or_computed_anew() -> None:

@@ -29,13 +29,20 @@ from springhouse.planner.refresh_cost import WAYS, Cost
 from springhouse.planner.refresh_plan import OtherWay
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import Offer, Offered
-from springhouse.project.declaration import Project, RefreshMode
+from springhouse.project.declaration import AppendFlow, Project, RefreshMode
 from springhouse.project.fingerprint import fingerprint
 from springhouse.project.graph import Graph
 from springhouse.project.keys import input_key
 from springhouse.units import Seconds
 from springhouse.views.compile import Compiled
-from springhouse.views.variants import Way, can_drive, regrouped, synchronous
+from springhouse.views.variants import (
+    Way,
+    can_drive,
+    drives_alone,
+    only_grows,
+    regrouped,
+    synchronous,
+)
 
 
 class Offers:
@@ -56,7 +63,9 @@ class Offers:
         """The variants that a table has now."""
         if name not in self._project.views:
             # A streaming table that other tables feed takes in what is new, and nothing else.
-            return Offered(self._graph.tables_read(name), (Variant.INCREMENTAL,))
+            appends = all(isinstance(f, AppendFlow) for f in self._project.flows_into(name))
+            read = self._graph.tables_read(name)
+            return Offered(read, (Variant.INCREMENTAL,), grows=appends)
         keys = self._keys(name)
         found = self._compiled_view(name, keys)
         note = self.note(name)
@@ -64,8 +73,15 @@ class Offers:
             return Offered(keys, (Variant.BATCH,))
         compiled, names = found
         drivers = tuple(key for key, own in names.items() if can_drive(compiled, own))
+        alone = tuple(key for key in drivers if drives_alone(compiled, names[key]))
         variants = [Variant.BATCH, *self._synchronous(compiled)]
-        return Offered(keys, (*variants, *([Variant.ASYNCHRONOUS] if drivers else [])), drivers)
+        return Offered(
+            keys,
+            (*variants, *([Variant.ASYNCHRONOUS] if drivers else [])),
+            drivers,
+            alone,
+            only_grows(compiled),
+        )
 
     def _has_state(self, name: str, note: Note) -> bool:
         declared = self._project.views[name]

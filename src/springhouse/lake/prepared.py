@@ -35,7 +35,7 @@ from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import Project, RefreshMode, View
 from springhouse.project.fingerprint import fingerprint
 from springhouse.units import Instant
-from springhouse.views.variants import Variant, Way, can_drive, synchronous
+from springhouse.views.variants import Variant, Way, can_drive, drives_alone, synchronous
 
 if TYPE_CHECKING:
     from springhouse.lake.one_scan import Scan
@@ -293,7 +293,8 @@ def _driven(
     driven = after[names[driver]]
     before = {**after, names[driver]: lake.open(driver, note.read[driver])}
     changed = changed_inputs(lake, view, found, before, after)
-    if not changes.only_added(lake.log(driver), note.read[driver], driven.version):
+    is_alone = drives_alone(found.compiled, names[driver])
+    if not is_alone and not changes.only_added(lake.log(driver), note.read[driver], driven.version):
         raise _not_driven(view, driver, "rows of it were changed or deleted")
     shapes, casts = found.shapes, found.casts
     return Work(lake, changed, before, dict(after), stores, shapes, casts, ground.rows)

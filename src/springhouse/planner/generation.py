@@ -267,7 +267,7 @@ class Generation:
         if operator.moves:
             starts = list(zip(outlet.sources, [each.start for each in chosen], strict=True))
         if operator.in_place:
-            return self._in_place(site, starts, ends)
+            return self._in_place(site, starts, ends, chosen)
         found = []
         useful = False
         for output in operator.outputs:
@@ -282,7 +282,9 @@ class Generation:
                 found.append(Block(output.channel, kind, end, start))
         return tuple(found) if useful else ()
 
-    def _in_place(self, site: _Site, starts: _Parts, ends: _Parts) -> tuple[Block, ...]:
+    def _in_place(
+        self, site: _Site, starts: _Parts, ends: _Parts, chosen: Sequence[Filling]
+    ) -> tuple[Block, ...]:
         """The new state, and the delta from the one before."""
         channel, compose = site.outlet.channel, self._workflow.composed
         end = compose(channel, ends)
@@ -298,7 +300,9 @@ class Generation:
             return (Block(channel, BASE, end),)
         if not held.precedes(end):
             return ()
-        return (Block(channel, BASE, end), Block(channel, STRONG, end, held))
+        operator = site.outlet.operator
+        kind = _delta_kind(operator, operator.outputs[0], chosen) if operator.moves else STRONG
+        return (Block(channel, BASE, end), Block(channel, kind, end, held))
 
 
 def _delta_kind(operator: Operator, output: Output, chosen: Sequence[Filling]) -> Kind:

@@ -56,11 +56,17 @@ NEVER = Instant(float("inf"))
 
 @dataclass(frozen=True)
 class Offered:
-    """In which variants a table can be refreshed, and from which inputs alone."""
+    """In which variants a table can be refreshed, and from which inputs alone.
+
+    Where one of those is `alone`, the others are not looked at. A table `grows` if new rows of its
+    inputs only bring it new rows.
+    """
 
     inputs: tuple[str, ...]
     variants: tuple[Variant, ...]
     drivers: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -217,7 +223,15 @@ class Ways:
 
     def _widget(self, name: str, offered: Offered) -> Widget:
         strict = not self._is_relaxed(name)
-        return view(name, offered.inputs, offered.variants, drivers=offered.drivers, strict=strict)
+        return view(
+            name,
+            offered.inputs,
+            offered.variants,
+            drivers=offered.drivers,
+            alone=offered.alone,
+            grows=offered.grows,
+            strict=strict,
+        )
 
     def _bounds(self, whole: Workflow, name: str) -> Iterable[Bound]:
         declared = self._project.views.get(name)
@@ -322,7 +336,13 @@ class Ways:
 
     def _read(self, step: Step, name: str) -> dict[str, int]:
         """The versions of the inputs to read, as far as they are stored by now."""
+        note = newest_note(self._logs, name)
+        last = note.read if note is not None else {}
         found: dict[str, int] = {}
+        for port in step.operator.ports:
+            if port.untouched and port.channel in last:
+                # It is read as it was read before, if at all: nothing of it moves.
+                found[port.channel] = last[port.channel]
         for block in step.inputs:
             if block.channel != name and block.versions is not None:
                 made = max(block.versions[1], found.get(block.channel, -1))

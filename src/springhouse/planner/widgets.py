@@ -16,7 +16,7 @@ the channels inside it and their converters. A planner picks one of them at a ti
 A widget over more inputs than two is a cascade of those over two.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -155,16 +155,20 @@ def view(
     variants: Iterable[Variant],
     *,
     drivers: Iterable[str] = (),
+    alone: Collection[str] = (),
+    grows: bool = False,
     strict: bool = True,
 ) -> Widget:
     """A view of a warehouse, in the variants that its compiler offers.
 
     It is refreshed in place: each refresh makes the new state and the strong delta that leads to
     it. `drivers` are the inputs that can drive an asynchronous refresh, with new rows only: one
-    that was deleted would have to be found as it was joined back then. An incremental refresh takes
-    all inputs to one moment. So does a batch if it is `strict`; else it takes what bounds allow.
+    that was deleted would have to be found as it was joined back then. Those that are `alone` meet
+    no other input, as the sides of a union: they drive with any change, and nothing else is looked
+    at. An incremental refresh takes all inputs to one moment. So does a batch if it is `strict`;
+    else it takes what bounds allow. A view `grows` if it only gains rows when its inputs do.
     """
-    make = partial(_operator, name, in_place=True)
+    make = partial(_operator, name, in_place=True, grows=grows)
     found: list[Operator] = []
     for variant in dict.fromkeys(variants):
         match variant:
@@ -180,8 +184,12 @@ def view(
             case Variant.ASYNCHRONOUS:
                 # Of a single input that is the incremental refresh once more.
                 for driver in drivers if len(inputs) > 1 else ():
-                    ports = [delta_of(e, MONOTONE) if e == driver else base_of(e) for e in inputs]
-                    found.append(replace(_driven(name, driver, ports), in_place=True))
+                    # The pathways of a strict view are one: one side alone could not be told.
+                    is_alone = driver in alone and not strict
+                    others, kind = (nothing_of, STRONG) if is_alone else (base_of, MONOTONE)
+                    ports = [delta_of(e, kind) if e == driver else others(e) for e in inputs]
+                    operator = _driven(name, driver, ports)
+                    found.append(replace(operator, in_place=True, keeps_monotone=grows))
             case Variant.CONVERT | Variant.CHAIN:
                 raise AssertionError(f"{variant} is no variant of a view")
     return Widget(tuple(found))
@@ -220,6 +228,7 @@ def _operator(
     *,
     together: bool = False,
     in_place: bool = False,
+    grows: bool = False,
 ) -> Operator:
     outputs = (Output(name, kind),)
     return Operator(
@@ -229,7 +238,8 @@ def _operator(
         outputs,
         synchronous=together,
         in_place=in_place,
-        keeps_monotone=kind == STRONG and not in_place and variant is not Variant.GROUP_RECOMPUTE,
+        keeps_monotone=kind == STRONG
+        and (grows if in_place else variant is not Variant.GROUP_RECOMPUTE),
     )
 
 

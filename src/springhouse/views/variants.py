@@ -7,11 +7,13 @@ Variants are data, for a planner to choose from (004 sections 2.3 and 3):
     group recompute   the same, and some groups are computed anew from their rows
     asynchronous      Δ+ of one input          against the others as they are now: the rows that are
                                                there already do not learn of the others' changes
+                      Δ of one side            of a union: the others are not looked at
 
 An input can drive alone if what it adds to the view does not depend on what it added before: it is
 read once, and nothing but filters, projections, joins and unions, and the groups of the view
 itself, stand between it and the view. It may only add rows: a deleted row would have to be found
-as it was joined back then.
+as it was joined back then. One side of a union meets no other input, so whatever happens to it may
+come alone.
 """
 
 from collections.abc import Iterator
@@ -116,6 +118,41 @@ def can_drive(compiled: Compiled, name: str) -> bool:
             return False
         node = node.child
     return _is_linear(node, name)
+
+
+def drives_alone(compiled: Compiled, name: str) -> bool:
+    """Whether what becomes of rows of one input has nothing to do with any other input.
+
+    Then any change of it can drive, and the others need not be looked at.
+    """
+    return can_drive(compiled, name) and _is_side(compiled.root, name)
+
+
+def _is_side(node: Node, name: str) -> bool:
+    match node:
+        case Scan():
+            return True
+        case Filter() | Project() | Generate():
+            return _is_side(node.child, name)
+        case UnionAll():
+            return all(_is_side(each, name) for each in children(node) if name in inputs(each))
+        case _:
+            return False
+
+
+def only_grows(compiled: Compiled) -> bool:
+    """Whether the view gains rows and loses none, as long as its inputs only gain rows."""
+    return all(_grows(node) for node in walk(compiled.root))
+
+
+def _grows(node: Node) -> bool:
+    match node:
+        case Scan() | Filter() | Project() | Generate() | InnerJoin() | UnionAll():
+            return True
+        case Aggregate():
+            return not node.measures  # DISTINCT
+        case _:
+            return False
 
 
 def _is_linear(node: Node, name: str) -> bool:
