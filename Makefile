@@ -5,8 +5,8 @@ PYTHON_IN_VENV := .venv/bin/python
 # Tests that start Spark or the whole program; all other tests need no JVM.
 NEEDS_JAVA := tests/spark tests/system
 ORACLE := tests/views/test_oracle.py
-# Under its clock a second is three hours: nothing may run beside it.
-CLOCK := tests/spark/test_search.py
+# Under its clock a second is an hour: nothing may run beside it.
+CLOCK := tests/spark/test_workflows.py
 # A prefix for commands that start Spark. The assignment on its own makes a missing Java stop the recipe.
 WITH_JAVA = home="$$(sh scripts/java.sh)" && JAVA_HOME="$$home"
 

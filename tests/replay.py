@@ -1,0 +1,54 @@
+"""What should a view hold that was refreshed from one input at a time?
+
+No single version of its inputs explains such a view. But its log tells, for each refresh, from
+which versions it was made; so plain Spark can compute anew what each of them added. With Q its
+query, from the last refresh that took everything in (R) on, as bags of rows:
+
+    rows  =  Q(R)  +  sum over asynchronous refreshes of  Q(read)  -  Q(read, the driver as before)
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from itertools import pairwise
+
+from pyspark.sql import DataFrame, Row
+
+from springhouse.house import House
+from springhouse.lake.inputs import Inputs
+from springhouse.lake.note import Note
+
+Read = Mapping[str, int]
+
+
+def differences(house: House, view: str) -> list[Row]:
+    """Rows that a view holds and should not, or should hold and does not."""
+    notes = [c.note for c in house.lake.log(view).commits() if c.note and c.note.read]
+    last = max(n for n, note in enumerate(notes) if note.variant != "asynchronous")
+    steps = list(_merged([_step(*each) for each in pairwise(notes[last:])]))
+    inputs = Inputs(house.lake, house.project, notes[last].read)
+    stored = house.lake.open(view).read(inputs.session)
+    should = [_computed(house, view, read) for read in (notes[last].read, *(b for _, b in steps))]
+    does = [stored, *(_computed(house, view, before) for before, _ in steps)]
+    left, right = reduce(DataFrame.unionAll, should), reduce(DataFrame.unionAll, does)
+    return [*left.exceptAll(right).take(5), *right.exceptAll(left).take(5)]
+
+
+def _step(before: Note, note: Note) -> tuple[Read, Read]:
+    """The versions with and without what an asynchronous refresh took in."""
+    moved = {key for key, version in note.read.items() if version != before.read[key]}
+    driver = next(key for key in moved if key not in note.mixed)
+    return {**note.read, driver: before.read[driver]}, note.read
+
+
+def _merged(steps: list[tuple[Read, Read]]) -> Iterator[tuple[Read, Read]]:
+    """Steps that follow each other as one, where one begins with what the other ended with."""
+    while steps:
+        start, end = steps.pop(0)
+        while steps and steps[0][0] == end:
+            _, end = steps.pop(0)
+        yield start, end
+
+
+def _computed(house: House, view: str, read: Read) -> DataFrame:
+    """The rows of a view's query over these versions, by plain Spark."""
+    return Inputs(house.lake, house.project, read).frame(house.project.views[view].query)

@@ -1,0 +1,91 @@
+"""The workflows of 004 in `examples`, live on Spark, under a clock thousands of times too fast.
+
+Bounds are shorter than in the examples, so that a minute is enough to see them ask.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from replay import differences
+
+import springhouse
+from springhouse.house import House
+from springhouse.lake.log import Snapshot
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HOUR, DAY = 3_600.0, 86_400.0
+
+
+@pytest.fixture
+def workflows(spark: object, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    for name in ("workflows", "outcome"):
+        sys.modules.pop(name, None)
+    return __import__("workflows")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A workflow after a run, and what its logs tell."""
+
+    house: House
+    told: Any
+    snapshots: list[Snapshot]
+
+    def apart(self, snapshot: Snapshot) -> float:
+        left, right = snapshot.provenance.interval(self.house.watch.chooser.channels())
+        return left - right
+
+
+@contextmanager
+def ran(
+    workflows: ModuleType,
+    name: str,
+    folder: Path,
+    bounds: Mapping[str, str],
+    *,
+    days: float,
+    speed: float,
+) -> Iterator[Ran]:
+    """A workflow that ran as declared, but for its bounds."""
+    workflow = workflows.WORKFLOWS[name]
+    workflows.copied(workflow, folder, "declared", bounds)
+    clock = workflows.FastClock(speed)
+    with springhouse.open(folder, clock=clock, configuration=workflows.QUICK) as house:
+        began = workflows.begun(house, clock, DAY)
+        house.run(seconds=days * DAY)
+        assert not house.failures
+        told = workflows.outcome_of(house, workflow.output, workflow.critical, began, clock())
+        snapshots = [s for s in house.lake.log(workflow.output).snapshots() if s.at > began]
+        yield Ran(house, told, snapshots)
+
+
+def prove_rows(house: House) -> None:
+    """Every view holds what plain Spark computes from the versions that the view's log tells."""
+    for view in house.project.views:
+        assert differences(house, view) == [], view
+    assert [p for each in house.verify(recompute=True) for p in each.problems] == []
+
+
+def test_search(workflows: ModuleType, tmp_path: Path) -> None:
+    """New pages alone drive; digests are made for them; scores come in before a day has passed."""
+    bounds = {"'1 day'": "'6 hours'", "'1 week'": "'1 day'"}
+    with ran(workflows, "search", tmp_path / "search", bounds, days=2.5, speed=3_000.0) as run:
+        refreshes = run.told.refreshes
+        assert refreshes["asynchronous"] >= 3, refreshes
+        # Digests are wanted by the index alone, as a step of its plan.
+        assert run.told.with_steps >= 3
+        apart = [run.apart(each) for each in run.snapshots]
+        assert max(apart) < DAY, "the bound was broken"
+        assert max(apart) > 0, "it was never apart"
+        # All pages got new scores at least once, which the bound asks for in that time.
+        assert refreshes.total() > refreshes["asynchronous"], refreshes
+        scores = [len(s.provenance.reflected["clicks>click_score"]) for s in run.snapshots]
+        assert max(scores) > 1, scores
+        prove_rows(run.house)
