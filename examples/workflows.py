@@ -28,7 +28,7 @@ from outcome import Critical, Outcome, outcome_of
 
 import springhouse
 from springhouse.house import House
-from springhouse.units import Instant
+from springhouse.units import Instant, Seconds
 
 EXAMPLES = Path(__file__).resolve().parent
 HOUR = 3_600.0
@@ -68,6 +68,28 @@ WORKFLOWS = {
             paper={
                 "synchronous": PaperRatios(27.9 / 0.0606, 214_000 / 28_900),
                 "batch": PaperRatios(808 / 0.0606, 43.8e6 / 28_900),
+            },
+        ),
+        Workflow(
+            "feedback",
+            "feedback",
+            Critical("searches", ("news",)),
+            days=4.0,
+            speed=3_000.0,
+            paper={
+                "synchronous": PaperRatios(2.12 / 0.0435, 7_130 / 6_930),
+                "batch": PaperRatios(193 / 0.0435, 1.34e9 / 6_930),
+            },
+        ),
+        Workflow(
+            "crawl",
+            "crawl_queue",
+            Critical("fetches", ("successful", "top_unfetched"), Seconds(HOUR)),
+            days=8.0,
+            speed=2_500.0,
+            paper={
+                "synchronous": PaperRatios(542 / 81.4, 1.69e6 / 364_000),
+                "batch": PaperRatios(3_890 / 81.4, 114e6 / 364_000),
             },
         ),
     )

@@ -239,6 +239,40 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
     assert watch.plan("queue", Instant(300.0 + 7 * DAY)) is not None
 
 
+def test_an_hour_along_one_pathway_hurries_nothing_on_the_others(tmp_path: Path) -> None:
+    """`queue` wants what comes through the sites after an hour, and the counts after a week."""
+    made = Warehouse(tmp_path, SELECTIONS)
+    planning = made.house.watch.planning
+    assert planning.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
+    assert planning.patience("queue") == {"top": 0, "sites": 7 * DAY - HOUR}
+    assert planning.patience("counts") == {"clicks": 0}
+
+
+def test_a_refresh_starts_early_enough_for_the_steps_that_it_begins_with(
+    relaxed: Warehouse,
+) -> None:
+    """After a plan with a step, the bound that asked for it is looked at so much sooner."""
+    relaxed.arrive("clicks", 400.0)
+    watch = relaxed.house.watch
+    week = Instant(400.0 + 7 * DAY)
+    margin = 7 * DAY * 0.05
+    assert watch.plan("output", Instant(week - margin - 600.0)) is None
+    unit = watch.plan("output", week)
+    assert unit is not None
+    assert unit.needs == ("click_score",)
+    expected = sum(each.seconds or 0.0 for each in (*unit.first, unit))
+    assert expected > 0
+
+    # Another week: new clicks, and by then it is known what both take together.
+    relaxed.refreshed("click_score", week, {"clicks": 1}, {"clicks": {1}})
+    read = {"pages": 0, "click_score": 1}
+    relaxed.refreshed("output", week, read, {"pages": {0}, "clicks>click_score": {1}})
+    relaxed.arrive("clicks", week + 100.0)
+    later = week + 100.0 + 7 * DAY - margin
+    assert watch.plan("output", Instant(later - 1.6 * expected)) is None
+    assert watch.plan("output", Instant(later - 1.4 * expected)) is not None
+
+
 FEEDBACK = """
 CREATE STREAMING TABLE clicks AS SELECT *, '' AS site, '' AS url FROM STREAM sample();
 CREATE MATERIALIZED VIEW news AS SELECT site FROM clicks WHERE site = 'news';

@@ -283,6 +283,25 @@ def test_an_input_that_may_wait_longer_is_not_hurried_by_the_other_one() -> None
     assert _latest_start(scheduler, "orders", 100.0) == 100.0 + 20.0 - 5.0 - 5.0
 
 
+def test_a_reader_in_a_hurry_hurries_only_the_inputs_on_its_pathway() -> None:
+    """`queue` is bound to 20 seconds along orders, and to a minute along customers."""
+    chart = Table(
+        "chart",
+        ("orders", "customers"),
+        promise_seconds=MINUTE,
+        cost=Cost(5.0, 0.0),
+        patience_by_input={"orders": Seconds(0.0), "customers": Seconds(40.0)},
+    )
+    queue = Table("queue", ("chart",), promise_seconds=Seconds(20.0), cost=Cost(5.0, 0.0))
+    tables = promised("orders", None), promised("customers", None), chart, queue
+    scheduler = scheduled(*tables)
+    for name, bound in (("orders", 20.0), ("customers", 60.0)):
+        scheduler.arrived(name, Instant(100.0), freshness=Instant(100.0))
+        # Less what it takes itself, and what the two that read it take.
+        assert _latest_start(scheduler, name, 100.0) == 100.0 + bound - 3 * 5.0
+        scheduler.withdrawn(name, Instant(100.0))
+
+
 def test_allowance() -> None:
     assert allowance(None, []) is None
     assert allowance(MINUTE, []) == 60.0

@@ -89,3 +89,46 @@ def test_search(workflows: ModuleType, tmp_path: Path) -> None:
         scores = [len(s.provenance.reflected["clicks>click_score"]) for s in run.snapshots]
         assert max(scores) > 1, scores
         prove_rows(run.house)
+
+
+def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
+    """News go ahead on their own, and the other searches follow within half a day."""
+    bounds = {"'1 day'": "'12 hours'"}
+    with ran(workflows, "feedback", tmp_path / "feedback", bounds, days=1.2, speed=2_000.0) as run:
+        refreshes = run.told.refreshes
+        assert refreshes["asynchronous"] >= 3, refreshes
+        assert run.told.with_steps >= 3
+        apart = [run.apart(each) for each in run.snapshots]
+        assert max(apart) < DAY / 2, "the bound was broken"
+        assert max(apart) > 0, "it was never apart"
+        # Neither side was looked at for the other one: each reflects one version at a time.
+        for snapshot in run.snapshots:
+            assert {len(each) for each in snapshot.provenance.reflected.values()} == {1}
+        others = {s.provenance.newest("searches>other") for s in run.snapshots}
+        assert len(others) > 1, "the other searches never came in"
+        # So nothing was ever made anew.
+        assert refreshes["full"] == 0, refreshes
+        prove_rows(run.house)
+
+
+def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
+    """Each selection runs when its own pathway asks, and links are counted when all ask at last."""
+    bounds = {"'1 day'": "'8 hours'", "'1 week'": "'16 hours'"}
+    with ran(workflows, "crawl", tmp_path / "crawl", bounds, days=1.2, speed=1_500.0) as run:
+        refreshes = run.told.refreshes
+        assert refreshes["asynchronous"] >= 3, refreshes
+        assert run.told.with_steps >= 3
+        apart = [run.apart(each) for each in run.snapshots]
+        assert max(apart) < 16 * HOUR, "the bound was broken"
+        assert max(apart) > 0, "it was never apart"
+        done = {view: refreshed(run.house, view) for view in run.house.project.views}
+        assert done["top_unfetched"] > done["periodic_recrawl"], done
+        # Only what the bound on inconsistency, the last of all, asks for reaches the links.
+        assert done["links"] < done["top_unfetched"], done
+        assert done["indegree"] >= 2, done
+        prove_rows(run.house)
+
+
+def refreshed(house: House, view: str) -> int:
+    """How often a view was refreshed."""
+    return sum(c.note is not None and bool(c.note.read) for c in house.lake.log(view).commits())

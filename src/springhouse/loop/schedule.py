@@ -303,6 +303,7 @@ class Schedule:
             promise.priority,
             promise.strictest_seconds,
             promise_by_input=self._facts.planning.bounds(name, upstream),
+            patience_by_input=self._facts.planning.patience(name),
         )
 
     def _remember(self, name: str) -> None:

@@ -101,6 +101,23 @@ def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tup
     return tuple(key for key in keys if key == pathway or key.endswith(f">{pathway}"))
 
 
+def staleness_asked(
+    workflow: Workflow, limits: Mapping[str, Limits]
+) -> dict[str, dict[str, float]]:
+    """The strictest bound on staleness of each pathway of a channel, of all that is made from it.
+
+    A pathway that nobody bounds is not in it.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for channel in reversed(workflow.order):
+        own = found[channel] = dict(limits.get(channel, NO_LIMITS).staleness)
+        for reader in workflow.readers[channel]:
+            for key, below in workflow.key_map(reader, channel).items():
+                if below in found[reader]:
+                    own[key] = min(own.get(key, inf), found[reader][below])
+    return found
+
+
 def propagated(
     workflow: Workflow, limits: Mapping[str, Limits], *, tightest: bool = False
 ) -> dict[str, Limits]:

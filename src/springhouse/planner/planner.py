@@ -7,9 +7,17 @@ which blocks may be forgotten.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from springhouse.planner.blocks import BASE, Block, Kind
-from springhouse.planner.bounds import NO_LIMITS, Bound, Times, limits_of, propagated
+from springhouse.planner.bounds import (
+    NO_LIMITS,
+    Bound,
+    Times,
+    limits_of,
+    propagated,
+    staleness_asked,
+)
 from springhouse.planner.costs import Costs
 from springhouse.planner.part import Part
 from springhouse.planner.plan import Plan, Situation, Wish
@@ -60,6 +68,11 @@ class Planner:
         self.propagated = propagated(workflow, self.limits)
         self.tightest = propagated(workflow, self.limits, tightest=True)
         self._parts: dict[tuple[tuple[str, ...], bool], Part] = {}
+
+    @cached_property
+    def asked(self) -> Mapping[str, Mapping[str, float]]:
+        """How long data may wait on each pathway of each channel, for it and all made from it."""
+        return staleness_asked(self.workflow, self.limits)
 
     def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
         """The outputs that are not within their bounds now, and the pathways that are stale."""

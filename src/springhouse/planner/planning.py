@@ -465,6 +465,17 @@ class Planning:
             found[through] = Seconds(min(found.get(through, seconds), seconds))
         return found
 
+    def patience(self, name: str) -> dict[str, Seconds]:
+        """By how much longer what comes through each input may wait than what may wait least.
+
+        For the table and for all that is made of it; nothing if that can't be told.
+        """
+        asked = self._ways.asked(name)
+        least = min(asked.values(), default=NEVER)
+        if least == NEVER:
+            return {}
+        return {each: Seconds(seconds - least) for each, seconds in asked.items()}
+
     # --- What reaches what -----------------------------------------------------------------------
 
     def _who_is_reached(self) -> dict[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ which versions and in which way, and all of it is carried out as a unit.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Protocol
 
 from springhouse.planner.blocks import MONOTONE, STRONG, Kind
@@ -24,7 +25,6 @@ from springhouse.planner.bounds import (
     Bound,
     BoundInconsistency,
     BoundStaleness,
-    Limits,
     Times,
 )
 from springhouse.planner.choose_way import Decision
@@ -114,6 +114,9 @@ class Ways:
         self._planners: dict[tuple[str, ...], tuple[Mapping[str, Offered], Planner]] = {}
         self._groups = _groups(project, graph)
         self._planned: dict[tuple[str, ...], _Planned] = {}
+        self._made_in: dict[str, list[tuple[str, ...]]] = {}
+        # What a plan should take, steps included, that a bound on a pathway asked for last.
+        self._took: dict[tuple[str, str], float] = {}
         self._known: dict[tuple[object, ...], tuple[tuple[object, ...], list[Stored]]] = {}
 
     def decide(self, name: str, now: Instant) -> tuple[RefreshPlan | None, Instant]:
@@ -123,17 +126,18 @@ class Ways:
         """
         group = self._groups[name]
         planner, channels = self._planner(group), Channels(self._logs)
-        ahead = self._ahead(name)
-        limits = planner.limits.get(name, NO_LIMITS)
-        held = self._held(planner.workflow, name)
         until = NEVER
-        if held is not None:
-            times = Times(channels, Instant(now + ahead))
-            until = _next_break(times, limits, held, ahead)
-            if not times.violated(limits, held):
+        if self._logs.log(name).newest() is not None:
+            breaks = self._breaks(name, planner, Times(channels, now))
+            until = Instant(min((at for at, _ in breaks if at > now), default=NEVER))
+            if all(at > now for at, _ in breaks):
                 return None, until
         planned = self._plan(group, planner, channels, now)
-        return self._decided(planned, name, now), until
+        found = self._decided(planned, name, now)
+        if found is not None:
+            took = sum(each.seconds or 0.0 for each in (*found.first, found))
+            self._took |= {(name, pathway): took for pathway in found.asked}
+        return found, until
 
     def _plan(
         self, group: tuple[str, ...], planner: Planner, channels: Channels, now: Instant
@@ -143,21 +147,30 @@ class Ways:
         states = self._states(planner.workflow)
         if known is not None and known.now == now and known.states == states:
             return known
-        due = [each for each in group if self._is_due(each, planner, channels, now)]
-        latest = max((self._ahead(each) for each in due), default=Seconds(0.0))
+        times, due, latest = Times(channels, now), [], 0.0
+        for each in group:
+            ahead = [seconds for at, seconds in self._breaks(each, planner, times) if at <= now]
+            if ahead:
+                due.append(each)
+                latest = max(latest, *ahead)
         situation = self._situation(planner.workflow, channels, Instant(now + latest))
         plan = planner.plan(situation, self._offers, due)
         found = _Planned(now, states, planner.workflow, situation, plan)
         self._planned[group] = found
         return found
 
-    def _is_due(self, name: str, planner: Planner, channels: Channels, now: Instant) -> bool:
-        """Whether a promise of a view breaks, or will before a refresh of it is through."""
-        if not self._is_relaxed(name) or name not in planner.outputs:
-            return False
+    def _breaks(self, name: str, planner: Planner, times: Times) -> list[tuple[Instant, Seconds]]:
+        """When a refresh has to start, for each bound of a view, and how long before it breaks."""
         held = self._held(planner.workflow, name)
-        times = Times(channels, Instant(now + self._ahead(name)))
-        return held is not None and bool(times.violated(planner.limits.get(name, NO_LIMITS), held))
+        if held is None or not self._is_relaxed(name) or name not in planner.outputs:
+            return []
+        found = []
+        for pathway, seconds in planner.limits.get(name, NO_LIMITS).staleness.items():
+            ahead = self._ahead(name, pathway, seconds)
+            versions = held.reflected.get(pathway)
+            at = times.stale_at(pathway, versions) + seconds - ahead if versions else times.now
+            found.append((Instant(at), ahead))
+        return found
 
     def _states(self, whole: Workflow) -> tuple[object, ...]:
         """What tells whether a log has moved, for each table of a workflow."""
@@ -180,6 +193,32 @@ class Ways:
         """How long data may wait on each pathway of a view; none of one that is never apart."""
         group = self._groups.get(name)
         return self._planner(group).limits.get(name, NO_LIMITS).staleness if group else {}
+
+    def asked(self, name: str) -> Mapping[str, float]:
+        """How long what comes to a table through each input may wait, for it and all made of it.
+
+        Nothing is said unless all of that is planned together.
+        """
+        found: dict[str, float] = {}
+        for group in self._with(name):
+            planner = self._planner(group)
+            whole = planner.workflow
+            if not {*self._graph.downstream(name)} <= {*whole.order}:
+                return {}
+            for read in whole.reads[name]:
+                for key in whole.through_input(name, read):
+                    seconds = planner.asked[name].get(key, inf)
+                    found[read] = min(found.get(read, inf), seconds)
+        return found
+
+    def _with(self, name: str) -> list[tuple[str, ...]]:
+        """The groups in which a table is made."""
+        if not self._made_in:
+            for group in dict.fromkeys(self._groups.values()):
+                for each in dict.fromkeys(e for view in group for e in self._made_of(view)):
+                    if self._is_made(each):
+                        self._made_in.setdefault(each, []).append(group)
+        return self._made_in.get(name, [])
 
     def held(self, name: str) -> Provenance | None:
         """What a view reflects, in today's pathways; None of one that is never apart."""
@@ -280,13 +319,17 @@ class Ways:
         self._known[asked] = seen, found
         return found
 
-    def _ahead(self, name: str) -> Seconds:
-        """How long a refresh that starts now will take: promises that break by then ask."""
+    def _ahead(self, name: str, pathway: str, bound: float) -> Seconds:
+        """How long a refresh that starts now will take: promises that break by then ask.
+
+        What it begins with upstream takes its time, too; that is another one for each pathway.
+        """
         promise = self._project.views[name].promise
         bounds = [promise.staleness_seconds, *promise.staleness_by_pathway.values()]
         shortest = min((each for each in bounds if each), default=Seconds(0.0))
-        expected = max(self._offers.last_seconds(name)[-3:], default=0.0)
-        return Seconds(min(expected * 1.5 + _MARGIN * shortest, shortest / 2))
+        own = max(self._offers.last_seconds(name)[-3:], default=0.0)
+        expected = max(own, self._took.get((name, pathway), 0.0))
+        return Seconds(min(expected * 1.5 + _MARGIN * shortest, bound / 2))
 
     # --- the answer ------------------------------------------------------------------------------
 
@@ -415,15 +458,6 @@ def _is_relaxed(project: Project, name: str) -> bool:
 def _in_words(variant: str) -> str:
     """A variant as plans and commits call it."""
     return "full" if variant == Variant.BATCH.value else variant
-
-
-def _next_break(times: Times, limits: Limits, held: Provenance, ahead: Seconds) -> Instant:
-    """When the next bound breaks that is kept now, less the time that a refresh takes."""
-    breaks = (
-        times.stale_at(pathway, held.reflected.get(pathway, frozenset())) + seconds
-        for pathway, seconds in limits.staleness.items()
-    )
-    return Instant(min((at for at in breaks if at > times.now), default=NEVER) - ahead)
 
 
 def _stored(whole: Workflow, key: str, is_input: bool, state: TableState) -> Stored:

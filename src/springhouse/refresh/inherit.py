@@ -5,6 +5,7 @@ after those from which it inherits. Only what a change can reach is looked at.
 """
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from springhouse.refresh.cost import Cost
 from springhouse.refresh.hierarchy import Hierarchy
@@ -66,10 +67,7 @@ def _inherit_weight(
     )
     standing.granted = _leeway(
         own if standing.is_granted else None,
-        [
-            as_reader(r, _through(table, name, r.granted) if r.is_granted else r.granted.below)
-            for r, table in readers
-        ],
+        [as_reader(r, _granted_through(table, name, r)) for r, table in readers],
     )
 
 
@@ -79,10 +77,27 @@ def _leeway(own: float | None, readers: list[Reader]) -> Leeway:
 
 def _through(table: Table, source: str, leeway: Leeway) -> float | None:
     """How long what comes to a table through one input may wait: for it, and for its readers."""
+    if leeway.whole is not None and source in table.patience_by_input:
+        return _patiently(table, source, leeway.whole)
     if source not in table.promise_by_input:
         return leeway.whole
     longer = table.promise_by_input[source]
     return longer if leeway.below is None else min(longer, leeway.below)
+
+
+def _granted_through(table: Table, source: str, standing: Standing) -> float | None:
+    """The same of what is granted: a promise that can't be kept leaves what its readers do."""
+    if standing.is_granted:
+        return _through(table, source, standing.granted)
+    return _patiently(table, source, standing.granted.below)
+
+
+def _patiently(table: Table, source: str, strictest: float | None) -> float | None:
+    """A bound with what may be added to it for one input: it may be another one's pathway's."""
+    if strictest is None:
+        return None
+    longer = strictest + table.patience_by_input.get(source, 0.0)
+    return longer if longer < inf else None
 
 
 def as_reader(standing: Standing, bound: float | None) -> Reader:

@@ -18,7 +18,8 @@ class Table:
 
     `cost` is what is known of its refreshes beforehand, and `members` are the tables that one job
     refreshes, where it is more than this one. `promise_seconds` is the strictest of its promises;
-    what comes through some inputs may wait longer.
+    what comes through some inputs may wait longer. `patience_by_input` says by how much, if it is
+    known what all that is made of this table allows, too.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Table:
     cost: Cost | None = None
     members: tuple[str, ...] = ()
     promise_by_input: Mapping[str, Seconds] = field(default_factory=dict, hash=False)
+    patience_by_input: Mapping[str, Seconds] = field(default_factory=dict, hash=False)
 
 
 def together(name: str, tables: Sequence[Table]) -> Table:
