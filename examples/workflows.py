@@ -46,11 +46,15 @@ class PaperRatios:
 
 @dataclass(frozen=True)
 class Workflow:
-    """One of the paper's workflows: what is waited for in it, and how long it runs here."""
+    """One of the paper's workflows: what is waited for in it, and how long it runs here.
+
+    `history` is what came before the first refresh, in seconds: a recomputation reads all of it.
+    """
 
     name: str
     output: str
     critical: Critical
+    history: float
     days: float
     speed: float
     paper: Mapping[str, PaperRatios]
@@ -63,7 +67,8 @@ WORKFLOWS = {
             "search",
             "output",
             Critical("pages", ("digests",)),
-            days=15.0,
+            history=30 * DAY,
+            days=10.0,
             speed=8_000.0,
             paper={
                 "synchronous": PaperRatios(27.9 / 0.0606, 214_000 / 28_900),
@@ -74,7 +79,8 @@ WORKFLOWS = {
             "feedback",
             "feedback",
             Critical("searches", ("news",)),
-            days=4.0,
+            history=2 * DAY,
+            days=3.0,
             speed=3_000.0,
             paper={
                 "synchronous": PaperRatios(2.12 / 0.0435, 7_130 / 6_930),
@@ -85,8 +91,9 @@ WORKFLOWS = {
             "crawl",
             "crawl_queue",
             Critical("fetches", ("successful", "top_unfetched"), Seconds(HOUR)),
+            history=30 * DAY,
             days=8.0,
-            speed=2_500.0,
+            speed=3_000.0,
             paper={
                 "synchronous": PaperRatios(542 / 81.4, 1.69e6 / 364_000),
                 "batch": PaperRatios(3_890 / 81.4, 114e6 / 364_000),
@@ -104,9 +111,6 @@ QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-HISTORY = 30 * DAY
-"""What came before the first refresh: a recomputation reads all of it."""
-
 WARM_UP = 4
 """How often everything is refreshed before the clock starts: a cold Spark takes seconds."""
 
@@ -163,7 +167,7 @@ def copied(workflow: Workflow, folder: Path, way: str, other: Mapping[str, str])
         file.write_text(in_the_way(sql, way))
 
 
-def begun(house: House, clock: FastClock, history: float = HISTORY) -> Instant:
+def begun(house: House, clock: FastClock, history: float) -> Instant:
     """Make everything, and start the clock."""
     for turn in range(WARM_UP):
         refreshed = house.refresh()
@@ -178,7 +182,7 @@ def run(workflow: Workflow, folder: Path, way: str, days: float, speed: float) -
     copied(workflow, folder, way, {})
     clock = FastClock(speed)
     with springhouse.open(folder, clock=clock, configuration=QUICK) as house:
-        began = begun(house, clock)
+        began = begun(house, clock, workflow.history)
         house.run(seconds=days * DAY)
         return outcome_of(house, workflow.output, workflow.critical, began, clock())
 

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from replay import differences
 
 import springhouse
+from replay import differences
 from springhouse.house import House
 from springhouse.lake.log import Snapshot
 
@@ -76,7 +76,7 @@ def prove_rows(house: House) -> None:
 def test_search(workflows: ModuleType, tmp_path: Path) -> None:
     """New pages alone drive; digests are made for them; scores come in before a day has passed."""
     bounds = {"'1 day'": "'6 hours'", "'1 week'": "'1 day'"}
-    with ran(workflows, "search", tmp_path / "search", bounds, days=2.5, speed=3_000.0) as run:
+    with ran(workflows, "search", tmp_path / "search", bounds, days=1.8, speed=3_000.0) as run:
         refreshes = run.told.refreshes
         assert refreshes["asynchronous"] >= 3, refreshes
         # Digests are wanted by the index alone, as a step of its plan.
@@ -94,7 +94,7 @@ def test_search(workflows: ModuleType, tmp_path: Path) -> None:
 def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
     """News go ahead on their own, and the other searches follow within half a day."""
     bounds = {"'1 day'": "'12 hours'"}
-    with ran(workflows, "feedback", tmp_path / "feedback", bounds, days=1.2, speed=2_000.0) as run:
+    with ran(workflows, "feedback", tmp_path / "feedback", bounds, days=0.9, speed=2_000.0) as run:
         refreshes = run.told.refreshes
         assert refreshes["asynchronous"] >= 3, refreshes
         assert run.told.with_steps >= 3
@@ -114,7 +114,7 @@ def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
 def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
     """Each selection runs when its own pathway asks, and links are counted when all ask at last."""
     bounds = {"'1 day'": "'8 hours'", "'1 week'": "'16 hours'"}
-    with ran(workflows, "crawl", tmp_path / "crawl", bounds, days=1.2, speed=1_500.0) as run:
+    with ran(workflows, "crawl", tmp_path / "crawl", bounds, days=1.0, speed=1_500.0) as run:
         refreshes = run.told.refreshes
         assert refreshes["asynchronous"] >= 3, refreshes
         assert run.told.with_steps >= 3
