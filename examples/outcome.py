@@ -17,6 +17,10 @@ from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant, Seconds
 
 
+_REFRESHES = ("merge", "replace")
+"""The kinds of commits that refreshes of views make; others change no rows."""
+
+
 @dataclass(frozen=True)
 class Critical:
     """The data that is wanted first: from a base table, `through` these views, with a bound."""
@@ -88,7 +92,7 @@ def outcome_of(
 
 def _refreshes(house: House, view: str, began: Instant) -> list[Note]:
     commits = house.lake.log(view).commits()
-    return [c.note for c in commits if c.note and c.note.variant and c.at > began]
+    return [c.note for c in commits if c.note and c.note.kind in _REFRESHES and c.at > began]
 
 
 def _apart(snapshot: Snapshot, channels: Mapping[str, Channel]) -> Seconds:

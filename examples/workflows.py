@@ -79,7 +79,7 @@ WORKFLOWS = {
             "feedback",
             "feedback",
             Critical("searches", ("news",)),
-            history=2 * DAY,
+            history=DAY,
             days=3.0,
             speed=3_000.0,
             paper={
