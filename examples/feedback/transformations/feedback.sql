@@ -6,7 +6,7 @@ CREATE STREAMING TABLE searches COMMENT 'Who searched for what, was shown which 
   AS SELECT offset AS id, concat('query ', pmod(hash(offset), 5000)) AS query,
             concat(if(offset % 50 = 0, 'news', 'site'), pmod(hash(offset, 1), 40), '.com/', offset) AS shown,
             pmod(hash(offset, 2), 3) = 0 AS clicked
-  FROM STREAM sample(rate => '10');
+  FROM STREAM sample(rate => '3');
 
 -- The split: one part is small and urgent, the other one large and patient.
 
