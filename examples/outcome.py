@@ -16,7 +16,6 @@ from springhouse.lake.note import Note
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant, Seconds
 
-
 _REFRESHES = ("merge", "replace")
 """The kinds of commits that refreshes of views make; others change no rows."""
 
