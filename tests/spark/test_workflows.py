@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import springhouse
-from replay import differences
+from recomputed import differences
 from springhouse.house import House
 from springhouse.lake.log import Snapshot
 
