@@ -1,4 +1,4 @@
-"""A House of the chaos program: `python _chaos_worker.py live|settle FOLDER SECONDS-OFF`.
+"""A warehouse of the chaos program: `python _chaos_worker.py live|settle FOLDER SECONDS-OFF`.
 
 `live` keeps everything fresh until it is ended, under a clock that is so many seconds off. `settle`
 brings everything up to date, says what failed and what `verify --recompute` finds, as JSON.
@@ -10,8 +10,8 @@ import signal
 import sys
 import time
 
-from springhouse.house import Event, Failed, House
-from springhouse.lake.clock import SteadyClock
+from springhouse.lake.storage.clock import SteadyClock
+from springhouse.warehouse import Event, Failed, Warehouse
 
 SETTINGS = {"springhouse.spark.master": "local[1]", "spark.driver.memory": "1g"}
 TRIES = 6
@@ -20,18 +20,18 @@ TRIES = 6
 def main() -> None:
     job, folder, off = sys.argv[1:]
     clock = SteadyClock(wall=lambda: time.time() + float(off))
-    with House(folder, configuration=SETTINGS, listener=tell, clock=clock) as house:
-        signal.signal(signal.SIGTERM, lambda *_: house.stop())
+    with Warehouse(folder, configuration=SETTINGS, listener=tell, clock=clock) as warehouse:
+        signal.signal(signal.SIGTERM, lambda *_: warehouse.stop())
         if job == "live":
-            house.run()
+            warehouse.run()
             return
         failures = {}
         for _ in range(TRIES):
-            failures = {name: each.problem for name, each in house.refresh().failures.items()}
-            if not failures and not house.plan():
+            failures = {name: each.problem for name, each in warehouse.refresh().failures.items()}
+            if not failures and not warehouse.plan():
                 break
-        house.refresh()  # What sinks were still to be given.
-        problems = {e.table: e.problems for e in house.verify(recompute=True) if e.problems}
+        warehouse.refresh()  # What sinks were still to be given.
+        problems = {e.table: e.problems for e in warehouse.verify(recompute=True) if e.problems}
         # Past what Spark may still print while it ends.
         sys.stdout.write(json.dumps({"failures": failures, "problems": problems}) + "\n")
         sys.stdout.flush()

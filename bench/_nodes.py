@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from springhouse.cluster import wire
-from springhouse.cluster.network import Line
-from springhouse.cluster.report import ClusterReport
+from springhouse.cluster.cluster_report import ClusterReport
+from springhouse.cluster.network import PeerChannel
 from springhouse.errors import SpringhouseError
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -80,7 +80,7 @@ class Nodes:
         """How the cluster is, as the first node tells that answers; None if none does."""
         asked = wire.question(self._cluster)
         for name in self.running:
-            with closing(Line(self._cluster, self.addresses[name], None)) as line:
+            with closing(PeerChannel(self._cluster, self.addresses[name], None)) as line:
                 try:
                     return wire.to_cluster_report(line.call("Status", asked, _ASK_SECONDS))
                 except SpringhouseError:

@@ -43,8 +43,8 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from springhouse.errors import SpringhouseError
-from springhouse.house import House
-from springhouse.lake.upkeep import compact
+from springhouse.lake.upkeep.compaction import compact
+from springhouse.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[1]
 WORKER = Path(__file__).with_name("_chaos_worker.py")
@@ -260,13 +260,13 @@ class Chaos:
         self._begin(which, self.dice.choice([-3600.0, TEN_YEARS]))
 
     def vacuum(self) -> None:
-        with House(self.folder) as house:
-            house.vacuum("0 seconds", grace_seconds=0.0)
+        with Warehouse(self.folder) as warehouse:
+            warehouse.vacuum("0 seconds", grace_seconds=0.0)
 
     def compact(self) -> None:
         table = self.dice.choice(["readings", "even", "logged", *VIEWS])
-        with House(self.folder) as house:
-            compact(house.lake, table, 2)
+        with Warehouse(self.folder) as warehouse:
+            compact(warehouse.lake, table, 2)
 
     def lose(self) -> None:
         self._harm(lambda path: path.unlink())

@@ -2,7 +2,7 @@
 
 Two busy loops run beside Spark, so that everything takes several times as long as the formulas say.
 The two views of `bench/crossover.py` over TPC-H's orders and lines are refreshed after small
-changes, from their first refresh on: as the House does it, always in full, and always
+changes, from their first refresh on: as the warehouse does it, always in full, and always
 incrementally. There is no warm-up: the first build, in a cold process, is one of the refreshes
 that the choice has to live with.
 
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from crossover import CHOSEN, STORIES, opened_house
+from crossover import CHOSEN, STORIES, opened_warehouse
 
 FIXED = ("full", "incremental")
 FIRST = 3
@@ -49,7 +49,7 @@ def main() -> None:
     with (
         _busy(asked.loops),
         tempfile.TemporaryDirectory() as place,
-        opened_house(story, Path(place), asked.scale, {CHOSEN, *FIXED}) as race,
+        opened_warehouse(story, Path(place), asked.scale, {CHOSEN, *FIXED}) as race,
     ):
         for number in range(asked.rounds):
             race.change(asked.changed, f"round {number + 1}")

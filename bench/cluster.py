@@ -17,7 +17,7 @@ from time import perf_counter
 
 from springhouse.cluster.assigning import Assigner, Presence
 from springhouse.cluster.ring import ring_of
-from springhouse.cluster.state import Changes, Stamp, State
+from springhouse.cluster.state import ClusterState, SnapshotVersion, StateChanges
 
 HEARTBEAT_MILLISECONDS = 300
 
@@ -43,7 +43,7 @@ class Leader:
 
     def __init__(self, nodes: list[str], units: Mapping[str, float]) -> None:
         self.nodes = nodes
-        self.state = State(Stamp(1, 1))
+        self.state = ClusterState(SnapshotVersion(1, 1))
         self.assigner = Assigner(ring_of(frozenset(nodes)), self.state, units)
 
     def decide(self, gone: frozenset[str] = frozenset(), **shares: float) -> tuple[int, float]:
@@ -51,10 +51,10 @@ class Leader:
         start = perf_counter()
         here = [node for node in self.nodes if node not in gone]
         if shares:
-            self.state = self.state.changed(self.state.stamp, Changes(shares=shares))
-        stamp = Stamp(1, self.state.stamp.version + 1)
+            self.state = self.state.changed(self.state.stamp, StateChanges(shares=shares))
+        stamp = SnapshotVersion(1, self.state.stamp.version + 1)
         holdings, _ = self.assigner.changes(self.state, stamp.version, Presence(here, gone, False))
-        self.state = self.state.changed(stamp, Changes(holdings))
+        self.state = self.state.changed(stamp, StateChanges(holdings))
         return len(holdings), (perf_counter() - start) * 1000
 
     def owned_by(self, nodes: frozenset[str]) -> int:

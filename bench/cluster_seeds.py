@@ -19,9 +19,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter
 
-from springhouse.simulate.cluster import ClusterRun
 from springhouse.simulate.cluster_checkers import BrokenLaw
-from springhouse.simulate.cluster_model import Conditions
+from springhouse.simulate.cluster_model import ClusterConditions
+from springhouse.simulate.cluster_run import ClusterRun
 
 SIZES = (3, 5, 3, 4, 5, 3, 2, 5, 3, 7)
 BATCH = 100
@@ -33,7 +33,7 @@ def batch(first: int, count: int) -> tuple[int, float, str | None]:
     events, worst = 0, 0.0
     for seed in range(first, first + count):
         try:
-            outcome = ClusterRun(Conditions(SIZES[seed % len(SIZES)], seed=seed)).run()
+            outcome = ClusterRun(ClusterConditions(SIZES[seed % len(SIZES)], seed=seed)).run()
         except BrokenLaw as broken:
             return events, worst, f"seed {seed}: {broken}"
         events += outcome.events

@@ -21,9 +21,9 @@ the load asks for, and at least nothing. The policies are
     priority queue  the highest priority first
     max benefit     that of paper 001: one queue, the largest priority inherited, no chopping
 
-Every second the House notes how stale each table is: how long ago the newest data came in that it
-reflects. The figure is the mean of that, weighted by priority. Goals: at most half of FIFO's at the
-median of the workloads whose load is above 1, and never more than 5 % above the best baseline.
+Every second the warehouse notes how stale each table is: how long ago the newest data came in that
+it reflects. The figure is the mean of that, weighted by priority. Goals: at most half of FIFO's at
+the median of the workloads whose load is above 1, and never more than 5 % above the best baseline.
 Beside them stands about the least that any policy could reach: what the simulator says of the same
 tables with a track for each of them, so that nothing ever waits.
 
@@ -44,13 +44,13 @@ from datetime import UTC, datetime, timedelta
 from math import exp, log
 from pathlib import Path
 
-from springhouse.house import Finished, House
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.fate import fate_of
 from springhouse.simulate.pretend_project import WhatIf
-from springhouse.simulate.recorded import Arrival, Duration, Recorded, TableRecord
+from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, TableRecord
 from springhouse.units import Seconds
+from springhouse.warehouse import Finished, Warehouse
 
 RESULTS = Path(__file__).parent / "results"
 _PLAIN = {
@@ -209,12 +209,12 @@ def calibrated(folder: Path, workload: Workload) -> tuple[float, float]:
         if isinstance(event, Finished) and event.done is not None:
             taken[event.table in views].append(event.done.seconds)
 
-    with House(folder, listener=note) as house:
-        house.refresh()
-        house.run(seconds=CALIBRATION_SECONDS / 2)
+    with Warehouse(folder, listener=note) as warehouse:
+        warehouse.refresh()
+        warehouse.run(seconds=CALIBRATION_SECONDS / 2)
         taken[True].clear()
         taken[False].clear()
-        house.run(seconds=CALIBRATION_SECONDS)
+        warehouse.run(seconds=CALIBRATION_SECONDS)
     return statistics.median(taken[False]), statistics.median(taken[True])
 
 
@@ -223,12 +223,12 @@ def observed(
 ) -> float:
     """The staleness of all tables, weighted by priority, over so many seconds."""
     write_project(folder, workload, works=True)
-    with House(folder, configuration=dict(settings)) as house:
-        house.refresh()
+    with Warehouse(folder, configuration=dict(settings)) as warehouse:
+        warehouse.refresh()
         # To warm up, and for the scheduler to learn what refreshes take.
-        house.run(seconds=WARM_UP_SECONDS)
-        house.run(seconds=seconds)
-        kept = dict(house.kept)
+        warehouse.run(seconds=WARM_UP_SECONDS)
+        warehouse.run(seconds=seconds)
+        kept = dict(warehouse.kept)
     weight = sum(table.priority for table in workload.tables)
     return (
         sum(
@@ -247,7 +247,7 @@ def least(folder: Path, workload: Workload, taken: tuple[float, float]) -> float
         table.name: TableRecord(durations={"full": Duration(taken[1] + table.work)})
         if table.reads
         else TableRecord(
-            arrivals=(Arrival(0.0, 1),),
+            arrivals=(RecordedArrival(0.0, 1),),
             cycle_seconds=table.every_seconds,
             durations={"append": Duration(taken[0])},
         )
@@ -255,7 +255,7 @@ def least(folder: Path, workload: Workload, taken: tuple[float, float]) -> float
     }
     seconds = Seconds(_SIMULATED_SECONDS)
     enough = WhatIf(tracks=len(workload.tables))
-    recorded = Recorded(records, seconds)
+    recorded = ProjectRecord(records, seconds)
     return fate_of(project, recorded, {}, Policy(), enough, seconds).weighted_staleness
 
 

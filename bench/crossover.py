@@ -6,10 +6,10 @@ suppliers`, views over lines and their suppliers, of whom some move to the next 
 change, and all lines that refer to them change with them.
 
 Each view is there as often as there are ways to refresh it: always computed anew, always
-incremental, always by its touched groups; as the House does it (the planner's choice, or the lake's
-where it is close); and once more, as a twin that is refreshed by force in the way that the House
-takes. All are refreshed after every change, in random order: a noisy machine then disturbs all
-alike, and nobody always comes after the heaviest one and cleans up its memory.
+incremental, always by its touched groups; as the warehouse does it (the planner's choice, or the
+lake's where it is close); and once more, as a twin that is refreshed by force in the way that the
+warehouse takes. All are refreshed after every change, in random order: a noisy machine then
+disturbs all alike, and nobody always comes after the heaviest one and cleans up its memory.
 
 Of each size the first ten changes are not counted: that is when costs are learned, and when state
 is built or given up. Those that have no choice learn nothing, so of the ten they are given the last
@@ -18,8 +18,8 @@ far behind by then is out of the race: a few rounds are enough to tell its secon
 
 Three things are told apart, each as the median of ratios within a round (see `_paired`):
 
-    choice   the way that the House takes over the best way, both by force: is it the right way?
-    chosen   what the House takes over the best way: the goal, at most 15 % more
+    choice   the way that the warehouse takes over the best way, both by force: is it the right way?
+    chosen   what the warehouse takes over the best way: the goal, at most 15 % more
     noise    the twin over the copy that is refreshed in the same way: what the same thing differs
              from itself on this machine; nothing smaller than this can be seen
 
@@ -48,15 +48,15 @@ import pyarrow.compute as pc
 from _paired import Ratio, ratio
 
 import springhouse
-from springhouse.house import House
-from springhouse.house.performing import perform
-from springhouse.lake.prepared import prepared
-from springhouse.lake.refresh_view import refresh_view
-from springhouse.lake.upkeep import compact
+from springhouse.lake.upkeep.compaction import compact
+from springhouse.lake.views.prepared import prepared
+from springhouse.lake.views.refresh_view import refresh_view
 from springhouse.planner.choose_way import choose_way
-from springhouse.planner.operators import Variant
 from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.views.variants import Way
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import perform
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
 import tpch
@@ -191,7 +191,7 @@ def main() -> None:
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory() as place,
-        opened_house(story, Path(place), asked.scale) as race,
+        opened_warehouse(story, Path(place), asked.scale) as race,
     ):
         found = race.run(fractions, asked.rounds, 60 * asked.minutes)
     asked.results.mkdir(parents=True, exist_ok=True)
@@ -202,10 +202,10 @@ def main() -> None:
 
 
 @contextmanager
-def opened_house(
+def opened_warehouse(
     story: Story, folder: Path, scale: float, ways: Collection[str] = (*WAYS, CHOSEN, TWIN)
 ) -> Iterator["Race"]:
-    """A House with the tables loaded and the copies of the views made, those of some ways."""
+    """A warehouse with the tables loaded and the copies of the views made, those of some ways."""
     copies = [copy for copy in story.copies if copy[1] in ways]
     files = tpch.generate(scale, folder / "generated")
     rows = {name: tpch.read(files[name]) for name in story.tables}
@@ -216,8 +216,8 @@ def opened_house(
         for view, way in copies
     ]
     (project / "transformations" / "views.sql").write_text("\n".join(statements))
-    with springhouse.open(project) as house:
-        yield Race(story, house, rows, copies)
+    with springhouse.open(project) as warehouse:
+        yield Race(story, warehouse, rows, copies)
 
 
 class Race:
@@ -226,17 +226,17 @@ class Race:
     def __init__(
         self,
         story: Story,
-        house: House,
+        warehouse: Warehouse,
         rows: dict[str, pa.Table],
         copies: Sequence[tuple[str, str]],
     ) -> None:
-        self._story, self._house, self._rows = story, house, rows
+        self._story, self._warehouse, self._rows = story, warehouse, rows
         self._copies = copies
-        self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in story.tables}
+        self._tables = {name: tpch_warehouse.BaseTable(warehouse, name) for name in story.tables}
         for name, table in self._tables.items():
             table.load(rows[name])
         self._changes = 0
-        # What the copies that have no choice are made to do; the twin follows the House.
+        # What the copies that have no choice are made to do; the twin follows the warehouse.
         self._forced = {(view, way): WAYS[way] for view, way in self._copies if way in WAYS}
         self.built: dict[str, float] = {}
         for view, way in self._copies:
@@ -302,7 +302,7 @@ class Race:
         return random.Random(self._changes).sample(copies, len(copies))
 
     def change(self, fraction: float, what: str) -> None:
-        """Change the tables, and look after files as a House does, outside of what is measured."""
+        """Change the tables, and look after files as a warehouse does, unmeasured."""
         self._changes += 1
         print(f"{what}, change {self._changes}: {fraction:.2%}", flush=True)
         for name, change in self._story.change(self._rows, fraction, self._changes).items():
@@ -311,18 +311,20 @@ class Race:
             self._tables[name].change(change)
         if self._changes % COMPACT_EVERY == 0:
             for view, way in self._copies:
-                compact(self._house.lake, _copy(view, way))
+                compact(self._warehouse.lake, _copy(view, way))
 
     def refreshed(self, view: str, way: str) -> tuple[float, str]:
         """Refresh a copy of a view; the seconds, and how it was done."""
-        house, name = self._house, _copy(view, way)
+        warehouse, name = self._warehouse, _copy(view, way)
         began = time.perf_counter()
         if way == CHOSEN:
-            perform(house.watch, house.watch.forced(name, "benchmark"), most_files=sys.maxsize)
+            perform(
+                warehouse.watch, warehouse.watch.forced(name, "benchmark"), most_files=sys.maxsize
+            )
         else:
             self._force(name, self._forced[view, way])
         taken = time.perf_counter() - began
-        newest = house.lake.log(name).newest()
+        newest = warehouse.lake.log(name).newest()
         assert newest is not None
         assert newest.note is not None
         print(f"  {view:9} {way:15} {taken:6.2f} s  {newest.note.variant}", flush=True)
@@ -333,16 +335,18 @@ class Race:
         self._force(_copy(view, way), Way.BATCH)
 
     def _force(self, name: str, way: Way) -> None:
-        house = self._house
-        plan = RefreshPlan(name, "benchmark", house.lake.now())
-        ready = prepared(house.lake, house.project, plan)
+        warehouse = self._warehouse
+        plan = RefreshPlan(name, "benchmark", warehouse.lake.now())
+        ready = prepared(warehouse.lake, warehouse.project, plan)
         by_change = way is not Way.BATCH
-        asked = replace(ready.facts, asked=Variant[way.name], keep=by_change, incremental=by_change)
+        asked = replace(
+            ready.facts, asked=WidgetVariant[way.name], keep=by_change, incremental=by_change
+        )
         refresh_view(ready, plan.by(choose_way(asked, ready.look)))
 
     def _prove_equal(self, view: str) -> None:
         """All copies of a view hold what its query gives."""
-        lake = self._house.lake
+        lake = self._warehouse.lake
         spark = lake.spark.session()
         for name in self._story.tables:
             lake.open(name).read(spark).createOrReplaceTempView(name)
@@ -410,8 +414,8 @@ def told(story: Story, found: Sequence[Refresh], scale: float, seconds: float) -
             f"[CSV]({story.name}.csv)."
         ),
         "",
-        "- *choice*: the way that the House takes over the best way, both by force;",
-        "- *chosen*: what the House takes over the best way, by force;",
+        "- *choice*: the way that the warehouse takes over the best way, both by force;",
+        "- *chosen*: what the warehouse takes over the best way, by force;",
         "- *noise*: the same way twice, by force, on two copies of the view.",
     ]
     for view in story.views:
@@ -446,7 +450,7 @@ def _summary(points: Points) -> Iterator[str]:
     noises = [abs(point.noise.median - 1) for point in points.values()]
     right = f"at {len(points) - len(wrong)} of {len(points)} points"
     but = f"; not at {', '.join(wrong)}" if wrong else ""
-    yield f"- The House takes the way with the lowest median {right}{but}."
+    yield f"- The warehouse takes the way with the lowest median {right}{but}."
     yield f"- Goal, within 15 % of the best: {'; '.join(missed) or 'kept at every point'}."
     half, most = statistics.median(noises), max(noises)
     yield f"- The same way differs from itself by {half:.0%} in the middle, {most:.0%} at most."

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from springhouse.loop.facts import Facts, facts_of
 from springhouse.loop.schedule import Schedule
-from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import Provenance
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.ways import Offered
 from springhouse.project.fingerprint import fingerprint
 from springhouse.project.graph import Graph
@@ -30,13 +30,13 @@ from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
 from springhouse.simulate.pretend_project import PretendOffers, PretendSources
-from springhouse.simulate.recorded import Duration, Recorded, TableRecord
+from springhouse.simulate.recorded import Duration, ProjectRecord, TableRecord
 from springhouse.units import Instant, Seconds
 
 RESULTS = Path(__file__).parent / "results" / "deciding.md"
 VIEWS_PER_PAIR = 10
 ROUNDS = 20
-VARIANTS = (Variant.BATCH, Variant.INCREMENTAL, Variant.ASYNCHRONOUS)
+VARIANTS = (WidgetVariant.BATCH, WidgetVariant.INCREMENTAL, WidgetVariant.ASYNCHRONOUS)
 
 PAIR = """
 CREATE STREAMING TABLE pages_{0} AS SELECT * FROM STREAM sample();
@@ -130,7 +130,7 @@ def warehouse(folder: Path, pairs: int) -> tuple[Facts, PretendLogs]:
     graph = Graph(project)
     ways = {each.value: Duration(0.5, 1e-4) for each in VARIANTS[1:]} | {"full": Duration(2.0)}
     record = TableRecord(1000, 1000, (), ways)
-    recorded = Recorded(dict.fromkeys(graph.order, record), Seconds(60.0))
+    recorded = ProjectRecord(dict.fromkeys(graph.order, record), Seconds(60.0))
     offered = {
         name: Offered((), VARIANTS, (f"pages_{name.split('_')[1]}",)) for name in project.views
     }

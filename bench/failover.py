@@ -1,9 +1,9 @@
 """How long does a warehouse pause when its nodes are killed, and is it right afterwards?
 
 Three nodes on `examples/shop`, each a process with a Spark of its own, on one storage, in which one
-House has made everything for the first time. Every 10 s one of them, picked by dice, is killed with
-its JVM (SIGKILL) and started again at once, while the shop trades. Then the shop closes, the nodes
-are asked to leave, one House takes in what they left, and it is checked, with nothing of
+warehouse has made everything for the first time. Every 10 s one of them, picked by dice, is killed
+with its JVM (SIGKILL) and started again at once, while the shop trades. Then the shop closes, the
+nodes are asked to leave, one warehouse takes in what they left, and it is checked, with nothing of
 Springhouse's, that
 
     every base table holds every row that was sent exactly once, bad ones are in quarantine
@@ -110,9 +110,9 @@ def trading(folder: Path) -> Iterator[None]:
 def make(folder: Path, spark: Mapping[str, str]) -> None:
     """Give every table and view its first version."""
     both_cores = {**spark, "springhouse.tracks": "2"}
-    with springhouse.open(folder, configuration=both_cores) as house:
+    with springhouse.open(folder, configuration=both_cores) as warehouse:
         for _ in range(2):  # The second time takes in what came during the first.
-            failures = house.refresh().failures
+            failures = warehouse.refresh().failures
             assert not failures, failures
 
 
@@ -123,15 +123,17 @@ def all_work(nodes: Nodes) -> bool:
     return [each.name for each in told if each.load.able and each.working] == list(NODES)
 
 
-def pauses(house: springhouse.House, begin: float, end: float) -> dict[str, dict[str, float]]:
+def pauses(
+    warehouse: springhouse.Warehouse, begin: float, end: float
+) -> dict[str, dict[str, float]]:
     """Of every table the longest time without a commit, and how much of it was beyond its promise.
 
     Only of tables to which something came in all the time; others have nothing to commit.
     """
     found = {}
-    for name in house.watch.graph.order:
-        declared = house.project.tables.get(name) or house.project.views[name]
-        inside = [each.at for each in house.lake.log(name).commits() if begin <= each.at <= end]
+    for name in warehouse.watch.graph.order:
+        declared = warehouse.project.tables.get(name) or warehouse.project.views[name]
+        inside = [each.at for each in warehouse.lake.log(name).commits() if begin <= each.at <= end]
         if name == "products":
             continue
         gap = max(later - earlier for earlier, later in pairwise([begin, *inside, end]))
@@ -146,11 +148,11 @@ def pauses(house: springhouse.House, begin: float, end: float) -> dict[str, dict
 
 
 def recoveries(
-    house: springhouse.House, kills: list[tuple[float, str]], begin: float, end: float
+    warehouse: springhouse.Warehouse, kills: list[tuple[float, str]], begin: float, end: float
 ) -> list[float]:
     """For every kill the seconds until every table without a promise had a commit."""
-    tables = [name for name in house.project.tables if name != "products"]
-    commits = [[each.at for each in house.lake.log(name).commits()] for name in tables]
+    tables = [name for name in warehouse.project.tables if name != "products"]
+    commits = [[each.at for each in warehouse.lake.log(name).commits()] for name in tables]
     found = []
     for after, _ in kills:
         at = begin + after
@@ -162,18 +164,20 @@ def recoveries(
 def check(folder: Path, spark: Mapping[str, str]) -> list[str]:
     """Everything that is wrong with what the tables hold."""
     accounts = ledger.from_json((folder / "ledger.json").read_text())
-    with springhouse.open(folder, configuration=spark) as house:
-        order = house.watch.graph.order
-        views = [house.project.views[name] for name in order if name in house.project.views]
-        # What came in after the last look of a node is taken in now, by this House alone.
-        failures = [f"{name}: {each.problem}" for name, each in house.refresh().failures.items()]
+    with springhouse.open(folder, configuration=spark) as warehouse:
+        order = warehouse.watch.graph.order
+        views = [warehouse.project.views[name] for name in order if name in warehouse.project.views]
+        # What came in after the last look of a node is taken in now, by this warehouse alone.
+        failures = [
+            f"{name}: {each.problem}" for name, each in warehouse.refresh().failures.items()
+        ]
         read = checks.reader(lambda name: str(folder / "storage" / "tables" / name))
-        session = house.query("SELECT 1").sparkSession
+        session = warehouse.query("SELECT 1").sparkSession
         findings = [
             *checks.check_tables(accounts, read),
             *checks.check_clicks(read),
             *checks.check_quarantines(accounts, read),
-            *checks.check_views(session, list(house.project.tables), views, read),
+            *checks.check_views(session, list(warehouse.project.tables), views, read),
             *checks.check_diamond(str(folder / "storage" / "tables" / "reconciliation")),
         ]
     wrong = [f"{each.claim}: {each.problem}" for each in findings if not each.ok]
@@ -199,7 +203,7 @@ def perform(folder: Path, plan: Plan) -> dict[str, Any]:
     return found | {"wrong": [*left, *check(folder, plan.spark)]}
 
 
-def kill_and_watch(watcher: springhouse.House, folder: Path, plan: Plan) -> dict[str, Any]:
+def kill_and_watch(watcher: springhouse.Warehouse, folder: Path, plan: Plan) -> dict[str, Any]:
     """What was done to the nodes, and how long tables stood still."""
     nodes, kills = Nodes("shop", NODES, folder), []
     try:

@@ -33,7 +33,7 @@ from packet_size import plan
 
 from springhouse.flows.declare import Flow
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.settings import Settings
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.topology import read_topology
 
 FLOWS: dict[str, Flow] = {"nine steps": plan, **{n: a.flow for n, a in ARCHETYPES.items()}}

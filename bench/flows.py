@@ -52,7 +52,7 @@ from pyspark.sql import functions as sf
 import springhouse
 from springhouse.flows.declare import Draft, Flow
 from springhouse.lake.flows.run_flow import run_flow
-from springhouse.lake.session import Spark
+from springhouse.lake.spark.session import Spark
 
 RESULTS = Path(__file__).parent / "results"
 CONDITIONS = ("kind = 0", "kind = 1", "kind = 2", "kind = 3")

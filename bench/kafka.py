@@ -1,9 +1,9 @@
 """What does exactly once cost on the way from a topic into a table, and is it kept?
 
 The same topic (100,000 messages of JSON in 8 partitions) is read and written by bare Spark, with no
-offsets kept and nobody to tell bad records from good ones, and by a House into a new table. Both
-run in one Spark that is warm, in turns; the medians are compared. Goal: at least 80 % of the rows
-per second.
+offsets kept and nobody to tell bad records from good ones, and by a warehouse into a new table.
+Both run in one Spark that is warm, in turns; the medians are compared. Goal: at least 80 % of the
+rows per second.
 
 Then three nodes, each with a Spark of its own, share the partitions of such a topic; one of them is
 killed (SIGKILL, with its JVM) in the midst of it and started again. Every message must be in the
@@ -132,13 +132,13 @@ def made(project: Path, address: str, topic: str, more: str = "") -> Path:
 
 def compare(folder: Path, address: str, jars: str, messages: int, rounds: int) -> None:
     import springhouse
-    from springhouse.lake.session import Spark
+    from springhouse.lake.spark.session import Spark
 
     project = made(folder / "project", address, "orders")
 
-    session = Spark({"spark.jars": jars}, "bench").session()  # Houses of this process share it.
+    session = Spark({"spark.jars": jars}, "bench").session()  # warehouses of this process share it.
     seconds: dict[str, list[float]] = {"bare Spark": [], "Springhouse": []}
-    works = [("bare Spark", bare), ("Springhouse", house)]
+    works = [("bare Spark", bare), ("Springhouse", warehouse)]
     for number in range(-2, rounds):  # Two rounds warm it up.
         works.reverse()  # Who comes second finds everything warmer.
         for name, work in works:
@@ -174,7 +174,7 @@ def bare(session: SparkSession, folder: Path, address: str, _: object) -> int:
     return count(folder / "bare")
 
 
-def house(session: SparkSession, folder: Path, address: str, springhouse: object) -> int:
+def warehouse(session: SparkSession, folder: Path, address: str, springhouse: object) -> int:
     with springhouse.open(folder / "project") as opened:  # type: ignore[attr-defined]
         assert not opened.refresh().failures
     return count(folder / "project" / "storage" / "tables" / "orders")

@@ -29,15 +29,15 @@ import pyarrow as pa
 from _paired import Ratio, ratio
 
 import springhouse
-from springhouse.house import House
-from springhouse.house.performing import Permitted, perform_together
-from springhouse.lake.changes import FOLDER, WEIGHT
-from springhouse.lake.commits import Change, commit, create
-from springhouse.lake.note import Note
-from springhouse.lake.tables import spark_schema
-from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.lake.delta.changes import FOLDER, WEIGHT
+from springhouse.lake.delta.commits import Change, commit, create
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import spark_schema
+from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Seconds
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import Permitted, perform_together
 
 COMMITS = 2
 KEYS = ("customer", "product", "shop", "day")
@@ -95,13 +95,13 @@ SMALL = Case("netted", 400_000, 2)
 class Orders:
     """The table: its rows, and commits that change all of them, or add some."""
 
-    def __init__(self, house: House, case: Case) -> None:
-        self._house, self._case, self._dice = house, case, np.random.default_rng(1)
+    def __init__(self, warehouse: Warehouse, case: Case) -> None:
+        self._warehouse, self._case, self._dice = warehouse, case, np.random.default_rng(1)
         each = case.rows // COMMITS
         # An old and a new row for each that changes.
         self._rows = self._drawn(each // 2 if case.kind == "netted" else each)
-        place = house.lake.place("orders")
-        note = Note("append", house.lake.now(), channel=True, rows=self._rows.num_rows)
+        place = warehouse.lake.place("orders")
+        note = Note("append", warehouse.lake.now(), channel=True, rows=self._rows.num_rows)
         note = replace(note, rows_added=self._rows.num_rows)
         schema = spark_schema(self._rows.schema)
         create(place, schema, Change(note, [write_arrow(place, self._rows)]))
@@ -111,20 +111,24 @@ class Orders:
             (self._rewrite if self._case.kind == "netted" else self._append)()
 
     def _append(self) -> None:
-        rows, ground = self._drawn(self._case.rows // COMMITS), self._house.lake.open("orders")
-        note = Note("append", self._house.lake.now(), channel=True, rows=ground.rows)
+        rows, ground = self._drawn(self._case.rows // COMMITS), self._warehouse.lake.open("orders")
+        note = Note("append", self._warehouse.lake.now(), channel=True, rows=ground.rows)
         note = replace(note, rows_added=rows.num_rows)
         commit(ground, Change(note, [write_arrow(ground.storage, rows)]))
 
     def _rewrite(self) -> None:
-        ground, old, new = self._house.lake.open("orders"), self._rows, self._drawn(len(self._rows))
+        ground, old, new = (
+            self._warehouse.lake.open("orders"),
+            self._rows,
+            self._drawn(len(self._rows)),
+        )
         self._rows = new
         parts = [
             rows.append_column(WEIGHT, pa.array(np.full(len(rows), weight), pa.int64()))
             for rows, weight in ((old, -1), (new, 1))
         ]
         told = paths_of([write_arrow(ground.storage, pa.concat_tables(parts), FOLDER)])
-        note = Note("merge", self._house.lake.now(), channel=True, rows=len(new), changes=told)
+        note = Note("merge", self._warehouse.lake.now(), channel=True, rows=len(new), changes=told)
         note = replace(note, rows_added=len(new), rows_removed=len(old))
         commit(ground, Change(note, [write_arrow(ground.storage, new)], ground.files))
 
@@ -149,8 +153,8 @@ def main() -> None:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        # One House keeps Spark running for those of all cases.
-        first = house_of(root / "first", Case("netted", 2, 1))
+        # One warehouse keeps Spark running for those of all cases.
+        first = warehouse_of(root / "first", Case("netted", 2, 1))
         first.lake.spark.session()
         for case in chosen:
             place = root / f"{case.kind}_{case.rows}_{case.views}"
@@ -161,8 +165,8 @@ def main() -> None:
         first.close()
 
 
-def house_of(folder: Path, case: Case) -> House:
-    """A House with two sets of views."""
+def warehouse_of(folder: Path, case: Case) -> Warehouse:
+    """A warehouse with two sets of views."""
     (folder / "transformations").mkdir(parents=True)
     (folder / "spark-pipeline.yml").write_text(PROJECT)
     views = (
@@ -178,22 +182,24 @@ def measured(folder: Path, case: Case, rounds: int) -> Found:
     """The ratios of a case; the first round warms up and does not count."""
     wall: dict[str, dict[int, float]] = {"alone": {}, "shared": {}}
     processor: dict[str, dict[int, float]] = {"alone": {}, "shared": {}}
-    house = house_of(folder, case)
-    orders, planned = Orders(house, case), ""
+    warehouse = warehouse_of(folder, case)
+    orders, planned = Orders(warehouse, case), ""
     for number in range(-1, rounds):
         if number >= 0:
             orders.change()
         # Who comes second finds files in the page cache, and the garbage of the first.
         for side in ("alone", "shared") if number % 2 else ("shared", "alone"):
-            plans = [house.watch.forced(name, "bench") for name in case.names(side)]
-            job = house.watch.planning.from_one_scan(plans[0], plans[1:])
+            plans = [warehouse.watch.forced(name, "bench") for name in case.names(side)]
+            job = warehouse.watch.planning.from_one_scan(plans[0], plans[1:])
             planned = "one job" if len(job) == case.views else "view by view"
             work = (
-                one_job(house, plans) if side == "shared" and number >= 0 else apart(house, plans)
+                one_job(warehouse, plans)
+                if side == "shared" and number >= 0
+                else apart(warehouse, plans)
             )
-            wall[side][number], processor[side][number] = timed(house, work)
-        prove_equal(house, case)
-    house.close()
+            wall[side][number], processor[side][number] = timed(warehouse, work)
+        prove_equal(warehouse, case)
+    warehouse.close()
     for seconds in (*wall.values(), *processor.values()):
         for warm_up in (-1, 0):
             seconds.pop(warm_up)
@@ -207,26 +213,26 @@ def measured(folder: Path, case: Case, rounds: int) -> Found:
     )
 
 
-def apart(house: House, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
+def apart(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
     """Every view by itself."""
 
     def work() -> None:
         for plan in plans:
-            done(perform_together(house.watch, Permitted(plan), []))
+            done(perform_together(warehouse.watch, Permitted(plan), []))
 
     return work
 
 
-def one_job(house: House, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
+def one_job(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
     """All views from one scan, whether the planner would or not."""
-    newest = house.lake.log(plans[0].table).newest()
+    newest = warehouse.lake.log(plans[0].table).newest()
     assert newest is not None
     assert newest.note is not None
     since, until = newest.note.read["orders"], plans[0].versions["orders"]
     names = tuple(plan.table for plan in plans)
     scan = OneScan("orders", since, until, names, Seconds(1.0))
     lead, *along = [Permitted(replace(plan, scan=scan)) for plan in plans]
-    return lambda: done(perform_together(house.watch, lead, along))
+    return lambda: done(perform_together(warehouse.watch, lead, along))
 
 
 def done(outcomes: Iterator[tuple[str, object]]) -> None:
@@ -235,16 +241,16 @@ def done(outcomes: Iterator[tuple[str, object]]) -> None:
             raise outcome
 
 
-def timed(house: House, work: Callable[[], None]) -> tuple[float, float]:
+def timed(warehouse: Warehouse, work: Callable[[], None]) -> tuple[float, float]:
     """Seconds by the clock, and of processor time in this process and in Spark's."""
-    clock, used = time.perf_counter(), processor_seconds(house)
+    clock, used = time.perf_counter(), processor_seconds(warehouse)
     work()
-    return time.perf_counter() - clock, processor_seconds(house) - used
+    return time.perf_counter() - clock, processor_seconds(warehouse) - used
 
 
-def processor_seconds(house: House) -> float:
+def processor_seconds(warehouse: Warehouse) -> float:
     """What this process and the JVM have used; without the JVM where that can't be told."""
-    gateway = house.lake.spark.session().sparkContext._gateway  # noqa: SLF001  nobody else knows it
+    gateway = warehouse.lake.spark.session().sparkContext._gateway  # noqa: SLF001  nobody else knows it
     stat = Path(f"/proc/{gateway.proc.pid}/stat")
     if not stat.exists():
         return time.process_time()
@@ -252,10 +258,10 @@ def processor_seconds(house: House) -> float:
     return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def prove_equal(house: House, case: Case) -> None:
+def prove_equal(warehouse: Warehouse, case: Case) -> None:
     """Both sets of views hold the same rows, and those of the query."""
     for one, other in zip(case.names("alone"), case.names("shared"), strict=True):
-        left, right = (sorted(house.lake.open(name).to_arrow().to_pylist(), key=str)
+        left, right = (sorted(warehouse.lake.open(name).to_arrow().to_pylist(), key=str)
                        for name in (one, other))  # fmt: skip
         assert left == right, f"{one} and {other} differ"
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import springhouse
-from springhouse.house import House
-from springhouse.house.performing import perform
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import perform
 
 SCHEMA = "id BIGINT, customer BIGINT, amount DECIMAL(12,2), placed_at TIMESTAMP"
 QUERY = "SELECT customer, count(*) AS n, sum(amount) AS revenue FROM {orders} GROUP BY customer"
@@ -49,8 +49,8 @@ def main() -> None:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         (root / "data").mkdir()
-        with springhouse.open(root) as house:
-            figures = measured(house, root, rounds)
+        with springhouse.open(root) as warehouse:
+            figures = measured(warehouse, root, rounds)
     print(f"{rounds} rounds, {platform.machine()}, Python {platform.python_version()}, local[*]")
     for name, (ours, bare) in figures.items():
         mine, theirs = statistics.median(ours), statistics.median(bare)
@@ -60,21 +60,23 @@ def main() -> None:
         )
 
 
-def measured(house: House, root: Path, rounds: int) -> dict[str, tuple[list[float], list[float]]]:
+def measured(
+    warehouse: Warehouse, root: Path, rounds: int
+) -> dict[str, tuple[list[float], list[float]]]:
     """Seconds of each side, by what was measured; the first rounds warm up and do not count."""
-    session = house.lake.spark.session()
+    session = warehouse.lake.spark.session()
     figures: dict[str, tuple[list[float], list[float]]] = {"ingest": ([], []), "refresh": ([], [])}
     warm_up = 5
     for number in range(rounds + warm_up):
         file = arrive(root, number)
         sides = {
             "ingest": (
-                lambda: perform(house.watch, house.watch.forced("orders", "bench")),
+                lambda: perform(warehouse.watch, warehouse.watch.forced("orders", "bench")),
                 lambda file=file: bare_ingest(session, root, file),
             ),
             "refresh": (
-                lambda: perform(house.watch, house.watch.forced("by_customer", "bench")),
-                lambda: bare_refresh(session, root, house),
+                lambda: perform(warehouse.watch, warehouse.watch.forced("by_customer", "bench")),
+                lambda: bare_refresh(session, root, warehouse),
             ),
         }
         for name, (ours, bare) in sides.items():
@@ -114,9 +116,9 @@ def bare_ingest(session: SparkSession, root: Path, file: Path) -> None:
     rows.write.mode("append").parquet(str(root / "bare" / "orders"))
 
 
-def bare_refresh(session: SparkSession, root: Path, house: House) -> None:
+def bare_refresh(session: SparkSession, root: Path, warehouse: Warehouse) -> None:
     """What a Spark job does to recompute the view from the same files."""
-    rows = session.read.schema(SCHEMA).parquet(*house.lake.open("orders").delta.file_uris())
+    rows = session.read.schema(SCHEMA).parquet(*warehouse.lake.open("orders").delta.file_uris())
     view = session.sql(QUERY, orders=rows)
     view.write.mode("overwrite").parquet(str(root / "bare" / "by_customer"))
 

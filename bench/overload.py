@@ -1,10 +1,10 @@
 """Is the default policy stable on random workloads, at loads from 0.3 to 3?
 
 Every trial is a workload that is drawn from its seed (`springhouse/simulate/trials.py` says how),
-in the simulator of `simulate/warehouse.py`: pure Python, no Spark. Each runs under the default
-policy, under FIFO, and under plain Max Benefit with inherited priority (paper 001: one queue, no
-chopping, no promises). Measured is staleness weighted by priority; what a promise allows counts as
-allowed.
+in the simulator of `simulate/pretend_schedule.py`: pure Python, no Spark. Each runs under the
+default policy, under FIFO, and under plain Max Benefit with inherited priority (paper 001: one
+queue, no chopping, no promises). Measured is staleness weighted by priority; what a promise allows
+counts as allowed.
 
     never above 1.1 x FIFO
     against plain Max Benefit at most 1.1 x at the median and 1.3 x at worst
@@ -26,12 +26,12 @@ from statistics import median
 
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.policy_words import FIFO
-from springhouse.simulate.trials import PLAIN, Verdict, draw, judge, others_with_a_guest
-from springhouse.simulate.warehouse import Warehouse
+from springhouse.simulate.pretend_schedule import PretendWarehouse
+from springhouse.simulate.trials import PLAIN, TrialVerdict, draw, judge, others_with_a_guest
 
 RESULTS = Path(__file__).parent / "results" / "overload.md"
 POLICIES = {"default": Policy(), "FIFO": FIFO, "plain": PLAIN}
-CLASSES: dict[str, Callable[[Verdict], bool]] = {
+CLASSES: dict[str, Callable[[TrialVerdict], bool]] = {
     "all": lambda v: True,
     "load up to 1": lambda v: v.trial.load <= 1,
     "load above 1": lambda v: v.trial.load > 1 and not v.trial.is_hopeless,
@@ -77,7 +77,7 @@ def main() -> None:
         RESULTS.write_text(page, encoding="utf-8")
 
 
-def told(verdicts: Sequence[Verdict], changes: dict[int, float], seconds: float) -> str:
+def told(verdicts: Sequence[TrialVerdict], changes: dict[int, float], seconds: float) -> str:
     """The page."""
     first, last = verdicts[0].trial.seed, verdicts[-1].trial.seed
     lines = [
@@ -155,7 +155,7 @@ def replayed(seed: int) -> str:
     ]
     outcomes = {}
     for name, policy in POLICIES.items():
-        pretend = Warehouse(trial.workload, world, policy)
+        pretend = PretendWarehouse(trial.workload, world, policy)
         pretend.run(until=trial.seconds)
         outcomes[name] = {each.name: each for each in pretend.outcome().tables}
     for table in trial.workload.tables:

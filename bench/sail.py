@@ -27,8 +27,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 
-from springhouse.house import House
-from springhouse.lake.session import find_java
+from springhouse.lake.spark.session import find_java
+from springhouse.warehouse import Warehouse
 
 WARM_UP = 5
 LINES = 500
@@ -102,11 +102,11 @@ def work(folder: Path, address: str) -> None:
         "name: bench\nstorage: storage\nlibraries:\n  - glob:\n      include: transformations/**\n"
     )
     settings = {"springhouse.spark.remote": address, "spark.sql.shuffle.partitions": "2"}
-    with House(folder, configuration=settings) as house:
+    with Warehouse(folder, configuration=settings) as warehouse:
         for number, _ in enumerate(sys.stdin):
             arrive(folder / "data", number)
             began = time.perf_counter()
-            refreshed = house.refresh()
+            refreshed = warehouse.refresh()
             took = {"all": time.perf_counter() - began}
             assert refreshed.ok, refreshed.failures
             took |= {done.table: done.seconds for done in refreshed.done}

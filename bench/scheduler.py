@@ -23,12 +23,12 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from springhouse.refresh.basic import Basic
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
+from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.slowdowns import Slowdowns
-from springhouse.simulate.warehouse import Conditions, Warehouse
 from springhouse.simulate.workload import Workload, equal_tables
 from springhouse.units import Instant, Seconds
 
@@ -94,7 +94,7 @@ def main() -> None:
 def simulated(events: int) -> float:
     """Events per second of the simulator."""
     workload = Workload(equal_tables(30)).at_utilisation(0.45, 4)
-    world = Warehouse(workload, Conditions(slowdowns=Slowdowns()), Policy())
+    world = PretendWarehouse(workload, ScheduleConditions(slowdowns=Slowdowns()), Policy())
     world.run(events=events / 20)
     began = time.process_time()
     world.run(events=events)
@@ -112,12 +112,12 @@ def measured(
     for i, (name, period) in enumerate(zip(names, periods, strict=True)):
         work = 0.9 * tracks / tables * period
         scheduler.declare(
-            Table(
+            TableProfile(
                 name,
                 period_seconds=Seconds(period),
                 priority=1.0 + i % 10,
                 promise_seconds=promise,
-                cost=Cost(work / 10, work * 0.9 / period),
+                cost=LoadCost(work / 10, work * 0.9 / period),
             ),
             freshness=Instant(0.0),
         )

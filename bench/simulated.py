@@ -1,4 +1,4 @@
-"""Does the simulator tell what a House does?
+"""Does the simulator tell what a warehouse does?
 
 A project runs live; then the same is asked of a simulator that knows only what the logs recorded
 meanwhile. For each table: how much of the time its promise was kept, and how long what had arrived
@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import springhouse
-from springhouse.house import House
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.staleness import kept_share, lag
 from springhouse.simulate.fate import TableFate, fate_of, promise_of
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
 from springhouse.simulate.recorded import record_of
+from springhouse.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "simulated.md"
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--only", choices=(*WORLDS, SEARCH))
     asked = parser.parse_args()
     lines = [
-        "# The simulator beside the House",
+        "# The simulator beside the warehouse",
         "",
         (
             f"`bench/simulated.py`, {asked.rounds} rounds of {asked.seconds:g} s, "
@@ -139,38 +139,38 @@ def compared(name: str, rounds: int, seconds: float) -> list[str]:
 
 
 @contextmanager
-def shop(place: Path, seed: int) -> Iterator[House]:
+def shop(place: Path, seed: int) -> Iterator[Warehouse]:
     """The shop, with its trade going on."""
     import demo
     from rich.console import Console
 
     demo.fresh_copy(place)
     trade = demo.Demo(place, 600.0, seed, Console(quiet=True))
-    house = springhouse.open(place, configuration=demo.QUICK)
-    with house, trade._generator():  # noqa: SLF001  the demo's own
-        yield house
+    warehouse = springhouse.open(place, configuration=demo.QUICK)
+    with warehouse, trade._generator():  # noqa: SLF001  the demo's own
+        yield warehouse
 
 
 @contextmanager
-def contention(place: Path, seed: int) -> Iterator[House]:
+def contention(place: Path, seed: int) -> Iterator[Warehouse]:
     """Too much to do, and no promises: the same tables for every seed."""
     import contention as bench
 
     workload = bench.drawn(1, 3, 5).working(0.12, 0.25)
     bench.write_project(place, workload, works=True)
-    with springhouse.open(place, configuration=QUICK) as house:
-        yield house
+    with springhouse.open(place, configuration=QUICK) as warehouse:
+        yield warehouse
 
 
 @contextmanager
-def drawn(place: Path, seed: int) -> Iterator[House]:
+def drawn(place: Path, seed: int) -> Iterator[Warehouse]:
     """Streams, and views over them and over one another."""
     write_random(place, seed)
-    with springhouse.open(place, configuration=QUICK) as house:
-        yield house
+    with springhouse.open(place, configuration=QUICK) as warehouse:
+        yield warehouse
 
 
-WORLDS: dict[str, Callable[[Path, int], AbstractContextManager[House]]] = {
+WORLDS: dict[str, Callable[[Path, int], AbstractContextManager[Warehouse]]] = {
     "shop": shop,
     "contention": contention,
     "random": drawn,
@@ -221,25 +221,27 @@ def write_random(place: Path, seed: int) -> None:
 # --- One of them ---------------------------------------------------------------------------------
 
 
-def live_and_simulated(world: AbstractContextManager[House], seconds: float) -> list[Pair]:
+def live_and_simulated(world: AbstractContextManager[Warehouse], seconds: float) -> list[Pair]:
     """A project, live for so long and then simulated."""
-    with world as house:
+    with world as warehouse:
         for _ in range(3):
-            assert house.refresh().ok
-        assert house.run(WARM_UP_SECONDS).ok
-        began = house.lake.now()
-        assert house.run(seconds).ok
-        recorded = record_of(house.project, house.lake, began)
-        offered = {name: house.watch.offers.offered(name) for name in house.watch.graph.order}
+            assert warehouse.refresh().ok
+        assert warehouse.run(WARM_UP_SECONDS).ok
+        began = warehouse.lake.now()
+        assert warehouse.run(seconds).ok
+        recorded = record_of(warehouse.project, warehouse.lake, began)
+        offered = {
+            name: warehouse.watch.offers.offered(name) for name in warehouse.watch.graph.order
+        }
         live = {
             name: (
-                each.share(promise_of(house.project, name).strictest_seconds),
+                each.share(promise_of(warehouse.project, name).strictest_seconds),
                 statistics.fmean(each.lags),
-                sum(commit.at >= began for commit in house.lake.log(name).commits()),
+                sum(commit.at >= began for commit in warehouse.lake.log(name).commits()),
             )
-            for name, each in house.kept.items()
+            for name, each in warehouse.kept.items()
         }
-        fate = fate_of(house.project, recorded, offered, Policy(), WhatIf(TRACKS), seconds)
+        fate = fate_of(warehouse.project, recorded, offered, Policy(), WhatIf(TRACKS), seconds)
     return [paired(each, *live[each.name]) for each in fate.tables]
 
 
@@ -250,24 +252,28 @@ def search(place: Path) -> list[Pair]:
     workflow = workflows.WORKFLOWS[SEARCH]
     workflows.copied(workflow, place, "declared", {})
     clock, length = workflows.FastClock(workflow.speed), workflow.days * workflows.DAY
-    with springhouse.open(place, clock=clock, configuration=workflows.QUICK) as house:
-        began = workflows.begun(house, clock, workflow.history)
-        with asked_meanwhile(house) as live:
-            assert house.run(seconds=length).ok
-        recorded = record_of(house.project, house.lake, began)
-        offered = {name: house.watch.offers.offered(name) for name in house.watch.graph.order}
+    with springhouse.open(place, clock=clock, configuration=workflows.QUICK) as warehouse:
+        began = workflows.begun(warehouse, clock, workflow.history)
+        with asked_meanwhile(warehouse) as live:
+            assert warehouse.run(seconds=length).ok
+        recorded = record_of(warehouse.project, warehouse.lake, began)
+        offered = {
+            name: warehouse.watch.offers.offered(name) for name in warehouse.watch.graph.order
+        }
         made = {
-            name: sum(commit.at >= began for commit in house.lake.log(name).commits())
+            name: sum(commit.at >= began for commit in warehouse.lake.log(name).commits())
             for name in live
         }
-        world = PretendProject(house.project, recorded, offered, Policy(), WhatIf(TRACKS), length)
+        world = PretendProject(
+            warehouse.project, recorded, offered, Policy(), WhatIf(TRACKS), length
+        )
         pretend: dict[str, list[float]] = {name: [] for name in live}
         for look in range(1, LOOKS + 1):
             world.run(length * look / LOOKS)
-            planning = world._facts.planning  # noqa: SLF001  it is asked what a House is asked
+            planning = world._facts.planning  # noqa: SLF001  it is asked what a warehouse is asked
             for name, lags in pretend.items():
                 lags.append(lag(planning.waiting_since(name, world.now), world.now))
-        promises = {name: promise_of(house.project, name).strictest_seconds for name in live}
+        promises = {name: promise_of(warehouse.project, name).strictest_seconds for name in live}
     return [
         Pair(
             name,
@@ -283,16 +289,16 @@ def search(place: Path) -> list[Pair]:
 
 
 @contextmanager
-def asked_meanwhile(house: House) -> Iterator[dict[str, list[float]]]:
+def asked_meanwhile(warehouse: Warehouse) -> Iterator[dict[str, list[float]]]:
     """How late each table is, a few times a second while the block runs."""
-    lags: dict[str, list[float]] = {name: [] for name in house.watch.graph.order}
+    lags: dict[str, list[float]] = {name: [] for name in warehouse.watch.graph.order}
     over = threading.Event()
 
     def ask() -> None:
         while not over.wait(0.25):
-            now = house.lake.now()
+            now = warehouse.lake.now()
             for name, found in lags.items():
-                found.append(lag(house.watch.planning.waiting_since(name, now), now))
+                found.append(lag(warehouse.watch.planning.waiting_since(name, now), now))
 
     thread = threading.Thread(target=ask)
     thread.start()

@@ -4,21 +4,22 @@ The 22 queries of TPC-H, each a view under `refresh = auto`, at scale factor 1. 
 turn, so that a noisy machine disturbs both sides alike:
 
     full      Spark runs the query over the files of the same version, with the settings of the
-              House, and overwrites a Parquet folder
+              warehouse, and overwrites a Parquet folder
     plain     the same in a Spark of its own process, with Spark's own settings
     ours      the view is refreshed to that version: rows, hidden state, change, and commit
 
 after each of these parts of `orders` changed with their `lineitem` (half deleted, half inserted, as
 TPC-H's own refresh functions do: old orders go, new orders come).
 
-Everything is warm, as in a House that runs for days. Rounds that are not counted come first: two of
-full runs and twenty of ours, because Java compiles what plans and runs small queries only after it
-was used some hundred times (after two rounds a refresh takes about twice as long as after twelve).
+Everything is warm, as in a warehouse that runs for days. Rounds that are not counted come first:
+two of full runs and twenty of ours, because Java compiles what plans and runs small queries only
+after it was used some hundred times (after two rounds a refresh takes about twice as long as after
+twelve).
 
 What a full run takes hardly depends on the size of the change, and is by far most of the work, so
 up to 1 % it is measured with every 0.1 % only. Such a round is one pass through all queries for
-each side, every other round the other way round: a House that refreshes by changes has no full run
-right before each, which leaves it cold caches and a full heap. Seconds are medians; up to 1 % a
+each side, every other round the other way round: a warehouse that refreshes by changes has no full
+run right before each, which leaves it cold caches and a full heap. Seconds are medians; up to 1 % a
 ratio is that of two medians.
 
 With 10 % and 30 % most of ours are recomputations too, and the question is whether they are slower
@@ -55,9 +56,9 @@ import pyarrow as pa
 from _plain_spark import PlainSpark
 
 import springhouse
-from springhouse.house import House
-from springhouse.house.refreshing import refreshed
 from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.view_execution import refreshed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
 import tpch
@@ -112,17 +113,17 @@ def steps(small: int, large: int) -> Iterator[Step]:
             yield Step(fraction, True, True, turn >= large - LARGE_PLAIN, full_first=turn % 2 == 0)
 
 
-class Warehouse:
+class TpchWarehouse:
     """The eight tables and a view per query."""
 
     def __init__(
-        self, house: House, plain: PlainSpark, folder: Path, tables: dict[str, pa.Table]
+        self, warehouse: Warehouse, plain: PlainSpark, folder: Path, tables: dict[str, pa.Table]
     ) -> None:
-        self._house = house
+        self._warehouse = warehouse
         self._plain = plain
         self._folder = folder
         self._rows = tables
-        self._tables = {name: tpch_warehouse.BaseTable(house, name) for name in tables}
+        self._tables = {name: tpch_warehouse.BaseTable(warehouse, name) for name in tables}
         self._changes = 0
 
     def load(self) -> None:
@@ -140,14 +141,14 @@ class Warehouse:
 
     def full(self, query: int) -> float:
         began = time.perf_counter()
-        spark = self._house.lake.spark.session()
+        spark = self._warehouse.lake.spark.session()
         for name in tpch.tables_of(query):
-            self._house.lake.open(name).read(spark).createOrReplaceTempView(name)
+            self._warehouse.lake.open(name).read(spark).createOrReplaceTempView(name)
         spark.sql(tpch.query(query)).write.mode("overwrite").parquet(str(self._folder / "bare"))
         return time.perf_counter() - began
 
     def plain(self, query: int) -> float:
-        opened = {name: self._house.lake.open(name) for name in tpch.tables_of(query)}
+        opened = {name: self._warehouse.lake.open(name) for name in tpch.tables_of(query)}
         paths = {
             name: [f"{table.storage.root}/{file.path}" for file in table.files]
             for name, table in opened.items()
@@ -156,11 +157,11 @@ class Warehouse:
 
     def ours(self, query: int) -> tuple[float, str]:
         began = time.perf_counter()
-        view = self._house.project.views[tpch_warehouse.view_of(query)]
-        plan = RefreshPlan(view.name, "benchmark", self._house.lake.now())
-        refreshed(self._house.lake, self._house.project, plan)
+        view = self._warehouse.project.views[tpch_warehouse.view_of(query)]
+        plan = RefreshPlan(view.name, "benchmark", self._warehouse.lake.now())
+        refreshed(self._warehouse.lake, self._warehouse.project, plan)
         seconds = time.perf_counter() - began
-        newest = self._house.lake.log(view.name).newest()
+        newest = self._warehouse.lake.log(view.name).newest()
         assert newest is not None
         assert newest.note is not None
         note = newest.note
@@ -198,11 +199,11 @@ class Warehouse:
 
     def differs(self, query: int) -> bool:
         """Whether a view is anything else than its query."""
-        spark = self._house.lake.spark.session()
+        spark = self._warehouse.lake.spark.session()
         for name in tpch.tables_of(query):
-            self._house.lake.open(name).read(spark).createOrReplaceTempView(name)
+            self._warehouse.lake.open(name).read(spark).createOrReplaceTempView(name)
         expected = spark.sql(tpch.query(query))
-        found = self._house.lake.open(tpch_warehouse.view_of(query)).read(spark)
+        found = self._warehouse.lake.open(tpch_warehouse.view_of(query)).read(spark)
         same = found.schema.simpleString() == expected.schema.simpleString()
         missing, surplus = expected.exceptAll(found), found.exceptAll(expected)
         return not same or bool(missing.limit(1).count() or surplus.limit(1).count())
@@ -253,8 +254,11 @@ def measured(
     schemas = {name: table.schema for name, table in tables.items()}
     project = tpch_warehouse.write_project(folder / "project", schemas, SETTINGS, queries)
     figures: list[Figure] = []
-    with springhouse.open(project) as house, PlainSpark(SETTINGS["spark.driver.memory"]) as plain:
-        warehouse = Warehouse(house, plain, folder, tables)
+    with (
+        springhouse.open(project) as opened,
+        PlainSpark(SETTINGS["spark.driver.memory"]) as plain,
+    ):
+        warehouse = TpchWarehouse(opened, plain, folder, tables)
         _say(f"loading the tables at scale factor {scale:g}")
         warehouse.load()
         for query in queries:
@@ -293,8 +297,8 @@ def told(figures: Sequence[Figure], scale: float, rounds: int) -> str:
         "",
         (
             f"`bench/tpch.py`, {_machine()}. Seconds are medians of {rounds} rounds. `full` is "
-            "Spark with the settings of the House, `plain` Spark with its own; ratios are against "
-            "`full`."
+            "Spark with the settings of the warehouse, `plain` Spark with its own; ratios are "
+            "against `full`."
         ),
         "",
         f"| {' | '.join(head)} | " + " | ".join(f"{f:.2%} changed" for f in fractions) + " |",

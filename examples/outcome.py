@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from springhouse.house import House
-from springhouse.lake.log import Snapshot
-from springhouse.lake.note import Note
+from springhouse.lake.delta.log import Snapshot
+from springhouse.lake.delta.note import Note
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant, Seconds
+from springhouse.warehouse import Warehouse
 
 _REFRESHES = ("merge", "replace")
 """The kinds of commits that refreshes of views make; others change no rows."""
@@ -69,28 +69,30 @@ class Outcome:
 
 
 def outcome_of(
-    house: House, output: str, critical: Critical, began: Instant, ended: Instant
+    warehouse: Warehouse, output: str, critical: Critical, began: Instant, ended: Instant
 ) -> Outcome:
     """What became of a warehouse between two moments."""
-    views = list(house.project.views)
-    notes = {view: _refreshes(house, view, began) for view in views}
-    channels = house.watch.chooser.channels()
-    snapshots = [each for each in house.lake.log(output).snapshots() if each.at > began]
+    views = list(warehouse.project.views)
+    notes = {view: _refreshes(warehouse, view, began) for view in views}
+    channels = warehouse.watch.chooser.channels()
+    snapshots = [each for each in warehouse.lake.log(output).snapshots() if each.at > began]
     apart = [_apart(each, channels) for each in snapshots]
     return Outcome(
         Counter(note.variant for note in notes[output]),
         sum(each > 0 for each in apart),
         sum(_with_steps(view, notes) for view in views),
         tuple(apart),
-        Seconds(statistics.median(_lags(house, output, critical, began) or [0.0])),
+        Seconds(statistics.median(_lags(warehouse, output, critical, began) or [0.0])),
         Seconds(sum(note.seconds for each in notes.values() for note in each)),
         sum(note.rows_added + note.rows_removed for each in notes.values() for note in each),
-        tuple(bound for view in views for bound in _bounds(house, view, channels, began, ended)),
+        tuple(
+            bound for view in views for bound in _bounds(warehouse, view, channels, began, ended)
+        ),
     )
 
 
-def _refreshes(house: House, view: str, began: Instant) -> list[Note]:
-    commits = house.lake.log(view).commits()
+def _refreshes(warehouse: Warehouse, view: str, began: Instant) -> list[Note]:
+    commits = warehouse.lake.log(view).commits()
     return [c.note for c in commits if c.note and c.note.kind in _REFRESHES and c.at > began]
 
 
@@ -107,11 +109,11 @@ def _with_steps(view: str, notes: Mapping[str, Sequence[Note]]) -> int:
     return sum(any(before < at <= after for at in steps) for before, after in between)
 
 
-def _lags(house: House, output: str, critical: Critical, began: Instant) -> list[float]:
+def _lags(warehouse: Warehouse, output: str, critical: Critical, began: Instant) -> list[float]:
     """How long each batch of the critical data waited for the output, beyond its bound."""
-    had = [(each.at, critical.newest(each.provenance)) for each in _snapshots(house, output)]
+    had = [(each.at, critical.newest(each.provenance)) for each in _snapshots(warehouse, output)]
     found = []
-    for came in _snapshots(house, critical.source):
+    for came in _snapshots(warehouse, critical.source):
         taken = next((at for at, newest in had if newest >= came.made), None)
         if came.at > began and taken is not None:
             found.append(max(taken - came.at - critical.bound, 0.0))
@@ -119,14 +121,14 @@ def _lags(house: House, output: str, critical: Critical, began: Instant) -> list
 
 
 def _bounds(
-    house: House, view: str, channels: Mapping[str, Channel], began: Instant, ended: Instant
+    warehouse: Warehouse, view: str, channels: Mapping[str, Channel], began: Instant, ended: Instant
 ) -> Iterator[Bound]:
     """The bounds on a view's staleness, but those that let nothing wait."""
-    promise = house.project.views[view].promise
+    promise = warehouse.project.views[view].promise
     if promise.strictest_seconds is None and not promise.is_relaxed:
         return
     greatest: dict[str, float] = {}
-    snapshots = _snapshots(house, view)
+    snapshots = _snapshots(warehouse, view)
     for held, until in zip(snapshots, [*(s.at for s in snapshots[1:]), ended], strict=True):
         if until <= began:
             continue
@@ -134,7 +136,7 @@ def _bounds(
             waited = until - _stale_at(held.provenance, pathway, channels)
             greatest[pathway] = max(greatest.get(pathway, 0.0), waited)
     for pathway, seconds in greatest.items():
-        bound = house.watch.planning.bound(view, pathway)
+        bound = warehouse.watch.planning.bound(view, pathway)
         if bound > 0:
             yield Bound(view, pathway, bound, Seconds(seconds))
 
@@ -145,5 +147,5 @@ def _stale_at(held: Provenance, pathway: str, channels: Mapping[str, Channel]) -
     return min(channels[source].interval(each)[1] for each in held.reflected[pathway])
 
 
-def _snapshots(house: House, table: str) -> Sequence[Snapshot]:
-    return house.lake.log(table).snapshots()
+def _snapshots(warehouse: Warehouse, table: str) -> Sequence[Snapshot]:
+    return warehouse.lake.log(table).snapshots()

@@ -27,8 +27,8 @@ from pathlib import Path
 from outcome import Critical, Outcome, outcome_of
 
 import springhouse
-from springhouse.house import House
 from springhouse.units import Instant, Seconds
+from springhouse.warehouse import Warehouse
 
 EXAMPLES = Path(__file__).resolve().parent
 HOUR = 3_600.0
@@ -167,10 +167,10 @@ def copied(workflow: Workflow, folder: Path, way: str, other: Mapping[str, str])
         file.write_text(in_the_way(sql, way))
 
 
-def begun(house: House, clock: FastClock, history: float) -> Instant:
+def begun(warehouse: Warehouse, clock: FastClock, history: float) -> Instant:
     """Make everything, and start the clock."""
     for turn in range(WARM_UP):
-        refreshed = house.refresh()
+        refreshed = warehouse.refresh()
         assert refreshed.ok, refreshed.failures
         # What `sample` gives begins with the first refresh.
         clock.forward(2 * HOUR if turn else history)
@@ -181,10 +181,10 @@ def run(workflow: Workflow, folder: Path, way: str, days: float, speed: float) -
     """Let a workflow run in one of the ways."""
     copied(workflow, folder, way, {})
     clock = FastClock(speed)
-    with springhouse.open(folder, clock=clock, configuration=QUICK) as house:
-        began = begun(house, clock, workflow.history)
-        house.run(seconds=days * DAY)
-        return outcome_of(house, workflow.output, workflow.critical, began, clock())
+    with springhouse.open(folder, clock=clock, configuration=QUICK) as warehouse:
+        began = begun(warehouse, clock, workflow.history)
+        warehouse.run(seconds=days * DAY)
+        return outcome_of(warehouse, workflow.output, workflow.critical, began, clock())
 
 
 HEADS = ("", "refreshes of the output", "apart", "steps", "most apart", "wait", "cost", "rows")

@@ -13,22 +13,24 @@ from itertools import pairwise
 
 from pyspark.sql import DataFrame, Row
 
-from springhouse.house import House
-from springhouse.lake.inputs import Inputs
-from springhouse.lake.note import Note
+from springhouse.lake.delta.note import Note
+from springhouse.lake.landing.inputs import RefreshInputs
+from springhouse.warehouse import Warehouse
 
 Read = Mapping[str, int]
 
 
-def differences(house: House, view: str) -> list[Row]:
+def differences(warehouse: Warehouse, view: str) -> list[Row]:
     """Rows that a view holds and should not, or should hold and does not."""
-    notes = [c.note for c in house.lake.log(view).commits() if c.note and c.note.read]
+    notes = [c.note for c in warehouse.lake.log(view).commits() if c.note and c.note.read]
     last = max(n for n, note in enumerate(notes) if note.variant != "asynchronous")
     steps = list(_merged([_step(*each) for each in pairwise(notes[last:])]))
-    inputs = Inputs(house.lake, house.project, notes[last].read)
-    stored = house.lake.open(view).read(inputs.session)
-    should = [_computed(house, view, read) for read in (notes[last].read, *(b for _, b in steps))]
-    does = [stored, *(_computed(house, view, before) for before, _ in steps)]
+    inputs = RefreshInputs(warehouse.lake, warehouse.project, notes[last].read)
+    stored = warehouse.lake.open(view).read(inputs.session)
+    should = [
+        _computed(warehouse, view, read) for read in (notes[last].read, *(b for _, b in steps))
+    ]
+    does = [stored, *(_computed(warehouse, view, before) for before, _ in steps)]
     left, right = reduce(DataFrame.unionAll, should), reduce(DataFrame.unionAll, does)
     return [*left.exceptAll(right).take(5), *right.exceptAll(left).take(5)]
 
@@ -49,6 +51,8 @@ def _merged(steps: list[tuple[Read, Read]]) -> Iterator[tuple[Read, Read]]:
         yield start, end
 
 
-def _computed(house: House, view: str, read: Read) -> DataFrame:
+def _computed(warehouse: Warehouse, view: str, read: Read) -> DataFrame:
     """The rows of a view's query over these versions, by plain Spark."""
-    return Inputs(house.lake, house.project, read).frame(house.project.views[view].query)
+    return RefreshInputs(warehouse.lake, warehouse.project, read).frame(
+        warehouse.project.views[view].query
+    )

@@ -23,9 +23,9 @@ from _finding import Finding, Page, add_hold_option, findings_table
 from springhouse.refresh.policy import PAPER, Policy
 from springhouse.simulate.chart import line_chart
 from springhouse.simulate.lateness import compared
-from springhouse.simulate.measures import Outcome
+from springhouse.simulate.measures import ScheduleOutcome
+from springhouse.simulate.pretend_schedule import ScheduleConditions
 from springhouse.simulate.slowdowns import NEVER, Slowdowns
-from springhouse.simulate.warehouse import Conditions
 from springhouse.simulate.workload import Workload
 
 RESULTS = Path(__file__).parents[1] / "results" / "001"
@@ -53,8 +53,8 @@ class Point:
     slowdowns: Slowdowns = NEVER
     tracks: int = 4
 
-    def conditions(self) -> Conditions:
-        return Conditions(self.tracks, self.slowdowns, seed=SEED)
+    def conditions(self) -> ScheduleConditions:
+        return ScheduleConditions(self.tracks, self.slowdowns, seed=SEED)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def told(drawn: Figure, curves: Curves, held: Page, findings: Sequence[Finding])
 _BEFORE = """# Paper 001: its figures and ours
 
 "Scalable Scheduling of Updates in Streaming Data Warehouses", Figures 4 to 11, with the scheduler
-that runs a House (`src/springhouse/refresh`) in a pretend world (`src/springhouse/simulate`).
+that runs a warehouse (`src/springhouse/refresh`) in a pretend world (`src/springhouse/simulate`).
 `python bench/papers/fig04.py` and so on draw them again, write this page, and fail if a finding
 does not agree and no reason is known, or if a number leaves the tolerance that is written beside
 what is held of it (`bench/papers/held`), in either direction.
@@ -279,7 +279,7 @@ def _measured(point: Point, events: int) -> Measured:
     )
 
 
-def _by_class(outcome: Outcome) -> dict[str, float]:
+def _by_class(outcome: ScheduleOutcome) -> dict[str, float]:
     """The staleness by kind of table; the kind is in the name, in front of its number."""
     found: dict[str, float] = {}
     for table in outcome.tables:

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
-from springhouse.flows.graph import Graph
-from springhouse.flows.monitor import Measured
+from springhouse.flows.flow_graph import FlowGraph
+from springhouse.flows.flow_settings import Settings
+from springhouse.flows.monitor import FlowMeasurements
 from springhouse.flows.request import Request
 from springhouse.flows.run import Pool, request_of, run_here
-from springhouse.flows.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tpch"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "flows"))
@@ -93,7 +93,9 @@ def _now() -> Used:
     return Used(time.perf_counter(), time.process_time(), waits)
 
 
-def run(graph: Graph, sources: Mapping[str, pa.Table], settings: Settings) -> tuple[Measured, Used]:
+def run(
+    graph: FlowGraph, sources: Mapping[str, pa.Table], settings: Settings
+) -> tuple[FlowMeasurements, Used]:
     """Run a flow once, its targets on disk."""
     with tempfile.TemporaryDirectory() as folder:
         request = request_for(graph, sources, settings, Path(folder))
@@ -107,7 +109,7 @@ def run(graph: Graph, sources: Mapping[str, pa.Table], settings: Settings) -> tu
 
 
 def request_for(
-    graph: Graph,
+    graph: FlowGraph,
     sources: Mapping[str, pa.Table],
     settings: Settings,
     folder: Path,

@@ -24,8 +24,8 @@ from statistics import fmean
 from _finding import Finding, Page, add_hold_option, findings_table
 
 from springhouse.simulate.paper_workflows import PAPER_WORKFLOWS
-from springhouse.simulate.workflow import Algorithm, Conditions, Method, WorkflowRun
 from springhouse.simulate.workflow_model import Model
+from springhouse.simulate.workflow_run import Algorithm, Method, WorkflowConditions, WorkflowRun
 
 RESULTS = Path(__file__).parents[1] / "results" / "004"
 WORKFLOWS = {
@@ -77,7 +77,7 @@ class Task:
     world: str
     workflow: str
     who: str
-    conditions: Conditions
+    conditions: WorkflowConditions
     method: Method = Method.ASYNC_INCR
     algorithm: Algorithm = Algorithm.DYNAMIC
     change: Callable[[Model], Model] | None = None
@@ -94,10 +94,10 @@ class Wanted:
     hours: float
     seeds: int
 
-    def conditions(self, **choices: object) -> list[Conditions]:
+    def conditions(self, **choices: object) -> list[WorkflowConditions]:
         """One for each seed."""
         return [
-            Conditions(self.hours, seed=seed, **choices)  # type: ignore[arg-type]
+            WorkflowConditions(self.hours, seed=seed, **choices)  # type: ignore[arg-type]
             for seed in range(1, self.seeds + 1)
         ]
 

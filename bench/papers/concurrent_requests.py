@@ -39,26 +39,18 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _finding import Finding, Page, add_hold_option, findings_table
-from _flows import (
-    RESULTS,
-    Usage,
-    add_data_option,
-    data_folder,
-    request_for,
-    table,
-    tpch_sources,
-)
+from _flows import RESULTS, Usage, add_data_option, data_folder, request_for, table, tpch_sources
 from archetypes import SCHEMAS
 from etl_mixed import line
 
 from springhouse.flows.activities.each import kept, projected
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.expressions import compiled, placed
-from springhouse.flows.graph import Graph, extended
+from springhouse.flows.flow_graph import FlowGraph, extended
+from springhouse.flows.flow_settings import Settings
+from springhouse.flows.row_expressions import compiled, placed
 from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool
-from springhouse.flows.settings import Settings
 from springhouse.flows.topology import read_topology
 
 HERE = RESULTS / "002"
@@ -116,7 +108,7 @@ class Took(NamedTuple):
 
 
 def took(
-    graph: Graph, sources: Mapping[str, pa.Table], settings: Settings, total: int, at_once: int
+    graph: FlowGraph, sources: Mapping[str, pa.Table], settings: Settings, total: int, at_once: int
 ) -> Took:
     """What it takes to run the plan `total` times, `at_once` beside each other."""
     byte_seconds, steps = 0.0, 0
@@ -369,7 +361,7 @@ def main() -> None:
 
 def compare(
     found: Found,
-    graph: Graph,
+    graph: FlowGraph,
     sources: Mapping[str, pa.Table],
     at_once: int,
     options: argparse.Namespace,

@@ -52,9 +52,9 @@ from _flows import (
 from archetypes import ARCHETYPES
 
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.monitor import Measured
+from springhouse.flows.flow_settings import Settings
+from springhouse.flows.monitor import FlowMeasurements
 from springhouse.flows.run import run_here
-from springhouse.flows.settings import Settings
 from springhouse.simulate.chart import line_chart
 
 HERE = RESULTS / "000"
@@ -168,7 +168,7 @@ class Found:
         return [self.at(c, policy, figure) / self.at(c, other, figure) for c in cases]
 
 
-def figures(took: Measured, used: Used) -> tuple[float, ...]:
+def figures(took: FlowMeasurements, used: Used) -> tuple[float, ...]:
     mega = 2**20
     sizes = took.average_bytes / mega, took.most_bytes / mega
     times = used.processor_seconds, used.seconds

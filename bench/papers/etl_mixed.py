@@ -44,23 +44,15 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _finding import Finding, Page, add_hold_option, findings_table
-from _flows import (
-    PACKS,
-    RESULTS,
-    add_data_option,
-    data_folder,
-    run,
-    table,
-    tpch_sources,
-)
+from _flows import PACKS, RESULTS, add_data_option, data_folder, run, table, tpch_sources
 
 from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.execution import PolicyName, execute_siss
-from springhouse.flows.graph import Graph, Kind, Node, Output, extended
+from springhouse.flows.flow_graph import FlowGraph, FlowNode, NodeKind, Output, extended
+from springhouse.flows.flow_rows import Rows
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
-from springhouse.flows.rows import Rows
-from springhouse.flows.settings import Settings
 
 HERE = RESULTS / "000"
 SIZES = {"paper": PACKS["paper"], "256 KB": (100, 2**18), "default": PACKS["default"]}
@@ -129,9 +121,9 @@ def sorted_union(flow: Draft, one: Rows, other: Rows, columns: list[str]) -> Row
     Flows have no verb for it; a union with a sort behind would leave both inputs in one subflow.
     """
     keys = [by_name(column) for column in columns]
-    made = Node(
+    made = FlowNode(
         flow.fresh("sorted union"),
-        Kind.ACTIVITY,
+        NodeKind.ACTIVITY,
         (one.schema, one.schema),
         (one.schema,),
         partial(SortedUnion, one.schema, keys),
@@ -212,7 +204,7 @@ Way = tuple[PolicyName, int]
 """A policy on so many threads."""
 
 
-def at_best(graph: Graph, did: Mapping[str, ActivityStatistics], threads: int) -> float:
+def at_best(graph: FlowGraph, did: Mapping[str, ActivityStatistics], threads: int) -> float:
     """The part of its time that Mixed would save if its subflows did not hinder each other."""
     plan = execute_siss(extended(graph))
     shortest, total = 0.0, 0.0
@@ -384,7 +376,7 @@ ABOUT_REASONS = (
 
 
 def measured(
-    graph: Graph,
+    graph: FlowGraph,
     sources: Mapping[str, pa.Table],
     packs: tuple[int, ...],
     options: argparse.Namespace,

@@ -42,10 +42,10 @@ from archetypes import ARCHETYPES
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.engine import Engine
 from springhouse.flows.execution import PolicyName
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import Performed
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
 from springhouse.flows.run import clock, policy_of
-from springhouse.flows.settings import Settings
 from springhouse.flows.topology import one_node
 
 HERE = RESULTS / "000"

@@ -11,15 +11,15 @@ from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
 from springhouse.refresh.basic import Basic
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Global
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
 
 UTILISATIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0, 1.1, 1.2)
 WORKLOAD = Workload(
-    equal_tables(15, prefix="heavy", cost=Cost(1.0, 0.1))
-    + equal_tables(15, prefix="light", cost=Cost(1.0, 0.01))
+    equal_tables(15, prefix="heavy", cost=LoadCost(1.0, 0.1))
+    + equal_tables(15, prefix="light", cost=LoadCost(1.0, 0.01))
 )
 BASICS = (Basic.EDF_P, Basic.MAX_BENEFIT, Basic.LOOKAHEAD)
 LONG = Slowdowns(cycle_seconds=20_000.0)

@@ -18,19 +18,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _finding import Finding, Page, add_hold_option, findings_table
-from _flows import (
-    RESULTS,
-    add_data_option,
-    data_folder,
-    run,
-    table,
-    tpch_sources,
-)
+from _flows import RESULTS, add_data_option, data_folder, run, table, tpch_sources
 from etl_mixed import line
 
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.settings import Settings
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.topology import read_topology
 from springhouse.simulate.chart import line_chart
 

@@ -2,7 +2,7 @@
 
 The three workflows of 004 with the four methods of its Table 5, on unlimited machines, all in one
 run and in turn: what the machine does besides makes all of them slower alike, so the ratios between
-methods count. Once as a House plans, and once as Algorithm 1 is written: the whole workflow is
+methods count. Once as a warehouse plans, and once as Algorithm 1 is written: the whole workflow is
 searched, until the queue is empty.
 
 Then a warehouse of 10, 100 or 1,000 views.
@@ -24,25 +24,30 @@ import table5
 from _finding import Finding, Page, add_hold_option, findings_table
 from _table import RESULTS, UNLIMITED, WORKFLOWS, magnitude
 
-from springhouse.planner.blocks import MONOTONE, STRONG
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
-from springhouse.planner.costs import Linear, Price
-from springhouse.planner.operators import Variant
-from springhouse.planner.plan import ANY_DELTA, Situation
-from springhouse.planner.planner import Planner
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.pruning import Switches
+from springhouse.planner.search.blocks import MONOTONE, STRONG
+from springhouse.planner.search.invocation_costs import Linear, Price
+from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.search.planner import Planner
+from springhouse.planner.search.pruning import Switches
+from springhouse.planner.search.widgets import view, workflow
+from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
 from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
-from springhouse.planner.widgets import view, workflow
 from springhouse.simulate.paper_workflows import PAPER_WORKFLOWS
-from springhouse.simulate.workflow import Conditions, Method, WorkflowRun
+from springhouse.simulate.workflow_run import Method, WorkflowConditions, WorkflowRun
 from springhouse.units import Instant
 
 VERSIONS = 100
-VARIANTS = (Variant.BATCH, Variant.INCREMENTAL, Variant.GROUP_RECOMPUTE, Variant.ASYNCHRONOUS)
+VARIANTS = (
+    WidgetVariant.BATCH,
+    WidgetVariant.INCREMENTAL,
+    WidgetVariant.GROUP_RECOMPUTE,
+    WidgetVariant.ASYNCHRONOUS,
+)
 LIMIT_SECONDS = 1.0
 SEARCHES = {
-    "as a House plans": Switches(),
+    "as a warehouse plans": Switches(),
     # Overkill is 6.2.4; with it go channels that rest, which are searched by nobody here.
     "until the queue is empty": Switches(stop_early=False, overkill=False),
 }
@@ -159,7 +164,7 @@ def over_weeks(hours):
             for search, switches in SEARCHES.items():
                 run = WorkflowRun(
                     PAPER_WORKFLOWS[model](),
-                    Conditions(hours, machines=UNLIMITED),
+                    WorkflowConditions(hours, machines=UNLIMITED),
                     method,
                     switches=switches,
                     stopwatch=time.process_time,
@@ -243,21 +248,21 @@ def methods_page(rows: Sequence[Mapping[str, str]], *, hold: bool) -> tuple[str,
         ),
         "",
         (
-            "| workflow | method | paper, s | as a House plans, s | times | slowest plan, ms | "
+            "| workflow | method | paper, s | as a warehouse plans, s | times | slowest plan, ms | "
             "steps per plan | until the queue is empty, s | times |"
         ),
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    house, whole = SEARCHES
+    warehouse, whole = SEARCHES
     at = {(r["search"], r["workflow"], r["method"]): r for r in rows}
     for name in WORKFLOWS:
         for method in (each.value for each in Method):
-            row = at[house, name, method]
+            row = at[warehouse, name, method]
             against = _paper(name, method) / _paper(name, BEST)
             times = [
                 f"{seconds[s, name, method]:.3g} | "
                 f"{seconds[s, name, method] / seconds[s, name, BEST]:.2g} ({against:.2g})"
-                for s in (house, whole)
+                for s in (warehouse, whole)
             ]
             steps = int(row["steps"]) / int(row["plans"])
             lines.append(
@@ -271,10 +276,10 @@ def methods_page(rows: Sequence[Mapping[str, str]], *, hold: bool) -> tuple[str,
 ABOUT_METHODS = (
     "The paper's Async/Incr takes longest, because it has most to choose from. So it is here where "
     "the search goes on until its queue is empty, over the whole workflow, as Algorithm 1 is "
-    "written. A House ends a search as soon as nothing cheaper can come, and leaves channels alone "
-    "that are good enough as they are: then Async/Incr, whose plans are the shortest, takes about "
-    "as long as the others or less, but for Sync/Batch, and ten weeks of its plans cost 1 to 10 % "
-    "less; those of the other methods cost 1 % less to 8 % more."
+    "written. A warehouse ends a search as soon as nothing cheaper can come, and leaves channels "
+    "alone that are good enough as they are: then Async/Incr, whose plans are the shortest, takes "
+    "about as long as the others or less, but for Sync/Batch, and ten weeks of its plans cost 1 to "
+    "10 % less; those of the other methods cost 1 % less to 8 % more."
 )
 
 

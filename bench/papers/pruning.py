@@ -20,8 +20,8 @@ from exhaustive import TooManyError, closure
 from random_workflows import random_case
 
 from springhouse.planner.bounds import limits_of
-from springhouse.planner.planner import Planner
-from springhouse.planner.pruning import BASIC, Switches
+from springhouse.planner.search.planner import Planner
+from springhouse.planner.search.pruning import BASIC, Switches
 
 RESULTS = Path(__file__).parents[1] / "results" / "004"
 RULES = {

@@ -34,8 +34,8 @@ from _finding import Finding, Page, add_hold_option, findings_table
 from _table import RESULTS, UNLIMITED, Task, magnitude, measured
 from table6 import clicks_of, dear_starts, two_days
 
-from springhouse.simulate.workflow import Conditions, Method
 from springhouse.simulate.workflow_model import Model
+from springhouse.simulate.workflow_run import Method, WorkflowConditions
 
 WEEK = 7 * 24.0
 BEST = Method.ASYNC_INCR
@@ -145,7 +145,7 @@ def _means(
                 world.said,
                 reason.workflow,
                 method.value,
-                Conditions(
+                WorkflowConditions(
                     reason.hours,
                     machines=UNLIMITED,
                     seed=seed,

@@ -7,20 +7,9 @@ Run: `python bench/papers/table5.py [--hours 1680] [--seeds 3]`.
 """
 
 from _finding import Finding
-from _table import (
-    UNLIMITED,
-    WORKFLOWS,
-    Made,
-    Paper,
-    Section,
-    Table,
-    Task,
-    Wanted,
-    ratios,
-    table,
-)
+from _table import UNLIMITED, WORKFLOWS, Made, Paper, Section, Table, Task, Wanted, ratios, table
 
-from springhouse.simulate.workflow import Method
+from springhouse.simulate.workflow_run import Method
 
 PAPER = {
     ("SearchPreprocessing", "Async/Incr"): Paper(0.0606, 28_900, 6.25),

@@ -11,21 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from _finding import Finding
-from _table import (
-    UNLIMITED,
-    WORKFLOWS,
-    Made,
-    Paper,
-    Section,
-    Table,
-    Task,
-    Wanted,
-    magnitude,
-    table,
-)
+from _table import UNLIMITED, WORKFLOWS, Made, Paper, Section, Table, Task, Wanted, magnitude, table
 
-from springhouse.simulate.workflow import Algorithm
 from springhouse.simulate.workflow_model import Model
+from springhouse.simulate.workflow_run import Algorithm
 
 PAPER = {
     ("SearchPreprocessing", "DYN. PROG."): Paper(0.0399, 187, 0.208),
@@ -86,7 +75,7 @@ READINGS = [
     Reading(
         "asked until it is mended",
         "Whoever plans one step at a time is asked again as soon as the step has ended, until the "
-        "bound is mended, on unlimited machines. This is the reading that a House would have.",
+        "bound is mended, on unlimited machines. This is the reading that a warehouse would have.",
         {"machines": UNLIMITED},
     ),
     Reading(

@@ -2,7 +2,7 @@
 
     python examples/shop/demo.py [--seconds 75] [--dir FOLDER] [--seed 7]
 
-A generator writes small files in a process of its own; a House over a fresh copy of the project
+A generator writes small files in a process of its own; a warehouse over a fresh copy of the project
 keeps eight tables and eleven views up to date. In the end the generator stops, one last refresh
 brings everything up to date, and `checks` holds every row against an account of what was sent.
 """
@@ -25,7 +25,7 @@ import screen
 from rich.console import Console
 
 import springhouse
-from springhouse.house import Done
+from springhouse.warehouse import Done
 
 SHOP = Path(__file__).resolve().parent
 PROJECT = ("spark-pipeline.yml", "transformations", "reference", "README.md")
@@ -71,30 +71,30 @@ class Demo:
 
     def run(self) -> int:
         """Stream, refresh, sum up, check; the exit code."""
-        house = springhouse.open(self._folder, configuration=QUICK, listener=self._progress)
-        with house, self._stopping(house):
+        warehouse = springhouse.open(self._folder, configuration=QUICK, listener=self._progress)
+        with warehouse, self._stopping(warehouse):
             with self._generator():
-                self._stream(house)
+                self._stream(warehouse)
             if not self._interrupted:
                 self._console.print("The shop is closed; one last refresh …")
-                self._done += house.refresh().done
+                self._done += warehouse.refresh().done
             if self._interrupted:
                 self._console.print("Stopped. What was committed is complete, and stays.")
                 return 130
-            self._sum_up(house)
-            ok = self._check(house)
+            self._sum_up(warehouse)
+            ok = self._check(warehouse)
         self._console.print(farewell(self._folder), soft_wrap=True)
         return 0 if ok else 1
 
-    def _stream(self, house: springhouse.House) -> None:
+    def _stream(self, warehouse: springhouse.Warehouse) -> None:
         """Start Spark and make everything once; then keep it fresh."""
-        project = house.project
+        project = warehouse.project
         count = f"{len(project.tables)} tables and {len(project.views)} views"
         self._console.print(f"Starting Spark, and making {count} for the first time …")
         started = time.monotonic()
-        self._done += house.refresh().done
+        self._done += warehouse.refresh().done
         # Once more, for what came in meanwhile: the promises are for a warehouse that runs.
-        self._done += house.refresh().done
+        self._done += warehouse.refresh().done
         if self._interrupted:
             return
         passed = time.monotonic() - started
@@ -103,8 +103,8 @@ class Demo:
         self._console.print(
             f"That took {passed:.0f} s. The shop is open for another {left:.0f} s:\n"
         )
-        with self._progress.watching(house.status):
-            self._done += house.run(left).done
+        with self._progress.watching(warehouse.status):
+            self._done += warehouse.run(left).done
 
     @contextmanager
     def _generator(self) -> Iterator[None]:
@@ -133,12 +133,12 @@ class Demo:
             process.wait(timeout=20)
 
     @contextmanager
-    def _stopping(self, house: springhouse.House) -> Iterator[None]:
-        """Let Ctrl-C end the House after the commits that are being written."""
+    def _stopping(self, warehouse: springhouse.Warehouse) -> Iterator[None]:
+        """Let Ctrl-C end the warehouse after the commits that are being written."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             self._interrupted = True
-            house.stop()
+            warehouse.stop()
             signal.signal(signal.SIGINT, signal.default_int_handler)  # the second one is in earnest
 
         before = signal.signal(signal.SIGINT, stop)
@@ -149,19 +149,19 @@ class Demo:
 
     # The end
 
-    def _sum_up(self, house: springhouse.House) -> None:
-        statuses = house.status()
-        violations = {s.name: sum(_violations(house, s.name).values()) for s in statuses}
+    def _sum_up(self, warehouse: springhouse.Warehouse) -> None:
+        statuses = warehouse.status()
+        violations = {s.name: sum(_violations(warehouse, s.name).values()) for s in statuses}
         self._console.print(screen.sources_table(statuses, self._done, violations))
-        self._show_quarantine(house)
+        self._show_quarantine(warehouse)
         self._console.print()
-        self._console.print(screen.promises_table(statuses, house.kept, self._done))
+        self._console.print(screen.promises_table(statuses, warehouse.kept, self._done))
         self._console.print(screen.MEASURES, style="dim")
         for failure in self._progress.failures:
             self._console.print(f"failed: {failure}", style="red", markup=False)
 
-    def _show_quarantine(self, house: springhouse.House) -> None:
-        read = checks.reader(self._location(house))
+    def _show_quarantine(self, warehouse: springhouse.Warehouse) -> None:
+        read = checks.reader(self._location(warehouse))
         self._console.print("\nFrom the quarantine")
         for table in ("orders", "payments"):
             shown: dict[str, str] = {}
@@ -171,14 +171,14 @@ class Demo:
                 text = f"  {table}: {reason}\n      {record}"
                 self._console.print(text, markup=False, soft_wrap=True)
 
-    def _check(self, house: springhouse.House) -> bool:
+    def _check(self, warehouse: springhouse.Warehouse) -> bool:
         """Hold everything against what was sent, and against its own definition."""
         accounts = ledger.from_json(self._ledger_file.read_text())
-        location = self._location(house)
+        location = self._location(warehouse)
         read = checks.reader(location)
-        project = house.project
-        views = [project.views[s.name] for s in house.status() if s.kind == "view"]
-        spark = house.query("SELECT 1").sparkSession
+        project = warehouse.project
+        views = [project.views[s.name] for s in warehouse.status() if s.kind == "view"]
+        spark = warehouse.query("SELECT 1").sparkSession
         self._console.print("\nChecking what the tables hold, without asking Springhouse …")
         good = self._tell(
             "every base table holds every good row exactly once",
@@ -188,7 +188,7 @@ class Demo:
             "every bad record is in quarantine, every broken expectation is counted",
             [
                 *checks.check_quarantines(accounts, read),
-                *checks.check_violations(accounts, lambda name: _violations(house, name)),
+                *checks.check_violations(accounts, lambda name: _violations(warehouse, name)),
             ],
         )
         good &= self._tell(
@@ -211,13 +211,13 @@ class Demo:
             self._console.print(f"      {told}", style=style, markup=False, soft_wrap=True)
         return not wrong
 
-    def _location(self, house: springhouse.House) -> "checks.Location":
-        return lambda name: str(Path(house.explain("orders")["location"]).with_name(name))
+    def _location(self, warehouse: springhouse.Warehouse) -> "checks.Location":
+        return lambda name: str(Path(warehouse.explain("orders")["location"]).with_name(name))
 
 
-def _violations(house: springhouse.House, table: str) -> Counter[str]:
+def _violations(warehouse: springhouse.Warehouse, table: str) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for commit in house.history(table):
+    for commit in warehouse.history(table):
         counts.update(commit.get("violations", {}))
     return counts
 

@@ -167,7 +167,7 @@ class Shop:
             paid_at = _timestamp(self._now() - timedelta(seconds=dice.uniform(0.0, TICK_SECONDS)))
             row = (payment, order, method, amount)
             broken = dice.random()
-            if broken < 0.004:  # a clearing house that writes amounts in words
+            if broken < 0.004:  # a clearing warehouse that writes amounts in words
                 tick.payments.append(_csv(payment, order, method, "twelve fifty", paid_at))
             elif broken < 0.008:  # a refund in the wrong file
                 tick.payments.append(_csv(payment, order, method, -amount, paid_at))

@@ -1,7 +1,7 @@
 """What does the warehouse look like while it works, and what did it do?
 
-`Progress` counts what the House tells. In a terminal it is a table that changes in place; anywhere
-else it is a line every few seconds, so that a log stays readable.
+`Progress` counts what the warehouse tells. In a terminal it is a table that changes in place;
+anywhere else it is a line every few seconds, so that a log stays readable.
 """
 
 import time
@@ -14,8 +14,16 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.house import Done, Event, Failed, Finished, Kept, Started, TableStatus
 from springhouse.units import Seconds, span_text
+from springhouse.warehouse import (
+    Done,
+    Event,
+    Failed,
+    Finished,
+    FreshnessRecord,
+    Started,
+    TableStatus,
+)
 
 _LINE_EVERY = 5.0
 _TABLE_EVERY = 1.0
@@ -28,7 +36,7 @@ Status = Callable[[], list[TableStatus]]
 
 
 class Progress:
-    """Listens to a House and shows how it stands."""
+    """Listens to a warehouse and shows how it stands."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -44,7 +52,7 @@ class Progress:
         self._status: Status | None = None
 
     def __call__(self, event: Event) -> None:
-        """Take note of what the House tells, and show it when it is time."""
+        """Take note of what the warehouse tells, and show it when it is time."""
         match event:
             case Started():
                 self._running.add(event.table)
@@ -64,7 +72,7 @@ class Progress:
             self._show(self._status())
 
     def watching(self, status: Status) -> "Progress":
-        """From now on show how the tables stand; for a `with` around `house.run`."""
+        """From now on show how the tables stand; for a `with` around `warehouse.run`."""
         self._status = status
         self._began = self._shown = time.monotonic()
         return self
@@ -153,7 +161,7 @@ def sources_table(
 
 
 def promises_table(
-    statuses: Sequence[TableStatus], kept: Mapping[str, Kept], done: Sequence[Done]
+    statuses: Sequence[TableStatus], kept: Mapping[str, FreshnessRecord], done: Sequence[Done]
 ) -> Table:
     """How fresh everything is, and how its promise was kept."""
     table = Table(title="How fresh it stayed", box=None, padding=(0, 2), title_justify="left")
@@ -166,7 +174,7 @@ def promises_table(
         seconds[each.table] += each.seconds  # type: ignore[assignment]  # Counter adds floats too
     for status in statuses:
         name = status.name
-        lags = kept.get(name, Kept())
+        lags = kept.get(name, FreshnessRecord())
         share = lags.share(_promise(status))
         table.add_row(
             _name(status),

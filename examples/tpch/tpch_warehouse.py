@@ -13,13 +13,13 @@ import pyarrow as pa
 import tpch
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from springhouse.house import House
-from springhouse.lake import changes
-from springhouse.lake.commits import Change, commit, create
-from springhouse.lake.note import Note
-from springhouse.lake.stores import Store, described, replace_keys, write_sorted
-from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.lake.delta import changes
+from springhouse.lake.delta.commits import Change, commit, create
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.stores import Store, described, replace_keys, write_sorted
+from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.units import Instant
+from springhouse.warehouse import Warehouse
 
 _PIPELINE = """name: tpch
 storage: storage
@@ -66,11 +66,11 @@ def view_of(number: int) -> str:
 class BaseTable:
     """A base table that is filled and changed by hand."""
 
-    def __init__(self, house: House, name: str) -> None:
+    def __init__(self, warehouse: Warehouse, name: str) -> None:
         self.name = name
-        self._lake = house.lake
+        self._lake = warehouse.lake
         self._keys = tpch.TABLES[name]
-        self._place = house.lake.place(name)
+        self._place = warehouse.lake.place(name)
         self.store: Store | None = None
 
     def load(self, rows: pa.Table) -> None:

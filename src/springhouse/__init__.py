@@ -7,18 +7,18 @@ from springhouse.errors import SpringhouseError
 
 if TYPE_CHECKING:
     from springhouse.flows.declare import flow
-    from springhouse.house import House, open  # noqa: A004  `springhouse.open` is what it's called
     from springhouse.lake.flows.run_flow import run_flow
-    from springhouse.lake.sources.contract import Range, SourceContext
-    from springhouse.project.sources import sink, source
+    from springhouse.lake.sources.source import Range, SourceContext
+    from springhouse.project.plugin_decorators import sink, source
+    from springhouse.warehouse import Warehouse, open  # noqa: A004  `springhouse.open` is what it's called
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "House",
     "Range",
     "SourceContext",
     "SpringhouseError",
+    "Warehouse",
     "flow",
     "open",
     "run_flow",
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "House": "springhouse.house",
-    "Range": "springhouse.lake.sources.contract",
-    "SourceContext": "springhouse.lake.sources.contract",
+    "Warehouse": "springhouse.warehouse",
+    "Range": "springhouse.lake.sources.source",
+    "SourceContext": "springhouse.lake.sources.source",
     "flow": "springhouse.flows.declare",
-    "open": "springhouse.house",
+    "open": "springhouse.warehouse",
     "run_flow": "springhouse.lake.flows.run_flow",
-    "sink": "springhouse.project.sources",
-    "source": "springhouse.project.sources",
+    "sink": "springhouse.project.plugin_decorators",
+    "source": "springhouse.project.plugin_decorators",
 }
 
 

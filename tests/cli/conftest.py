@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.cli import main
-from springhouse.lake.commits import ensure
-from springhouse.lake.note import Note
-from springhouse.lake.storage import Storage
+from springhouse.lake.delta.commits import ensure
+from springhouse.lake.delta.note import Note
+from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 

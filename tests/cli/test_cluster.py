@@ -11,24 +11,24 @@ from typer.testing import CliRunner
 from patience import patience
 from springhouse.cli import cluster
 from springhouse.cli.app import app
-from springhouse.cluster.load import Load
+from springhouse.cluster.cluster_report import ClusterReport, NodeReport
 from springhouse.cluster.members import Members
-from springhouse.cluster.messages import Measured, UnitsDeclared
-from springhouse.cluster.report import ClusterReport, NodeReport
+from springhouse.cluster.messages import LoadMeasured, UnitsDeclared
+from springhouse.cluster.node_load import NodeLoad
 from springhouse.cluster.run import Agent
-from springhouse.cluster.state import Holding, Stamp
+from springhouse.cluster.state import Assignment, SnapshotVersion
 from springhouse.cluster.timing import Timing
 from springhouse.units import Seconds
 
 TIMING = Timing(
     heartbeat_seconds=Seconds(0.05), election_seconds=Seconds(0.3), keep_alive_seconds=Seconds(0.3)
 )
-LOAD = Load(0.5, 0.25, 1.0, 7.0)
-HOLDINGS = {"orders": Holding("a", None, 3, 120), "sales": Holding("a", "b", 4, 7)}
+LOAD = NodeLoad(0.5, 0.25, 1.0, 7.0)
+HOLDINGS = {"orders": Assignment("a", None, 3, 120), "sales": Assignment("a", "b", 4, 7)}
 
 
 def node(name, role, **said):
-    stamp = Stamp(2, 9)
+    stamp = SnapshotVersion(2, 9)
     shares = said.pop("shares", {})
     return NodeReport(
         name, role, "a", 2, stamp, stamp, True, Seconds(0.2), said.pop("load", LOAD),
@@ -56,7 +56,7 @@ def address(tmp_path):
     hands = Hands()
     agent = Agent(Members("shop", "a", address), TIMING, tmp_path / "memory", hands)
     agent.tell(UnitsDeclared({"orders": 1.0, "sales": 1.0}))
-    agent.tell(Measured(LOAD))
+    agent.tell(LoadMeasured(LOAD))
     agent.start()
     assert hands.taken.wait(patience(60.0))
     yield address
@@ -120,7 +120,7 @@ def test_nodes_and_what_is_the_matter_with_them():
 
 
 def test_a_node_whose_spark_starts_is_not_ready():
-    report = ClusterReport("a", (node("a", "Leader", load=Load(able=False)),), {})
+    report = ClusterReport("a", (node("a", "Leader", load=NodeLoad(able=False)),), {})
     assert rows(cluster.nodes_table(report))[0][1] == "Leader, not ready"
 
 

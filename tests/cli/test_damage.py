@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from springhouse.lake.commits import Change, commit
-from springhouse.lake.note import FORMAT, KEY, Note
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.note import FORMAT, KEY, Note
+from springhouse.lake.delta.tables import open_table
+from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 TEN_YEARS_AHEAD = Instant(2_100_000_000.0)  # 2036-07-18

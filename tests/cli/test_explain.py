@@ -8,9 +8,9 @@ from pyspark.sql.types import DecimalType, LongType, StringType, StructField, St
 from rich.console import Console
 
 from springhouse.cli.explain import refresh_part
-from springhouse.lake.commits import ensure
-from springhouse.lake.note import Note
-from springhouse.lake.storage import Storage
+from springhouse.lake.delta.commits import ensure
+from springhouse.lake.delta.note import Note
+from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 ORDERS = StructType(

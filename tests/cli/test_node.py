@@ -9,7 +9,7 @@ from socket import socket
 
 from patience import patience
 from springhouse.cluster import wire
-from springhouse.cluster.network import Line
+from springhouse.cluster.network import PeerChannel
 
 
 def free_addresses(count: int) -> list[str]:
@@ -23,7 +23,7 @@ def free_addresses(count: int) -> list[str]:
 def test_a_node_votes_before_it_has_loaded_what_it_works_with() -> None:
     code = (
         "import sys; import springhouse.cli.app, springhouse.cli.cluster_options;"
-        "import springhouse.house.node;"
+        "import springhouse.warehouse.cluster_member;"
         "print({'pyspark', 'pyarrow', 'deltalake', 'pandas', 'sqlglot'} & set(sys.modules))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -51,7 +51,7 @@ def test_a_node_whose_spark_does_not_start_gets_no_units(idle_shop: Path, tmp_pa
         assert node.stderr is not None
         told = next((line for line in node.stderr if "Spark does not start" in line), "nothing")
         assert "this node gets no units until it does" in told
-        with closing(Line("shop", own, None)) as line:
+        with closing(PeerChannel("shop", own, None)) as line:
             answer = line.call("Status", wire.question("shop"), 20.0)
         (report,) = wire.to_cluster_report(answer).nodes
         assert not report.load.able

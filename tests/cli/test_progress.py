@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from springhouse.cli.progress import Progress, event_line, kept_line, picture, totals_text
-from springhouse.house import Done, Failed, Finished, SparkNeeded, Started, Warned
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
+from springhouse.warehouse import Done, Failed, Finished, SparkNeeded, Started, Warned
 
 NOW = Instant(1_800_000_000.0)
 FAILURE = Failure("a.sql:3: no such file\n  hint: Make it.", 1, NOW, Instant(NOW + 2.0))

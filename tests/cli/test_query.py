@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from springhouse.cli.query import Format, print_rows
+from springhouse.cli.query import OutputFormat, print_rows
 
 ROWS = pa.table(
     {
@@ -26,14 +26,14 @@ def printed(capsys, form):
 
 
 def test_a_table_aligns_numbers_right_and_shows_nulls(capsys):
-    header, first, second = printed(capsys, Format.TABLE).splitlines()
+    header, first, second = printed(capsys, OutputFormat.TABLE).splitlines()
     assert header.split() == ["country", "revenue", "share", "at", "[tags]"]
     assert first.index("155.90") + len("155.90") == header.index("revenue") + len("revenue")
     assert second.startswith("NULL ")
 
 
 def test_json_is_valid_and_loses_no_digit(capsys):
-    first, second = json.loads(printed(capsys, Format.JSON))
+    first, second = json.loads(printed(capsys, OutputFormat.JSON))
     assert first["revenue"] == "155.90"
     assert first["at"] == "2026-11-09T08:12:00+00:00"
     assert first["[tags]"] == ["a", "b"]
@@ -42,7 +42,7 @@ def test_json_is_valid_and_loses_no_digit(capsys):
 
 
 def test_csv(capsys):
-    lines = printed(capsys, Format.CSV).splitlines()
+    lines = printed(capsys, OutputFormat.CSV).splitlines()
     assert lines[0] == "country,revenue,share,at,[tags]"
     assert lines[1].startswith("Norway,155.90,0.5,2026-11-09T08:12:00+00:00,")
     assert lines[2].startswith(",64.25,")
@@ -51,9 +51,9 @@ def test_csv(capsys):
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
-        (Format.TABLE, "country  revenue  share  at  [tags]\n"),
-        (Format.JSON, "[]\n"),
-        (Format.CSV, "country,revenue,share,at,[tags]\n"),
+        (OutputFormat.TABLE, "country  revenue  share  at  [tags]\n"),
+        (OutputFormat.JSON, "[]\n"),
+        (OutputFormat.CSV, "country,revenue,share,at,[tags]\n"),
     ],
 )
 def test_no_rows(capsys, form, expected):

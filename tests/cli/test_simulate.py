@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from springhouse.lake.commits import Change, commit
-from springhouse.lake.note import Note
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import open_table
+from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 FEW = ("simulate", "warehouse", "--events", "2000")

@@ -5,8 +5,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from springhouse.cli.status import live_table, remarks, status_table
-from springhouse.house import TableStatus
 from springhouse.units import Instant
+from springhouse.warehouse import TableStatus
 
 NOW = Instant(1_800_000_000.0)
 

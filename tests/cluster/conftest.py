@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from springhouse.cluster.messages import (
-    LetGo,
+    Assign,
     Persist,
     Progressed,
     Received,
+    Release,
     Released,
     Send,
-    Take,
     Tick,
     UnitsDeclared,
 )
-from springhouse.cluster.node import Node, Role
+from springhouse.cluster.raft_node import Node, Role
 from springhouse.cluster.timing import Timing
 from springhouse.units import Dice, Instant
 
@@ -63,10 +63,10 @@ class Cluster:
                 case Send(to, message):
                     if (name, to) not in self.cut:
                         self._post(0.01, to, Received(name, message))
-                case Take(units):
+                case Assign(units):
                     self.working[name].update(unit for unit, _ in units)
                     self.offsets.update(units)
-                case LetGo(units, at_once):
+                case Release(units, at_once):
                     if at_once:
                         self.working[name].difference_update(units)
                     self._post(self.slow.get(name, 0.02), name, Released(units))

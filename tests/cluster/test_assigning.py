@@ -4,7 +4,7 @@ import pytest
 
 from springhouse.cluster.assigning import Assigner, Presence
 from springhouse.cluster.ring import Ring
-from springhouse.cluster.state import Holding, Stamp, State
+from springhouse.cluster.state import Assignment, ClusterState, SnapshotVersion
 
 NODES = ("a", "b", "c")
 RING = Ring(NODES)
@@ -16,17 +16,17 @@ class Story:
     """A leader's decisions, one version after the other."""
 
     def __init__(self, **holdings):
-        self.state = State(Stamp(1, 1), holdings=holdings)
+        self.state = ClusterState(SnapshotVersion(1, 1), holdings=holdings)
         self.assigner = Assigner(
             RING, self.state, UNITS if not holdings else dict.fromkeys(holdings, 1.0)
         )
 
     def decide(self, presence=ALL_HERE):
-        stamp = Stamp(1, self.state.stamp.version + 1)
+        stamp = SnapshotVersion(1, self.state.stamp.version + 1)
         holdings, expelled = self.assigner.changes(self.state, stamp.version, presence)
         made = {**self.state.holdings, **holdings}
         made = {unit: holding for unit, holding in made.items() if holding is not None}
-        self.state = State(stamp, holdings=made, shares=self.state.shares)
+        self.state = ClusterState(stamp, holdings=made, shares=self.state.shares)
         return holdings, expelled
 
 
@@ -78,35 +78,39 @@ def test_a_node_that_comes_back_is_an_heir_first_and_an_owner_when_the_other_let
     [("of an earlier handover", "a", 6), ("of somebody else", "b", 9)],
 )
 def test_a_release_that_does_not_count(told, who, version):
-    story = Story(one=Holding("a", "b", since=7))
-    assert not story.assigner.released(who, ["one"], Stamp(1, version), story.state.holdings), told
+    story = Story(one=Assignment("a", "b", since=7))
+    assert not story.assigner.released(
+        who, ["one"], SnapshotVersion(1, version), story.state.holdings
+    ), told
 
 
 def test_the_heir_goes_before_the_owner_let_go_and_the_owner_keeps_it():
     for owner in ("a", "c"):
-        story = Story(one=Holding(owner, "b", since=1))
+        story = Story(one=Assignment(owner, "b", since=1))
         changed, expelled = story.decide(without("b"))
         assert expelled == set()
-        assert changed["one"] == Holding(owner, owner, since=1)
+        assert changed["one"] == Assignment(owner, owner, since=1)
 
 
 def test_who_may_have_nothing_keeps_nothing_though_the_heir_goes():
-    story = Story(one=Holding("a", "b", since=1))
-    story.state = State(story.state.stamp, holdings=story.state.holdings, shares={"a": 0.0})
+    story = Story(one=Assignment("a", "b", since=1))
+    story.state = ClusterState(story.state.stamp, holdings=story.state.holdings, shares={"a": 0.0})
     changed, _ = story.decide(without("b"))
-    assert changed["one"] == Holding("a", "c", since=1)
+    assert changed["one"] == Assignment("a", "c", since=1)
 
 
 def test_the_owner_goes_before_it_let_go():
-    story = Story(one=Holding("a", "b", since=1, offset=5))
+    story = Story(one=Assignment("a", "b", since=1, offset=5))
     changed, expelled = story.decide(without("a"))
     assert expelled == {"a"}
-    assert changed["one"] == Holding("b", None, 2, 5)
+    assert changed["one"] == Assignment("b", None, 2, 5)
 
 
 def test_a_drained_node_gives_everything_away(settled):
     had = {unit for unit, holding in settled.state.holdings.items() if holding.owner == "b"}
-    settled.state = State(settled.state.stamp, holdings=settled.state.holdings, shares={"b": 0.0})
+    settled.state = ClusterState(
+        settled.state.stamp, holdings=settled.state.holdings, shares={"b": 0.0}
+    )
     changed, expelled = settled.decide()
     assert set(changed) == had
     assert expelled == set()

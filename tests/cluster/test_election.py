@@ -13,7 +13,7 @@ from springhouse.cluster.election import (
     up_to_date,
     without_memory,
 )
-from springhouse.cluster.state import Stamp, State
+from springhouse.cluster.state import ClusterState, SnapshotVersion
 from springhouse.units import Instant
 
 FIVE = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
@@ -22,10 +22,10 @@ FIVE = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
 @pytest.mark.parametrize(
     ("candidate", "own", "expected"),
     [
-        (Stamp(2, 7), Stamp(2, 7), True),
-        (Stamp(2, 6), Stamp(2, 7), False),
-        (Stamp(3, 2), Stamp(2, 7), True),
-        (Stamp(1, 99), Stamp(2, 7), False),
+        (SnapshotVersion(2, 7), SnapshotVersion(2, 7), True),
+        (SnapshotVersion(2, 6), SnapshotVersion(2, 7), False),
+        (SnapshotVersion(3, 2), SnapshotVersion(2, 7), True),
+        (SnapshotVersion(1, 99), SnapshotVersion(2, 7), False),
     ],
 )
 def test_a_candidate_must_not_lack_what_its_voter_keeps(candidate, own, expected):
@@ -50,7 +50,7 @@ def test_a_leader_hears_who_was_heard_within_an_election_time_out():
 
 
 def test_a_voter_is_a_name_and_a_disk():
-    state = State(voters=FIVE)
+    state = ClusterState(voters=FIVE)
     assert is_voter(state, "a", 1)
     assert not is_voter(state, "a", 2)
     assert not is_voter(state, "x", 1)

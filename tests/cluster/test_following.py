@@ -4,15 +4,22 @@ import pytest
 
 from springhouse.cluster.following import MISSING, OUTDATED, is_committed, of_owner, verdict
 from springhouse.cluster.messages import AppendEntries, Sent
-from springhouse.cluster.state import NO_CHANGES, ZERO, Changes, Holding, Stamp, State
+from springhouse.cluster.state import (
+    NO_CHANGES,
+    ZERO,
+    Assignment,
+    ClusterState,
+    SnapshotVersion,
+    StateChanges,
+)
 from springhouse.units import Instant, Seconds
 
 
 def message(term, stamp, previous=ZERO, *, force=False, changes=NO_CHANGES):
-    state = State(Stamp(*stamp)) if force else None
+    state = ClusterState(SnapshotVersion(*stamp)) if force else None
     return AppendEntries(
-        term, Sent(1, Instant(0)), None, Stamp(*previous), Stamp(*stamp), changes, state,
-        ZERO, ZERO, has_quorum=True, quorum_age=Seconds(0.0),
+        term, Sent(1, Instant(0)), None, SnapshotVersion(*previous), SnapshotVersion(*stamp),
+        changes, state, ZERO, ZERO, has_quorum=True, quorum_age=Seconds(0.0),
     )  # fmt: skip
 
 
@@ -34,15 +41,15 @@ def message(term, stamp, previous=ZERO, *, force=False, changes=NO_CHANGES):
     ],
 )  # fmt: skip
 def test_what_is_kept(told, term, own, sent, expected):
-    kept = verdict(term, State(Stamp(*own)), sent)
-    assert (kept.stamp if isinstance(kept, State) else kept) == expected, told
+    kept = verdict(term, ClusterState(SnapshotVersion(*own)), sent)
+    assert (kept.stamp if isinstance(kept, ClusterState) else kept) == expected, told
 
 
 def test_changes_are_applied():
-    own = State(Stamp(2, 5), holdings={"orders 0": Holding("a")})
-    changes = Changes({"orders 1": Holding("b")})
+    own = ClusterState(SnapshotVersion(2, 5), holdings={"orders 0": Assignment("a")})
+    changes = StateChanges({"orders 1": Assignment("b")})
     kept = verdict(2, own, message(2, (2, 6), (2, 5), changes=changes))
-    assert kept.holdings == {"orders 0": Holding("a"), "orders 1": Holding("b")}
+    assert kept.holdings == {"orders 0": Assignment("a"), "orders 1": Assignment("b")}
 
 
 @pytest.mark.parametrize(
@@ -55,9 +62,13 @@ def test_changes_are_applied():
     ],
 )
 def test_only_within_a_term_a_later_commit_tells_of_an_earlier_state(own, committed, expected):
-    assert is_committed(Stamp(*own), Stamp(*committed)) is expected
+    assert is_committed(SnapshotVersion(*own), SnapshotVersion(*committed)) is expected
 
 
 def test_what_a_node_owns():
-    holdings = {"orders 0": Holding("a"), "orders 1": Holding("b"), "orders 2": Holding("a", "b")}
+    holdings = {
+        "orders 0": Assignment("a"),
+        "orders 1": Assignment("b"),
+        "orders 2": Assignment("a", "b"),
+    }
     assert set(of_owner("a", holdings)) == {"orders 0", "orders 2"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from springhouse.cluster.founding import FOUNDED, Founding, new_number
+from springhouse.cluster.founding import FOUNDED, Bootstrap, new_number
 from springhouse.cluster.messages import Introduced, Sent
-from springhouse.cluster.state import State
+from springhouse.cluster.state import ClusterState
 from springhouse.cluster.timing import Timing
 from springhouse.units import Dice, Instant
 
@@ -13,7 +13,7 @@ ASKED = Sent(1, Instant(100.0))
 
 @pytest.fixture
 def founding():
-    made = Founding("a", ["b", "c"], Timing())
+    made = Bootstrap("a", ["b", "c"], Timing())
     made.asks(ASKED)
     return made
 
@@ -24,7 +24,7 @@ def answer(founding, peer, disk, voters=None, asked=ASKED, now=100.1, own=1):
 
 def test_all_disks_are_empty(founding):
     assert answer(founding, "b", 2) is None
-    assert answer(founding, "c", 3) == State(FOUNDED, {"a": 1, "b": 2, "c": 3})
+    assert answer(founding, "c", 3) == ClusterState(FOUNDED, {"a": 1, "b": 2, "c": 3})
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_answers_count_only_together(founding):
 
 def test_who_was_counted_on_may_begin_too(founding):
     voters = {"a": 1, "b": 2, "c": 3}
-    assert answer(founding, "b", 2, voters) == State(FOUNDED, voters)
+    assert answer(founding, "b", 2, voters) == ClusterState(FOUNDED, voters)
     assert answer(founding, "b", 2, voters, own=8) is None, "it forgot"
 
 
 def test_alone_there_is_nobody_to_ask():
-    assert Founding("a", [], Timing()).complete(1) == State(FOUNDED, {"a": 1})
+    assert Bootstrap("a", [], Timing()).complete(1) == ClusterState(FOUNDED, {"a": 1})
 
 
 def test_disks_have_different_numbers():

@@ -4,17 +4,28 @@ from contextlib import closing
 
 import pytest
 
-from springhouse.cluster.keeping import Keeping
-from springhouse.cluster.state import EMPTY, Holding, Memory, Stamp, State
+from springhouse.cluster.keeping import StateFile
+from springhouse.cluster.state import (
+    EMPTY,
+    Assignment,
+    ClusterState,
+    PersistentState,
+    SnapshotVersion,
+)
 from springhouse.errors import SpringhouseError
 
-STATE = State(Stamp(3, 14), {"a": 1, "b": 2}, {"orders/0": Holding("a", "b", 13, 4711)}, {"b": 0.0})
-MEMORY = Memory(7, 3, "b", STATE)
+STATE = ClusterState(
+    SnapshotVersion(3, 14),
+    {"a": 1, "b": 2},
+    {"orders/0": Assignment("a", "b", 13, 4711)},
+    {"b": 0.0},
+)
+MEMORY = PersistentState(7, 3, "b", STATE)
 
 
 @pytest.fixture
 def keeping(tmp_path):
-    made = Keeping(tmp_path, "shop", "a")
+    made = StateFile(tmp_path, "shop", "a")
     yield made
     made.close()
 
@@ -23,9 +34,11 @@ def test_an_empty_disk_has_no_memory(keeping):
     assert keeping.load() is None
 
 
-@pytest.mark.parametrize("memory", [MEMORY, Memory(1, 0, None, EMPTY)], ids=["full", "first"])
+@pytest.mark.parametrize(
+    "memory", [MEMORY, PersistentState(1, 0, None, EMPTY)], ids=["full", "first"]
+)
 def test_what_was_saved_is_there(keeping, memory):
-    keeping.save(Memory(7, 2, "c", EMPTY))
+    keeping.save(PersistentState(7, 2, "c", EMPTY))
     keeping.save(memory)
     assert keeping.load() == memory
 
@@ -58,10 +71,10 @@ def test_a_file_that_was_being_written_when_the_power_failed_changes_nothing(kee
 
 
 def test_the_memory_of_another_node_is_not_taken_for_ours(tmp_path):
-    with closing(Keeping(tmp_path, "shop", "a")) as ours:
+    with closing(StateFile(tmp_path, "shop", "a")) as ours:
         ours.save(MEMORY)
     with (
-        closing(Keeping(tmp_path, "shop", "b")) as other,
+        closing(StateFile(tmp_path, "shop", "b")) as other,
         pytest.raises(SpringhouseError, match='memory of node "a" of the cluster "shop"'),
     ):
         other.load()
@@ -69,4 +82,4 @@ def test_the_memory_of_another_node_is_not_taken_for_ours(tmp_path):
 
 def test_two_processes_can_not_share_a_memory(keeping, tmp_path):
     with pytest.raises(SpringhouseError, match='another process runs as node "a"'):
-        Keeping(tmp_path, "shop", "a")
+        StateFile(tmp_path, "shop", "a")

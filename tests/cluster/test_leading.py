@@ -2,11 +2,11 @@
 
 import pytest
 
-from springhouse.cluster.leading import Office
-from springhouse.cluster.load import IDLE
+from springhouse.cluster.leading import LeaderState
 from springhouse.cluster.messages import Appended, Sent
+from springhouse.cluster.node_load import IDLE
 from springhouse.cluster.ring import ring_of
-from springhouse.cluster.state import ZERO, Stamp, State
+from springhouse.cluster.state import ZERO, ClusterState, SnapshotVersion
 from springhouse.cluster.timing import Timing
 from springhouse.units import Instant
 
@@ -18,8 +18,10 @@ UNITS = {f"unit {number}": 1.0 for number in range(6)}
 @pytest.fixture
 def office():
     """Node a leads in term 4, from a state of term 3."""
-    state = State(Stamp(3, 7), VOTERS)
-    return Office("a", 4, state, ring_of(frozenset("abc")), UNITS, Timing(), LIFE, Instant(10.0))
+    state = ClusterState(SnapshotVersion(3, 7), VOTERS)
+    return LeaderState(
+        "a", 4, state, ring_of(frozenset("abc")), UNITS, Timing(), LIFE, Instant(10.0)
+    )
 
 
 def answer(office, sender, now, stamp=None, **others):
@@ -51,10 +53,14 @@ def agree(office, now):
 
 
 def test_the_first_version_is_of_the_own_term_and_changes_nothing(office):
-    assert office.state == State(Stamp(4, 8), VOTERS)
+    assert office.state == ClusterState(SnapshotVersion(4, 8), VOTERS)
     message = told(office, "b", 10.0)
-    assert (message.previous, message.stamp, message.force) == (Stamp(3, 7), Stamp(4, 8), False)
-    assert (message.committed, message.required) == (ZERO, Stamp(4, 8))
+    assert (message.previous, message.stamp, message.force) == (
+        SnapshotVersion(3, 7),
+        SnapshotVersion(4, 8),
+        False,
+    )
+    assert (message.committed, message.required) == (ZERO, SnapshotVersion(4, 8))
     assert not message.has_quorum
 
 
@@ -62,7 +68,7 @@ def test_a_version_is_committed_when_a_majority_keeps_it(office):
     assert office.under_way
     committed, _, _ = answer(office, "b", 10.1)
     assert committed
-    assert office.committed == Stamp(4, 8)
+    assert office.committed == SnapshotVersion(4, 8)
     assert answer(office, "c", 10.1)[0] is False, "once is enough"
 
 
@@ -70,7 +76,7 @@ def test_a_version_is_committed_when_a_majority_keeps_it(office):
     ("told_of", "others"),
     [
         ("another disk", {"disk": 99}),
-        ("an earlier state", {"stamp": Stamp(3, 7), "taken": False}),
+        ("an earlier state", {"stamp": SnapshotVersion(3, 7), "taken": False}),
         ("what was sent in another life", {"answers": Sent(5, Instant(11.0))}),
         ("what was sent before the election", {"answers": Sent(LIFE, Instant(9.0))}),
     ],
@@ -97,7 +103,7 @@ def test_who_is_behind_gets_the_changes_or_if_it_is_far_behind_the_state(office)
 
 
 def test_who_is_not_heard_of_is_not_sent_everything_again_and_again(office):
-    assert told(office, "c", 10.0).previous == Stamp(3, 7)
+    assert told(office, "c", 10.0).previous == SnapshotVersion(3, 7)
     message = told(office, "c", 20.0)
     assert (message.previous, message.force) == (message.stamp, False)
 
@@ -134,7 +140,7 @@ def test_a_node_that_lost_its_disk_is_removed_and_then_added(office):
     agree(office, 10.1)
     office.propose(Instant(10.2), {})
     agree(office, 10.2)
-    answer(office, "c", 10.3, Stamp(0, 0), disk=33, taken=False)
+    answer(office, "c", 10.3, SnapshotVersion(0, 0), disk=33, taken=False)
     assert office.propose(Instant(10.4), {})
     assert office.state.voters == {"a": 1, "b": 2}
     answer(office, "b", 10.4)
@@ -149,10 +155,10 @@ def test_who_lost_its_disk_must_first_act_on_what_is_the_newest_now(office):
     agree(office, 11.0)
     assert office.propose(Instant(11.5), {})
     agree(office, 12.0)
-    assert told(office, "c", 12.5).required == Stamp(4, 8)
+    assert told(office, "c", 12.5).required == SnapshotVersion(4, 8)
     answer(office, "c", 13.0, stamp=ZERO, disk=99, taken=False)
-    assert told(office, "c", 13.5).required == office.state.stamp == Stamp(4, 9)
-    assert told(office, "b", 13.5).required == Stamp(4, 8)
+    assert told(office, "c", 13.5).required == office.state.stamp == SnapshotVersion(4, 9)
+    assert told(office, "b", 13.5).required == SnapshotVersion(4, 8)
 
 
 def test_who_is_expelled_must_first_act_on_that(office):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from springhouse.cluster.messages import AppendEntries, Send, Take
-from springhouse.cluster.node import Role
+from springhouse.cluster.messages import AppendEntries, Assign, Send
+from springhouse.cluster.raft_node import Role
 from springhouse.cluster.timing import Timing
 
 PAPER = (
@@ -136,7 +136,7 @@ def test_section_5_table_1(make_cluster, seed):
     stopped = cluster.now
     cluster.run(41)
     assert not any(cluster.working.values())
-    assert not any(isinstance(order, Take) for at, _, order in cluster.log if at > stopped)
+    assert not any(isinstance(order, Assign) for at, _, order in cluster.log if at > stopped)
     cluster.start(second)
     cluster.run(10)
     assert cluster.all_worked_on_once

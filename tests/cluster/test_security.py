@@ -16,11 +16,11 @@ import pytest
 from patience import patience
 from springhouse.cluster import cluster_pb2 as pb
 from springhouse.cluster import wire
-from springhouse.cluster.members import Members, Papers, read_papers
+from springhouse.cluster.members import Credentials, Members, read_papers
 from springhouse.cluster.messages import AppendEntries, AskForVote, Sent
-from springhouse.cluster.network import SERVICE, Limits, Line
+from springhouse.cluster.network import SERVICE, MessageLimits, PeerChannel
 from springhouse.cluster.run import Agent
-from springhouse.cluster.state import NO_CHANGES, Holding, Stamp, State
+from springhouse.cluster.state import NO_CHANGES, Assignment, ClusterState, SnapshotVersion
 from springhouse.cluster.timing import Timing
 from springhouse.errors import SpringhouseError
 from springhouse.units import Instant, Seconds
@@ -31,7 +31,7 @@ TIMING = Timing(
     keep_alive_seconds=Seconds(0.6),
 )
 MOST_BYTES = 64 * 1024
-PATIENT = Limits(call_seconds=Seconds(patience(20.0)))
+PATIENT = MessageLimits(call_seconds=Seconds(patience(20.0)))
 
 
 class Idle:
@@ -64,7 +64,7 @@ def node(authority, address, free_port, tmp_path_factory):
     papers = read_papers(*authority.sign("shop", "a"))
     members = Members("shop", "a", address, {"b": f"127.0.0.1:{free_port()}"}, papers)
     folder = tmp_path_factory.mktemp("memory")
-    agent = Agent(members, TIMING, folder, Idle(), limits=Limits(most_bytes=MOST_BYTES))
+    agent = Agent(members, TIMING, folder, Idle(), limits=MessageLimits(most_bytes=MOST_BYTES))
     agent.start()
     yield agent
     agent.stop()
@@ -73,7 +73,7 @@ def node(authority, address, free_port, tmp_path_factory):
 @pytest.fixture
 def line(authority, address):
     """The way to it for one of the cluster."""
-    made = Line("shop", address, read_papers(*authority.sign("shop", "b")), PATIENT)
+    made = PeerChannel("shop", address, read_papers(*authority.sign("shop", "b")), PATIENT)
     yield made
     made.close()
 
@@ -136,7 +136,7 @@ def test_no_certificate(node, address, authority, unchanged, capfd):
 
 def test_no_tls_at_all(node, address, unchanged, capfd):
     with (
-        closing(Line("shop", address, None, PATIENT)) as plain,
+        closing(PeerChannel("shop", address, None, PATIENT)) as plain,
         pytest.raises(SpringhouseError, match=r"hung up|can't be reached"),
     ):
         plain.call("Status", wire.question("shop"))
@@ -147,9 +147,9 @@ def test_a_certificate_that_somebody_else_signed(
     node, address, authority, stranger, unchanged, capfd
 ):
     theirs = read_papers(*stranger.sign("shop", "b"))
-    papers = Papers(theirs.certificate, theirs.key, authority.file.read_bytes())
+    papers = Credentials(theirs.certificate, theirs.key, authority.file.read_bytes())
     with (
-        closing(Line("shop", address, papers, PATIENT)) as line,
+        closing(PeerChannel("shop", address, papers, PATIENT)) as line,
         pytest.raises(SpringhouseError, match=r"does not accept what we show|reached"),
     ):
         line.call("Status", wire.question("shop"))
@@ -158,7 +158,9 @@ def test_a_certificate_that_somebody_else_signed(
 
 def test_a_node_that_somebody_else_signed_is_not_talked_to(node, address, stranger, unchanged):
     with (
-        closing(Line("shop", address, read_papers(*stranger.sign("shop", "b")), PATIENT)) as line,
+        closing(
+            PeerChannel("shop", address, read_papers(*stranger.sign("shop", "b")), PATIENT)
+        ) as line,
         pytest.raises(SpringhouseError, match="has not proven to be of this cluster"),
     ):
         line.call("Status", wire.question("shop"))
@@ -169,10 +171,12 @@ def test_another_clusters_certificate_of_the_same_authority(
 ):
     theirs = read_papers(*authority.sign("search", "b"))
     with (
-        closing(Line("shop", address, theirs, PATIENT)) as line,
+        closing(PeerChannel("shop", address, theirs, PATIENT)) as line,
         pytest.raises(SpringhouseError, match='of search, not of the cluster "shop"'),
     ):
-        line.call("Deliver", wire.sealed("shop", "b", "a", AskForVote(9, Stamp(9, 9), False)))
+        line.call(
+            "Deliver", wire.sealed("shop", "b", "a", AskForVote(9, SnapshotVersion(9, 9), False))
+        )
     assert 'was refused: its certificate is of search, not of the cluster "shop"' in told(caplog)
 
 
@@ -186,7 +190,7 @@ def test_another_clusters_certificate_of_the_same_authority(
     ],
 )
 def test_a_message_for_others(line, unchanged, caplog, cluster, sender, receiver, problem):
-    message = AskForVote(9, Stamp(9, 9), False)
+    message = AskForVote(9, SnapshotVersion(9, 9), False)
     with pytest.raises(SpringhouseError) as refused:
         line.call("Deliver", wire.sealed(cluster, sender, receiver, message))
     assert problem in refused.value.problem
@@ -272,8 +276,8 @@ def test_with_grpcs_trace_the_log_says_whose_handshake_failed(authority, free_po
 
 
 def test_a_message_that_is_too_large(line, unchanged, heard):
-    holdings = {f"unit {number}": Holding("b") for number in range(10_000)}
-    message = _entries(9, State(Stamp(9, 9), {"a": 1, "b": 2}, holdings))
+    holdings = {f"unit {number}": Assignment("b") for number in range(10_000)}
+    message = _entries(9, ClusterState(SnapshotVersion(9, 9), {"a": 1, "b": 2}, holdings))
     data = wire.sealed("shop", "b", "a", message)
     assert len(data) > MOST_BYTES
     with pytest.raises(SpringhouseError, match="larger than max"):
@@ -292,18 +296,18 @@ def test_a_repeated_message_of_an_old_term(node, line, caplog):
     line.call("Deliver", wire.sealed("shop", "b", "a", _entries(7, None)))
     assert node.describe().term == 7
     caplog.clear()
-    old = _entries(6, State(Stamp(6, 99), {"b": 1}, {"unit": Holding("b")}))
+    old = _entries(6, ClusterState(SnapshotVersion(6, 99), {"b": 1}, {"unit": Assignment("b")}))
     with caplog.at_level(logging.INFO, "springhouse.cluster"):
         for _ in range(3):
             line.call("Deliver", wire.sealed("shop", "b", "a", old))
         after = node.describe()
-    assert (after.term, after.kept, dict(after.holdings)) == (7, Stamp(0, 0), {})
+    assert (after.term, after.kept, dict(after.holdings)) == (7, SnapshotVersion(0, 0), {})
     assert "AppendEntries of b is of term 6, and this node is in term 7: refused" in told(caplog)
 
 
 def _entries(term, state):
-    stamp = Stamp(term, 99)
+    stamp = SnapshotVersion(term, 99)
     return AppendEntries(
-        term, Sent(1, Instant(1.0)), None, Stamp(term, 98), stamp, NO_CHANGES, state, stamp, stamp,
-        True, Seconds(0.0),
+        term, Sent(1, Instant(1.0)), None, SnapshotVersion(term, 98), stamp, NO_CHANGES, state,
+        stamp, stamp, True, Seconds(0.0),
     )  # fmt: skip

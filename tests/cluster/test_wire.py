@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from springhouse.cluster import wire
-from springhouse.cluster.load import Load
+from springhouse.cluster.cluster_report import ClusterReport, NodeReport
 from springhouse.cluster.messages import (
     Appended,
     AppendEntries,
@@ -15,27 +15,33 @@ from springhouse.cluster.messages import (
     Sent,
     Vote,
 )
-from springhouse.cluster.report import ClusterReport, NodeReport
-from springhouse.cluster.state import Changes, Holding, Memory, Stamp, State
+from springhouse.cluster.node_load import NodeLoad
+from springhouse.cluster.state import (
+    Assignment,
+    ClusterState,
+    PersistentState,
+    SnapshotVersion,
+    StateChanges,
+)
 from springhouse.units import Instant, Seconds
 
 NUMBERS = some.integers(0, 2**52)
 AMOUNTS = some.floats(0, 1e9)
 NAMES = some.text(min_size=1, max_size=8)
 FLAGS = some.booleans()
-STAMPS = some.builds(Stamp, NUMBERS, NUMBERS)
+STAMPS = some.builds(SnapshotVersion, NUMBERS, NUMBERS)
 SENT = some.builds(Sent, NUMBERS, AMOUNTS.map(Instant))
-HOLDINGS = some.builds(Holding, NAMES, some.none() | NAMES, NUMBERS, NUMBERS)
+HOLDINGS = some.builds(Assignment, NAMES, some.none() | NAMES, NUMBERS, NUMBERS)
 DISKS = some.dictionaries(NAMES, NUMBERS, max_size=4)
 SHARES = some.dictionaries(NAMES, AMOUNTS, max_size=4)
-STATES = some.builds(State, STAMPS, DISKS, some.dictionaries(NAMES, HOLDINGS), SHARES)
+STATES = some.builds(ClusterState, STAMPS, DISKS, some.dictionaries(NAMES, HOLDINGS), SHARES)
 CHANGES = some.builds(
-    Changes,
+    StateChanges,
     some.dictionaries(NAMES, some.none() | HOLDINGS),
     some.none() | DISKS,
     some.none() | SHARES,
 )
-LOADS = some.builds(Load, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, FLAGS)
+LOADS = some.builds(NodeLoad, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, FLAGS)
 MESSAGES = some.one_of(
     some.builds(AskForVote, NUMBERS, STAMPS, FLAGS),
     some.builds(Vote, NUMBERS, NUMBERS, FLAGS, FLAGS, NUMBERS),
@@ -64,16 +70,16 @@ def test_every_message_arrives_as_it_was_sent(message):
 
 
 def test_a_leader_without_quorum_may_have_none_since_ever():
-    zero = Stamp(0, 0)
+    zero = SnapshotVersion(0, 0)
     message = AppendEntries(
-        1, Sent(1, Instant(2.0)), None, zero, zero, Changes(), None, zero, zero, False,
+        1, Sent(1, Instant(2.0)), None, zero, zero, StateChanges(), None, zero, zero, False,
         Seconds(float("inf")),
     )  # fmt: skip
     data = wire.sealed("shop", "b", "a", message)
     assert wire.opened(data, "shop", "a", ["b"]) == ("b", message)
 
 
-@given(some.builds(Memory, NUMBERS, NUMBERS, some.none() | NAMES, STATES))
+@given(some.builds(PersistentState, NUMBERS, NUMBERS, some.none() | NAMES, STATES))
 def test_every_memory_is_recalled_as_it_was(memory):
     data = wire.remembered("shop", "a", memory)
     assert wire.recalled(data) == ("shop", "a", memory)
@@ -89,7 +95,7 @@ def test_every_report_arrives_as_it_was(reports):
 def test_whatever_bytes_come_they_are_refused_or_a_message(data):
     try:
         sender, _ = wire.opened(data, "shop", "a", ["b"])
-    except wire.Refused:
+    except wire.MessageRefused:
         return
     assert sender == "b"
 
@@ -98,5 +104,7 @@ def test_an_envelope_without_a_message_says_nothing():
     from springhouse.cluster import cluster_pb2 as pb
 
     empty = pb.Envelope(protocol=wire.PROTOCOL, cluster="shop", sender="b", receiver="a")
-    with pytest.raises(wire.Refused, match='a message of "b" makes no sense: it says nothing'):
+    with pytest.raises(
+        wire.MessageRefused, match='a message of "b" makes no sense: it says nothing'
+    ):
         wire.opened(empty.SerializeToString(), "shop", "a", ["b"])

@@ -9,8 +9,8 @@ import pytest
 import springhouse
 from springhouse.flows.declare import Draft
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.graph import FlowError
-from springhouse.flows.rows import Rows
+from springhouse.flows.flow_graph import FlowError
+from springhouse.flows.flow_rows import Rows
 
 ORDERS = pa.table(
     {

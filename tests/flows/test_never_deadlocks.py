@@ -14,10 +14,10 @@ from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.activities.union import Union
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.expressions import compiled
-from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
+from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
+from springhouse.flows.flow_settings import Settings
+from springhouse.flows.row_expressions import compiled
 from springhouse.flows.run import Pool, request_of, run_here
-from springhouse.flows.settings import Settings
 
 SCHEMA = pa.schema({"a": pa.int64()})
 ODD = compiled("a IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19)", SCHEMA, "route")
@@ -53,16 +53,18 @@ class Twice:
         return ()
 
 
-def activity(name: str, kind: str) -> Node:
+def activity(name: str, kind: str) -> FlowNode:
     one, two = (SCHEMA,), (SCHEMA, SCHEMA)
     match kind:
         case "route":
-            return Node(name, Kind.ACTIVITY, one, two, lambda size: Router([ODD]), router=True)
+            return FlowNode(
+                name, NodeKind.ACTIVITY, one, two, lambda size: Router([ODD]), router=True
+            )
         case "sort":
             keys = [by_name("a")]
-            return Node(
+            return FlowNode(
                 name,
-                Kind.ACTIVITY,
+                NodeKind.ACTIVITY,
                 one,
                 one,
                 lambda size: Sort(SCHEMA, keys, size),
@@ -70,11 +72,11 @@ def activity(name: str, kind: str) -> Node:
                 memory_intensive=True,
             )
         case "union":
-            return Node(name, Kind.ACTIVITY, two, one, lambda size: Union(SCHEMA))
+            return FlowNode(name, NodeKind.ACTIVITY, two, one, lambda size: Union(SCHEMA))
         case "gate":
-            return Node(
+            return FlowNode(
                 name,
-                Kind.ACTIVITY,
+                NodeKind.ACTIVITY,
                 two,
                 one,
                 lambda size: Gate(),
@@ -82,11 +84,11 @@ def activity(name: str, kind: str) -> Node:
                 waits={1: 0},
             )
         case _:
-            return Node(name, Kind.ACTIVITY, one, one, lambda size: Twice())
+            return FlowNode(name, NodeKind.ACTIVITY, one, one, lambda size: Twice())
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> Graph:
+def graphs(draw: st.DrawFn) -> FlowGraph:
     """Sources, then activities fed by whatever is there already, then targets for all ports."""
     nodes = {name: recordset(name, SCHEMA) for name in ("in0", "in1")}
     ports = [("in0", 0), ("in1", 0)]
@@ -107,21 +109,21 @@ def graphs(draw: st.DrawFn) -> Graph:
         target = f"out{number % 3}" if draw(st.booleans()) else f"own{number}"
         nodes.setdefault(target, recordset(target, SCHEMA))
         edges.append(Edge(producer, leaves, target, 0))
-    return Graph(nodes, tuple(edges))
+    return FlowGraph(nodes, tuple(edges))
 
 
 def numbers(rows: Iterable[pa.RecordBatch]) -> Counter[int]:
     return Counter(value for pack in rows for value in pack.column(0).to_pylist())
 
 
-def plainly(graph: Graph, sources: dict[str, pa.Table]) -> dict[str, Counter[int]]:
+def plainly(graph: FlowGraph, sources: dict[str, pa.Table]) -> dict[str, Counter[int]]:
     """The same flow with no engine: every node takes all its input at once."""
     left: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rested: dict[str, Counter[int]] = {}
     for name in graph.order:
         node = graph.nodes[name]
         entering = sorted(graph.incoming[name], key=lambda edge: edge.enters)
-        if node.kind is Kind.RECORDSET:
+        if node.kind is NodeKind.RECORDSET:
             batches = sources[name].to_batches() if name in sources else []
             for edge in entering:
                 batches += left.get((edge.producer, edge.leaves), [])
@@ -152,7 +154,7 @@ def source(first: int, rows: int) -> pa.Table:
     pack_bytes=st.sampled_from([8, 40, 1000]),
 )
 def test_on_one_thread(
-    graph: Graph, rows: tuple[int, int], queue_packs: int, policy: PolicyName, pack_bytes: int
+    graph: FlowGraph, rows: tuple[int, int], queue_packs: int, policy: PolicyName, pack_bytes: int
 ) -> None:
     sources = {"in0": source(0, rows[0]), "in1": source(7, rows[1])}
     sinks = {name: Collected(SCHEMA) for name in graph.targets}
@@ -174,7 +176,7 @@ def test_on_three_threads(policy: PolicyName) -> None:
 
         @settings(max_examples=15)
         @given(graph=graphs(), queue_packs=st.integers(1, 3))
-        def finishes(graph: Graph, queue_packs: int) -> None:
+        def finishes(graph: FlowGraph, queue_packs: int) -> None:
             sources = {"in0": source(0, 25), "in1": source(7, 13)}
             sinks = {name: Collected(SCHEMA) for name in graph.targets}
             tight = Settings(policy, 3, queue_packs, 40, slot_seconds=0.0001)
@@ -191,7 +193,7 @@ def test_a_diamond_whose_arm_waits_for_the_other() -> None:
     gate = activity("gate", "gate")
     nodes = {"in0": recordset("in0", SCHEMA), "gate": gate, "out": recordset("out", SCHEMA)}
     edges = (Edge("in0", 0, "gate", 0), Edge("in0", 0, "gate", 1), Edge("gate", 0, "out", 0))
-    graph = Graph(nodes, edges)
+    graph = FlowGraph(nodes, edges)
     for policy in PolicyName:
         sink = Collected(SCHEMA)
         chosen = Settings(policy, 1, 1, 8)

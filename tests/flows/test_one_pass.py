@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springhouse.flows.one_pass import Alone, Lane, OnePass, condition, row_by_row
+from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition, row_by_row
 from springhouse.project.declaration import Place, PythonQuery, SqlQuery
 from springhouse.project.names import Names
 from springhouse.project.sql_references import find_references
@@ -24,7 +24,9 @@ def reading(select: str, where: str = "", alias: str = "") -> SqlQuery:
     return query(f"SELECT {select} FROM STREAM(orders){alias}{kept}")
 
 
-def rows_of(one: OnePass, lane: Lane, given: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+def rows_of(
+    one: OnePass, lane: QueryOutput, given: list[tuple[object, ...]]
+) -> list[tuple[object, ...]]:
     """What the pass has for a lane, computed by DuckDB."""
     with duckdb.connect() as database:
         database.execute("CREATE TABLE orders (id BIGINT, amount BIGINT, kind VARCHAR)")
@@ -90,8 +92,8 @@ def test_what_is_passed_on_is_no_column_and_what_is_the_same_is_computed_once() 
     one = OnePass(COLUMNS)
     first = one.select(one.begin(), row_by_row(reading("*", "amount > 0")))
     second = one.select(one.begin(), row_by_row(reading("id AS number, `Kind`", "amount > 0")))
-    assert first == Lane((("id", "id"), ("amount", "amount"), ("kind", "kind")), first.flag)
-    assert second == Lane((("number", "id"), ("Kind", "kind")), first.flag)
+    assert first == QueryOutput((("id", "id"), ("amount", "amount"), ("kind", "kind")), first.flag)
+    assert second == QueryOutput((("number", "id"), ("Kind", "kind")), first.flag)
     assert one.levels == [{first.flag: "coalesce((`amount` > 0), false)"}]
 
 

@@ -5,13 +5,13 @@ import pytest
 from archetypes import ARCHETYPES, SCHEMAS
 
 from springhouse.flows.execution import PolicyName, execute_siss
-from springhouse.flows.graph import Edge, Graph, Kind, Node, extended, recordset
+from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, extended, recordset
 from springhouse.flows.item import Item
+from springhouse.flows.pack_queue import PackQueue
 from springhouse.flows.policies.minimum_cost import MinimumCost
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS, MinimumMemory
 from springhouse.flows.policies.round_robin import RoundRobin
-from springhouse.flows.queues import Queue
-from springhouse.flows.request import Request, Task, Urgency
+from springhouse.flows.request import FlowTask, Request, TaskUrgency
 from springhouse.flows.stratum import derive_sis_sets, stratified
 from springhouse.flows.subflow import break_into_subflows
 
@@ -101,9 +101,9 @@ def test_section_5_2_a_stratum_is_one_more_than_the_highest_that_feeds_it() -> N
 def test_a_line_around_a_boundary_makes_both_sides_one_subflow() -> None:
     schema = pa.schema({"a": pa.int64()})
 
-    def activity(name: str, inputs: int, *, blocks: bool = False) -> Node:
+    def activity(name: str, inputs: int, *, blocks: bool = False) -> FlowNode:
         blocking = frozenset(range(inputs)) if blocks else frozenset[int]()
-        return Node(name, Kind.ACTIVITY, (schema,) * inputs, (schema,), blocking=blocking)
+        return FlowNode(name, NodeKind.ACTIVITY, (schema,) * inputs, (schema,), blocking=blocking)
 
     nodes = [
         recordset("in", schema),
@@ -119,7 +119,7 @@ def test_a_line_around_a_boundary_makes_both_sides_one_subflow() -> None:
         Edge("first", 0, "union", 1),
         Edge("union", 0, "out", 0),
     )
-    graph = Graph({node.name: node for node in nodes}, edges)
+    graph = FlowGraph({node.name: node for node in nodes}, edges)
     subflows, strata = stratified(graph)
     assert [subflow.nodes for subflow in subflows] == [
         ("in",),
@@ -157,16 +157,18 @@ class Nothing:
         return ()
 
 
-def task(index: int, waiting: int, rows_in: int = 0, rows_out: int = 0, seconds: float = 0) -> Task:
+def task(
+    index: int, waiting: int, rows_in: int = 0, rows_out: int = 0, seconds: float = 0
+) -> FlowTask:
     """An activity with so many rows in its queue, that has taken and made so many so far."""
-    node = Node(str(index), Kind.ACTIVITY, (SCHEMA,), (SCHEMA,))
+    node = FlowNode(str(index), NodeKind.ACTIVITY, (SCHEMA,), (SCHEMA,))
     item = Item(index, node, Nothing())
-    queue = Queue(None)
+    queue = PackQueue(None)
     queue.put(pa.record_batch({"a": pa.array([0] * waiting, pa.int64())}), waiting)
     item.inbox.append(queue)
     item.did.rows_in, item.did.rows_out, item.did.seconds = rows_in, rows_out, seconds
-    request = Request(Graph({}, ()), {}, now=0, limit=1)  # type: ignore[arg-type]
-    return Task(request, item, Urgency.DEFERRED, None)
+    request = Request(FlowGraph({}, ()), {}, now=0, limit=1)  # type: ignore[arg-type]
+    return FlowTask(request, item, TaskUrgency.DEFERRED, None)
 
 
 def test_section_4_1_round_robin_takes_them_by_their_numbers_again_and_again() -> None:

@@ -7,15 +7,15 @@ from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.engine import Engine
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.graph import Edge, Graph, Kind, Node
+from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import Item
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
-from springhouse.flows.request import Request, Task, Urgency
+from springhouse.flows.request import FlowTask, Request, TaskUrgency
 from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool, request_of
-from springhouse.flows.settings import Settings
-from springhouse.flows.states import Happening, State, becomes, makes_a_task
+from springhouse.flows.states import Happening, OperatorState, becomes, makes_a_task
 from springhouse.flows.topology import Topology
 from springhouse.units import Instant
 
@@ -32,14 +32,14 @@ class Nothing:
 
 
 def request() -> Request:
-    return Request(Graph({}, ()), {}, now=Instant(0), limit=1)
+    return Request(FlowGraph({}, ()), {}, now=Instant(0), limit=1)
 
 
-def task(of: Request, name: str, thread: int | None = None) -> Task:
+def task(of: Request, name: str, thread: int | None = None) -> FlowTask:
     """Immediate if a thread made it, else deferred."""
-    item = Item(0, Node(name, Kind.ACTIVITY, (SCHEMA,), (SCHEMA,)), Nothing())
-    urgency = Urgency.DEFERRED if thread is None else Urgency.IMMEDIATE
-    return Task(of, item, urgency, thread)
+    item = Item(0, FlowNode(name, NodeKind.ACTIVITY, (SCHEMA,), (SCHEMA,)), Nothing())
+    urgency = TaskUrgency.DEFERRED if thread is None else TaskUrgency.IMMEDIATE
+    return FlowTask(of, item, urgency, thread)
 
 
 def taken(policy: Locality | FirstCome, thread: int) -> str | None:
@@ -48,18 +48,18 @@ def taken(policy: Locality | FirstCome, thread: int) -> str | None:
 
 
 def test_section_3_1_an_operator_that_is_scheduled_while_it_runs_runs_again_afterwards() -> None:
-    running = becomes(becomes(State.NOTHING, Happening.SCHEDULED), Happening.BEGAN)
+    running = becomes(becomes(OperatorState.NOTHING, Happening.SCHEDULED), Happening.BEGAN)
     marked = becomes(becomes(running, Happening.SCHEDULED), Happening.SCHEDULED)
-    assert marked is State.RUNNING_AND_SCHEDULED
+    assert marked is OperatorState.RUNNING_AND_SCHEDULED
     after = becomes(marked, Happening.FINISHED)
-    assert after is State.SCHEDULED
+    assert after is OperatorState.SCHEDULED
     assert makes_a_task(marked, after)
-    assert becomes(running, Happening.FINISHED) is State.NOTHING
+    assert becomes(running, Happening.FINISHED) is OperatorState.NOTHING
 
 
 def test_section_3_1_an_operator_never_begins_twice() -> None:
     with pytest.raises(AssertionError):
-        becomes(State.RUNNING, Happening.BEGAN)
+        becomes(OperatorState.RUNNING, Happening.BEGAN)
 
 
 def test_section_5_1_the_five_steps() -> None:
@@ -216,10 +216,10 @@ def test_section_6_the_simple_scheduler_is_first_come_first_served_and_steals_in
 
 def test_immediate_tasks_follow_packs_and_deferred_ones_do_not() -> None:
     """A reader's first task is deferred; the task that its pack makes is immediate."""
-    made: list[tuple[str, Urgency]] = []
+    made: list[tuple[str, TaskUrgency]] = []
     flowing = two_lines()
     flowing.start(lambda task: made.append((task.item.name, task.urgency)))
-    assert made == [("read left", Urgency.DEFERRED), ("read right", Urgency.DEFERRED)]
+    assert made == [("read left", TaskUrgency.DEFERRED), ("read right", TaskUrgency.DEFERRED)]
     made.clear()
     item = flowing.items["read left"]
     flowing.begin(item, Instant(0))
@@ -227,7 +227,7 @@ def test_immediate_tasks_follow_packs_and_deferred_ones_do_not() -> None:
     assert message is not None
     flowing.performed(item, item.perform(message), 0.0)
     flowing.finish_turn(item, 0, Instant(0))
-    assert made == [("write left_out", Urgency.IMMEDIATE), ("read left", Urgency.DEFERRED)]
+    assert made == [("write left_out", TaskUrgency.IMMEDIATE), ("read left", TaskUrgency.DEFERRED)]
 
 
 def test_edges_name_where_rows_leave_and_enter() -> None:

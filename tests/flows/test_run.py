@@ -11,9 +11,9 @@ from patience import patience
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.run import Pool, request_of, run_flow
-from springhouse.flows.settings import Settings
 from springhouse.flows.topology import Topology
 
 Row = tuple[object, ...]

@@ -4,7 +4,7 @@ import pytest
 from archetypes import ARCHETYPES, SCHEMAS
 
 from springhouse.flows.declare import Draft, flow
-from springhouse.flows.graph import Kind
+from springhouse.flows.flow_graph import NodeKind
 from springhouse.flows.stages import Stage, stages
 
 # For each stage: its level, what comes in and how, and the activities.
@@ -41,7 +41,7 @@ def told(stage: Stage) -> str:
     coming = ", ".join(
         f"{i.feed} {i.hand.value}{' ' if i.keys else ''}{', '.join(i.keys)}" for i in stage.intakes
     )
-    doing = [n.name for n in stage.graph.nodes.values() if n.kind is Kind.ACTIVITY]
+    doing = [n.name for n in stage.graph.nodes.values() if n.kind is NodeKind.ACTIVITY]
     return f"{stage.level}: {coming} -> {', '.join([*doing, *stage.targets])}"
 
 

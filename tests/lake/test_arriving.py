@@ -8,9 +8,9 @@ import pytest
 
 from springhouse.errors import ExpectationFailed, SchemaError
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.settings import Settings
-from springhouse.lake.flows.arriving import Arrival, Arrived, arrive, arrive_together
-from springhouse.lake.flows.settings import flow_settings, settings_from
+from springhouse.flows.flow_settings import Settings
+from springhouse.lake.flows.arriving import Arrived, TableShare, arrive, arrive_together
+from springhouse.lake.flows.flow_configuration import flow_settings, settings_from
 from springhouse.project.declaration import Expectation, OnViolation, Place, Project, Table
 from springhouse.project.settings import FLOW_POLICIES
 
@@ -97,14 +97,15 @@ def test_several_tables_pick_their_rows_and_columns_out_of_one_pass() -> None:
     fair = expect("fair", OnViolation.QUARANTINE)
     never = expect("never", OnViolation.FAIL_UPDATE)
     arrivals = [
-        Arrival("all", (("number", "id"),), None, (), None),
-        Arrival(
+        TableShare("all", (("number", "id"),), None, (), None),
+        TableShare(
             "small",
             (("id", "id"), ("twice", "double"), ("__springhouse_kept_0", "fair"),
              ("__springhouse_json", "text")),
             "low", (fair,), None,
         ),
-        Arrival("failing", (("id", "id"), ("__springhouse_kept_0", "fair")), "low", (never,), None),
+        TableShare("failing", (("id", "id"), ("__springhouse_kept_0", "fair")), "low", (never,),
+        None),
     ]  # fmt: skip
     kept, arrived = arrive_together(given, arrivals, SETTINGS)
     assert kept["all"].to_pydict() == {"number": [0, 1, 2, 3, 4, 5]}

@@ -11,7 +11,7 @@ from deltalake import WriterProperties, write_deltalake
 import springhouse
 from springhouse.errors import LakeError
 from springhouse.flows.declare import Draft
-from springhouse.flows.settings import Settings
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.stages import stages
 from springhouse.lake.flows import portions as cutting
 from springhouse.lake.flows.portions import Portion, TableSource, rows_in

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from springhouse.flows.one_pass import Alone
-from springhouse.lake.feeds import Feed, Stream
-from springhouse.lake.flows.sharing import Sharing, chain, same_records, sharing
-from springhouse.lake.sources.contract import Range
-from springhouse.lake.sources.registry import known_sources
-from springhouse.lake.stream_names import Claim, Named
+from springhouse.lake.ingest.feeds import Feed, Stream
+from springhouse.lake.ingest.sharing import Sharing, chain, same_records, sharing
+from springhouse.lake.ingest.stream_names import Claim, Named
+from springhouse.lake.sources.source import Range
+from springhouse.lake.sources.source_registry import known_sources
 from springhouse.project.declaration import AppendFlow, Project
 from springhouse.project.load import load
 

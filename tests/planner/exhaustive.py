@@ -11,12 +11,12 @@ from heapq import heappop, heappush
 from itertools import product
 from math import inf
 
-from springhouse.planner.blocks import BASE, MONOTONE, STRONG, Block
-from springhouse.planner.bounds import Limits
-from springhouse.planner.operators import Base, Operator
-from springhouse.planner.plan import Situation
+from springhouse.planner.bounds import ChannelBounds
 from springhouse.planner.provenance import Channel, Provenance, source_of
-from springhouse.planner.workflow import Workflow
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block
+from springhouse.planner.search.operators import Base, Operator
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import Situation
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def span(provenance: Provenance, channels: Mapping[str, Channel]) -> tuple[float
     )
 
 
-def kept(limits: Limits, provenance: Provenance, situation: Situation) -> bool:
+def kept(limits: ChannelBounds, provenance: Provenance, situation: Situation) -> bool:
     for key, seconds in limits.staleness.items():
         channel = situation.channels[source_of(key)]
         versions = provenance.reflected.get(key, frozenset())
@@ -56,7 +56,7 @@ def takes(kind: str, wanted: str) -> bool:
 
 def legal(
     workflow: Workflow,
-    limits: Mapping[str, Limits],
+    limits: Mapping[str, ChannelBounds],
     situation: Situation,
     blocks: Sequence[Block],
     cost_of: Mapping[str, float],
@@ -74,7 +74,7 @@ def legal(
             for one, other in product(there, repeat=2):
                 result = converted(converter.source, converter.target, one, other)
                 if result is not None and kept(
-                    limits.get(channel, Limits()), result.end, situation
+                    limits.get(channel, ChannelBounds()), result.end, situation
                 ):
                     inputs = (other,) if one is other else (one, other)
                     yield Invocation(converter.name, inputs, (result,), cost_of[converter.name])
@@ -111,7 +111,7 @@ def chains(channel, there, limits, situation) -> Iterator[Invocation]:
             kind = STRONG
         else:
             continue
-        if kept(limits.get(channel, Limits()), other.end, situation):
+        if kept(limits.get(channel, ChannelBounds()), other.end, situation):
             made_block = Block(channel, kind, other.end, one.start)
             yield Invocation(f"{channel}: chain", (one, other), (made_block,), 0.0)
 
@@ -134,7 +134,7 @@ def readings(workflow, limits, situation, on, operator: Operator):
             for base, delta in product(bases, deltas):
                 if base.end == (delta.start if port.base is Base.OLD else delta.end):
                     found.append(((base, delta), delta.start, delta.end))
-        allowed = limits.get(port.channel, Limits())
+        allowed = limits.get(port.channel, ChannelBounds())
         ways.append([way for way in found if kept(allowed, way[2], situation)])
     names = [port.channel for port in operator.ports]
     for chosen in product(*ways):
@@ -166,7 +166,7 @@ def made(workflow, limits, situation, operator, inputs, starts, ends, cost_of):
             block = Block(output.channel, MONOTONE if monotone else output.kind, end, start)
         else:
             continue
-        if kept(limits.get(output.channel, Limits()), end, situation):
+        if kept(limits.get(output.channel, ChannelBounds()), end, situation):
             outputs.append(block)
     if outputs:
         yield Invocation(operator.name, inputs, tuple(outputs), cost_of[operator.name])
@@ -192,7 +192,7 @@ def closure(workflow, limits, situation, cost_of, most=40) -> list[Invocation]:
 
 def cheapest(
     workflow: Workflow,
-    limits: Mapping[str, Limits],
+    limits: Mapping[str, ChannelBounds],
     situation: Situation,
     cost_of: Mapping[str, float],
     granted,

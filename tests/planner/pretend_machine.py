@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 
-from springhouse.planner.choose_way import Decision, Facts, choose_way
-from springhouse.planner.operators import Variant
+from springhouse.planner.choose_way import Decision, WayFacts, choose_way
 from springhouse.planner.past import REMEMBERED, Learned
-from springhouse.planner.refresh_cost import WAYS, Cost, with_state
+from springhouse.planner.refresh_cost import WAYS, WayCost, with_state
+from springhouse.planner.search.operators import WidgetVariant
 
 REFRESHES = 40
 """Of each view."""
@@ -31,8 +31,8 @@ ALLOWED = 1.1
 OFF = 0.25
 """How far the formula is off for each way of a view, as a logarithm."""
 
-_BY_CHANGE = (Variant.INCREMENTAL, Variant.GROUP_RECOMPUTE)
-_ALL = (Variant.BATCH, *_BY_CHANGE)
+_BY_CHANGE = (WidgetVariant.INCREMENTAL, WidgetVariant.GROUP_RECOMPUTE)
+_ALL = (WidgetVariant.BATCH, *_BY_CHANGE)
 
 
 @dataclass(frozen=True)
@@ -66,29 +66,29 @@ class PretendView:
     # Which part of the rows lies in files that the changed keys need.
     near: tuple[float, ...]
 
-    def batch(self) -> Cost:
-        return Cost(Variant.BATCH, 1, self.rows)
+    def batch(self) -> WayCost:
+        return WayCost(WidgetVariant.BATCH, 1, self.rows)
 
-    def building(self) -> Cost:
+    def building(self) -> WayCost:
         return with_state(self.batch(), self.read_again, self.hidden_rows)
 
-    def unread(self, way: Variant, turn: int) -> Cost:
+    def unread(self, way: WidgetVariant, turn: int) -> WayCost:
         changed = max(int(self.fractions[turn] * self.rows), 1)
-        again = way is Variant.GROUP_RECOMPUTE
+        again = way is WidgetVariant.GROUP_RECOMPUTE
         met = int(changed * self.met) if again else 0
-        return Cost(way, self.queries + again, 0, changed, self.relations, min(met, self.rows))
+        return WayCost(way, self.queries + again, 0, changed, self.relations, min(met, self.rows))
 
-    def looked(self, way: Variant, turn: int) -> Cost:
+    def looked(self, way: WidgetVariant, turn: int) -> WayCost:
         return replace(self.unread(way, turn), rows_read=int(self.near[turn] * self.rows))
 
-    def true_seconds(self, way: Variant, turn: int, *, state: bool = False) -> float:
+    def true_seconds(self, way: WidgetVariant, turn: int, *, state: bool = False) -> float:
         """On a machine that is as fast as the formula's."""
-        if way is Variant.BATCH:
+        if way is WidgetVariant.BATCH:
             plain = self._true(self.batch(), "full")
             return plain + (self.building().state_seconds * self.truth["state"][0] if state else 0)
         return self._true(self.looked(way, turn), WAYS[way])
 
-    def _true(self, cost: Cost, way: str) -> float:
+    def _true(self, cost: WayCost, way: str) -> float:
         fixed = replace(cost, rows_read=0, rows_changed=0, rows_met=0).estimate
         of_start, of_rows = self.truth[way]
         return of_start * fixed + of_rows * (cost.estimate - fixed)
@@ -181,7 +181,7 @@ class _Looked:
         self._view, self._turn = view, turn
         self.looks = 0
 
-    def cost(self, way: Variant) -> Cost:
+    def cost(self, way: WidgetVariant) -> WayCost:
         self.looks += 1
         return self._view.looked(way, self._turn)
 
@@ -233,7 +233,7 @@ def run(world: World) -> list[Outcome]:
 def _decided(
     view: PretendView, turn: int, notes: Sequence[Took], learned: Learned, look: _Looked
 ) -> Decision:
-    facts = Facts(
+    facts = WayFacts(
         view.batch(),
         view.building(),
         tuple(view.unread(way, turn) for way in _BY_CHANGE),
@@ -247,7 +247,7 @@ def _decided(
 
 
 def _note(decision: Decision, seconds: float, notes: Sequence[Took], at: int) -> Took:
-    by_change = decision.way is not Variant.BATCH
+    by_change = decision.way is not WidgetVariant.BATCH
     return Took(
         "merge" if by_change else "replace",
         float(at),
@@ -264,7 +264,7 @@ def _outcome(
     world: World, view: PretendView, done: Sequence[tuple[Decision, float, int]]
 ) -> Outcome:
     true = [{way: view.true_seconds(way, turn) for way in _ALL} for turn in range(REFRESHES)]
-    built = view.true_seconds(Variant.BATCH, 0, state=True)
+    built = view.true_seconds(WidgetVariant.BATCH, 0, state=True)
     fixed = {
         WAYS[way]: sum(
             # The first refresh of a way that takes changes in builds what the others need.
@@ -281,7 +281,7 @@ def _outcome(
         built / min(world.speeds),
         tuple(WAYS[each.way] + ("+" if each.builds_state else "") for each in decisions),
         tuple(WAYS[min(each, key=lambda way: each[way])] for each in true),
-        _were_good(true, decisions, built - true[0][Variant.BATCH]),
+        _were_good(true, decisions, built - true[0][WidgetVariant.BATCH]),
         sum(looks for _, _, looks in done),
         tuple(each.why for each in decisions),
         tuple(seconds for _, seconds, _ in done),
@@ -289,7 +289,7 @@ def _outcome(
 
 
 def _were_good(
-    true: Sequence[dict[Variant, float]], decisions: Sequence[Decision], building: float
+    true: Sequence[dict[WidgetVariant, float]], decisions: Sequence[Decision], building: float
 ) -> tuple[bool, ...]:
     """Which refreshes went a best way, as far as anybody could know who does not know the future.
 
@@ -300,17 +300,17 @@ def _were_good(
     for seconds, decision in zip(true, decisions, strict=True):
         took = seconds[decision.way]
         by_change = min(seconds[way] for way in _BY_CHANGE)
-        saved = seconds[Variant.BATCH] - by_change
+        saved = seconds[WidgetVariant.BATCH] - by_change
         right = took <= AS_GOOD * min(seconds.values())
         if has_state:
             overpaid = max(overpaid - saved, 0.0)
-            goes_on = decision.way is not Variant.BATCH and took <= AS_GOOD * by_change
+            goes_on = decision.way is not WidgetVariant.BATCH and took <= AS_GOOD * by_change
             right = right or (goes_on and overpaid <= building)
         else:
             right = right or missed <= building
             missed += max(saved, 0.0)
         good.append(right)
-        has = decision.way is not Variant.BATCH or decision.builds_state
+        has = decision.way is not WidgetVariant.BATCH or decision.builds_state
         if has != has_state:
             missed = overpaid = 0.0
         has_state = has

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from springhouse.planner.blocks import BASE, MONOTONE, STRONG, Block
 from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness
-from springhouse.planner.costs import Estimate
-from springhouse.planner.plan import ANY_DELTA, Situation
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.widgets import (
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block
+from springhouse.planner.search.invocation_costs import Estimate
+from springhouse.planner.search.widgets import (
     Widget,
     distributive_aggregation,
     join,
@@ -17,7 +16,8 @@ from springhouse.planner.widgets import (
     union,
     workflow,
 )
-from springhouse.planner.workflow import Workflow
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
 from springhouse.units import Dice, Instant
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springhouse.planner.blocks import BASE, STRONG, Block, applied
 from springhouse.planner.provenance import Channel, Provenance, joined
+from springhouse.planner.search.blocks import BASE, STRONG, Block, applied
 from springhouse.units import Instant
 
 CHANNELS = {

@@ -7,15 +7,15 @@ import pytest
 from springhouse.planner.bounds import (
     BoundInconsistency,
     BoundStaleness,
-    Limits,
+    ChannelBounds,
     Times,
     limits_of,
     pathways_named,
     propagated,
 )
-from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.widgets import join, stateless, view, workflow
+from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.search.widgets import join, stateless, view, workflow
 from springhouse.units import Instant
 
 # a changed at 0, 10 and 20; b at 0 and 15.
@@ -41,7 +41,7 @@ STALENESS = [
 
 @pytest.mark.parametrize(("version", "seconds", "now", "kept"), STALENESS)
 def test_a_bound_on_staleness(version, seconds, now, kept):
-    limits = Limits({"a": seconds})
+    limits = ChannelBounds({"a": seconds})
     provenance = Provenance.of(a=version)
     assert times(now).keeps(limits, provenance) is kept
     assert (times(now).violated(limits, provenance) == ()) is kept
@@ -61,18 +61,18 @@ def test_a_bound_on_staleness(version, seconds, now, kept):
 )
 def test_a_bound_on_inconsistency(a, b, seconds, kept):
     provenance = Provenance({"a": frozenset(a), "b": frozenset(b)})
-    assert times(30.0).keeps(Limits(inconsistency=seconds), provenance) is kept
+    assert times(30.0).keeps(ChannelBounds(inconsistency=seconds), provenance) is kept
 
 
 def test_when_a_bound_breaks():
-    limits = Limits({"a": 100.0, "b": 3.0})
+    limits = ChannelBounds({"a": 100.0, "b": 3.0})
     assert times(16.0).due(limits, Provenance.of(a=1, b=0)) == 18.0
     assert times(16.0).due(limits, Provenance.of(a=1, b=1)) == 120.0
     assert times(16.0).due(limits, Provenance.of(a=2, b=1)) == inf
 
 
 def test_a_pathway_that_is_missing_is_broken():
-    assert times(1.0).violated(Limits({"a": 5.0}), Provenance()) == ("a",)
+    assert times(1.0).violated(ChannelBounds({"a": 5.0}), Provenance()) == ("a",)
 
 
 FLOW = workflow(
@@ -104,7 +104,7 @@ def test_the_tightest_of_several_bounds_counts():
         BoundInconsistency("v", 9.0),
         BoundInconsistency("v", 7.0),
     ]
-    assert limits_of(FLOW, bounds)["v"] == Limits({"a>a1": 60.0, "b": 5.0}, 7.0)
+    assert limits_of(FLOW, bounds)["v"] == ChannelBounds({"a>a1": 60.0, "b": 5.0}, 7.0)
 
 
 def test_section_6_2_3_bounds_go_upstream():
@@ -119,21 +119,21 @@ def test_section_6_2_3_bounds_go_upstream():
         ],
     )
     loose = propagated(FLOW, limits)
-    assert loose["v"] == Limits({"a>a1": 0.0, "b": 30.0}, 20.0)
+    assert loose["v"] == ChannelBounds({"a>a1": 0.0, "b": 30.0}, 20.0)
     # The loosest of v and w, with its own added.
-    assert loose["a1"] == Limits({"a": 5.0}, inf)
-    assert loose["b"] == Limits({"b": 50.0}, inf)
-    assert loose["a"] == Limits({"a": 5.0}, inf)
+    assert loose["a1"] == ChannelBounds({"a": 5.0}, inf)
+    assert loose["b"] == ChannelBounds({"b": 50.0}, inf)
+    assert loose["a"] == ChannelBounds({"a": 5.0}, inf)
     tight = propagated(FLOW, limits, tightest=True)
     # No staleness may be more than the inconsistency of who reads something else, too.
-    assert tight["a1"] == Limits({"a": 0.0}, 20.0)
-    assert tight["b"] == Limits({"b": 20.0}, 20.0)
+    assert tight["a1"] == ChannelBounds({"a": 0.0}, 20.0)
+    assert tight["b"] == ChannelBounds({"b": 20.0}, 20.0)
 
 
 def test_a_consistent_view_is_bound_as_tightly_as_its_tightest_input():
     flow = workflow(
         ["a"],
-        [view("v", ["a"], [Variant.BATCH]), view("w", ["a", "v"], [Variant.BATCH])],
+        [view("v", ["a"], [WidgetVariant.BATCH]), view("w", ["a", "v"], [WidgetVariant.BATCH])],
         strict=["v", "w"],
     )
     bounds = [BoundStaleness("w", "v", 60.0), BoundStaleness("w", "a", 5.0)]

@@ -6,24 +6,24 @@ from dataclasses import dataclass, field, replace
 from springhouse.planner.choose_way import (
     STATE_ROWS,
     Decision,
-    Facts,
+    WayFacts,
     choose_way,
     rebuilt,
     without_statements,
 )
 from springhouse.planner.failed_statement import FailedStatement
-from springhouse.planner.operators import Variant
 from springhouse.planner.past import Learned
-from springhouse.planner.refresh_cost import WAYS, Cost, with_state
+from springhouse.planner.refresh_cost import WAYS, WayCost, with_state
 from springhouse.planner.refresh_plan import RefreshPlan, settled
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.units import Instant
 
 ROWS = 7_500_000
 """TPC-H's orders and lines at scale factor 1: a recomputation takes 4.75 s by the formula."""
 
-SMALL = Cost(Variant.INCREMENTAL, 4, 0, 750, 20)
-LARGE = Cost(Variant.INCREMENTAL, 4, 0, 700_000, 20)
-BY_GROUPS = Cost(Variant.GROUP_RECOMPUTE, 5, 0, 750, 20, rows_met=10_000)
+SMALL = WayCost(WidgetVariant.INCREMENTAL, 4, 0, 750, 20)
+LARGE = WayCost(WidgetVariant.INCREMENTAL, 4, 0, 700_000, 20)
+BY_GROUPS = WayCost(WidgetVariant.GROUP_RECOMPUTE, 5, 0, 750, 20, rows_met=10_000)
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,22 @@ class Took:
 class Looks:
     """A closer look that finds a million rows in the files, and remembers for which ways."""
 
-    ways: list[Variant] = field(default_factory=list)
+    ways: list[WidgetVariant] = field(default_factory=list)
     rows: int = 1_000_000
 
-    def cost(self, way: Variant) -> Cost:
+    def cost(self, way: WidgetVariant) -> WayCost:
         self.ways.append(way)
         (found,) = (each for each in (SMALL, BY_GROUPS) if each.way is way)
         return replace(found, rows_read=self.rows)
 
 
-def facts(*changes: Cost, past: Sequence[Took] = (), rows: int = ROWS) -> Facts:
+def facts(*changes: WayCost, past: Sequence[Took] = (), rows: int = ROWS) -> WayFacts:
     learned = Learned()
     for each in past:
         learned.take("v", each)
-    batch = Cost(Variant.BATCH, 1, rows)
+    batch = WayCost(WidgetVariant.BATCH, 1, rows)
     building = with_state(batch, 0.0, 0)
-    return Facts(batch, building, changes or (SMALL,), learned.past("v"), past)
+    return WayFacts(batch, building, changes or (SMALL,), learned.past("v"), past)
 
 
 BATCH = facts().batch.estimate
@@ -90,7 +90,7 @@ def test_the_cheapest_way_is_taken_and_the_reason_is_what_decided() -> None:
     small = choose_way(facts(past=[BUILT]))
     assert summary(small) == ("incremental", False)
     assert small.why.startswith("incremental: 4 queries, 750 changed, about 0.5 s, against full: ")
-    assert small.alternatives[0].way is Variant.BATCH
+    assert small.alternatives[0].way is WidgetVariant.BATCH
     large = choose_way(facts(LARGE, past=[BUILT, incremental(0.5)]))
     assert summary(large) == ("full", True)
     assert large.why.startswith("full: 1 query, 7,500,000 rows read, about 4.7 s, against incr")
@@ -165,7 +165,7 @@ def test_nothing_is_read_when_numbers_of_rows_decide() -> None:
 def test_a_closer_look_is_taken_where_it_is_close() -> None:
     looks = Looks()
     decision = choose_way(facts(SMALL, BY_GROUPS, past=[BUILT]), looks)
-    assert looks.ways == [Variant.INCREMENTAL, Variant.GROUP_RECOMPUTE]
+    assert looks.ways == [WidgetVariant.INCREMENTAL, WidgetVariant.GROUP_RECOMPUTE]
     assert "1,000,000 rows read" in decision.why
     assert decision.foreseen == SMALL.estimate
     assert decision.cost.estimate > decision.foreseen
@@ -175,9 +175,9 @@ def test_a_closer_look_is_taken_where_it_is_close() -> None:
 
 def test_a_way_that_was_asked_for_is_gone() -> None:
     past = [BUILT, incremental(0.5)]
-    full = replace(facts(past=past), asked=Variant.BATCH)
+    full = replace(facts(past=past), asked=WidgetVariant.BATCH)
     assert summary(choose_way(full))[0] == "full"
-    groups = replace(facts(SMALL, BY_GROUPS), asked=Variant.GROUP_RECOMPUTE, incremental=True)
+    groups = replace(facts(SMALL, BY_GROUPS), asked=WidgetVariant.GROUP_RECOMPUTE, incremental=True)
     assert summary(choose_way(groups)) == ("group recompute", False)
     wanted = replace(facts(LARGE), incremental=True)
     assert summary(choose_way(wanted)) == ("incremental", False)
@@ -249,7 +249,7 @@ def test_an_open_way_is_settled_with_a_closer_look_and_the_plan_tells_it() -> No
 
 
 def test_the_one_who_drives_is_not_chosen_again() -> None:
-    driving = Cost(Variant.ASYNCHRONOUS, 2, 0, 750, 3)
-    decision = choose_way(replace(facts(driving), asked=Variant.ASYNCHRONOUS))
-    assert decision.way is Variant.ASYNCHRONOUS
+    driving = WayCost(WidgetVariant.ASYNCHRONOUS, 2, 0, 750, 3)
+    decision = choose_way(replace(facts(driving), asked=WidgetVariant.ASYNCHRONOUS))
+    assert decision.way is WidgetVariant.ASYNCHRONOUS
     assert decision.expected == driving.estimate

@@ -1,6 +1,6 @@
 """At which moment are inputs read? Scenarios: versions with what they reflect, and the choice."""
 
-from springhouse.planner.moment import Candidate, meeting_points, newest_common_moment
+from springhouse.planner.moment import InputSnapshot, meeting_points, newest_common_moment
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant
 
@@ -10,12 +10,12 @@ CUSTOMERS = Channel((1, 2), (Instant(5.0), Instant(25.0)))
 CHANNELS = {"orders": ORDERS, "customers": CUSTOMERS}
 
 
-def base(name: str) -> list[Candidate]:
-    return [Candidate(v, Provenance.of(**{name: v})) for v in CHANNELS[name].versions]
+def base(name: str) -> list[InputSnapshot]:
+    return [InputSnapshot(v, Provenance.of(**{name: v})) for v in CHANNELS[name].versions]
 
 
-def view(*reflected: dict[str, int]) -> list[Candidate]:
-    return [Candidate(v, Provenance.of(**each)) for v, each in enumerate(reflected)]
+def view(*reflected: dict[str, int]) -> list[InputSnapshot]:
+    return [InputSnapshot(v, Provenance.of(**each)) for v, each in enumerate(reflected)]
 
 
 def test_base_tables_are_read_at_their_newest() -> None:
@@ -61,12 +61,12 @@ def test_views_that_never_met_have_no_moment() -> None:
 
 
 def test_an_inconsistent_snapshot_is_right_at_no_moment() -> None:
-    mixed = [Candidate(0, Provenance({"orders": frozenset({1, 3})}))]
+    mixed = [InputSnapshot(0, Provenance({"orders": frozenset({1, 3})}))]
     assert newest_common_moment({"mixed": mixed}, CHANNELS) is None
 
 
 def test_a_view_of_constants_is_right_at_every_moment() -> None:
-    constants = [Candidate(0, Provenance())]
+    constants = [InputSnapshot(0, Provenance())]
     choice = newest_common_moment({"orders": base("orders"), "constants": constants}, CHANNELS)
     assert choice is not None
     assert choice.versions == {"orders": 3, "constants": 0}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from springhouse.planner.one_scan import ROWS_HERE, Change, from_one_scan
+from springhouse.planner.one_scan import ROWS_HERE, TableChange, from_one_scan
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
 from springhouse.units import Instant, Seconds
@@ -42,72 +42,72 @@ class Warehouse:
 
 
 def test_views_that_read_the_same_large_change_are_one_job() -> None:
-    house = Warehouse(LARGE, LARGE)
-    plans = [house.plan(view, 0, 2) for view in ("by_day", "by_hour", "by_customer")]
-    assert house.job(*plans) == ["by_day", "by_hour", "by_customer"]
+    warehouse = Warehouse(LARGE, LARGE)
+    plans = [warehouse.plan(view, 0, 2) for view in ("by_day", "by_hour", "by_customer")]
+    assert warehouse.job(*plans) == ["by_day", "by_hour", "by_customer"]
 
 
 def test_a_view_that_stands_elsewhere_or_goes_elsewhere_stays_out() -> None:
-    house = Warehouse(LARGE, LARGE, LARGE)
-    a, b = house.plan("a", 0, 2), house.plan("b", 0, 2)
-    behind, ahead = house.plan("behind", 1, 2), house.plan("ahead", 0, 3)
-    assert house.job(a, behind, ahead, b) == ["a", "b"]
-    assert house.job(behind, a, b) == []
+    warehouse = Warehouse(LARGE, LARGE, LARGE)
+    a, b = warehouse.plan("a", 0, 2), warehouse.plan("b", 0, 2)
+    behind, ahead = warehouse.plan("behind", 1, 2), warehouse.plan("ahead", 0, 3)
+    assert warehouse.job(a, behind, ahead, b) == ["a", "b"]
+    assert warehouse.job(behind, a, b) == []
 
 
 def test_one_that_takes_no_change_in_stays_out() -> None:
-    house = Warehouse(LARGE, LARGE)
-    a, b, c = (house.plan(view, 0, 2) for view in "abc")
+    warehouse = Warehouse(LARGE, LARGE)
+    a, b, c = (warehouse.plan(view, 0, 2) for view in "abc")
     full, unit = replace(b, way="full"), replace(b, first=(c,))
     driven = replace(b, way="asynchronous", driver="customers")
     unmade = replace(b, table="unmade")
     for other in (full, unit, driven, unmade):
-        assert house.job(a, other) == []
-        assert house.job(other, a) == []
-        assert house.job(a, other, c) == ["a", "c"]
-    assert house.job(a, replace(b, way="asynchronous", driver="orders")) == ["a", "b"]
+        assert warehouse.job(a, other) == []
+        assert warehouse.job(other, a) == []
+        assert warehouse.job(a, other, c) == ["a", "c"]
+    assert warehouse.job(a, replace(b, way="asynchronous", driver="orders")) == ["a", "b"]
 
 
 def test_a_small_change_is_remembered_by_the_process_anyway() -> None:
-    house = Warehouse(40_000, 40_000)
-    assert house.job(*(house.plan(view, 0, 2) for view in "abcdefgh")) == []
+    warehouse = Warehouse(40_000, 40_000)
+    assert warehouse.job(*(warehouse.plan(view, 0, 2) for view in "abcdefgh")) == []
 
 
 def test_a_change_that_the_process_reads_is_shared_where_it_has_to_be_netted() -> None:
     half = ROWS_HERE // 2
     for kind, shared in (("merge", list("abcd")), ("append", [])):
-        house = Warehouse(half, half, kind=kind)
-        assert house.job(*(house.plan(view, 0, 2) for view in "abcd")) == shared
+        warehouse = Warehouse(half, half, kind=kind)
+        assert warehouse.job(*(warehouse.plan(view, 0, 2) for view in "abcd")) == shared
 
 
 def test_spark_reads_new_rows_as_quickly_as_it_keeps_them() -> None:
-    house = Warehouse(LARGE, LARGE, kind="append")
-    assert house.job(*(house.plan(view, 0, 2, 30.0) for view in "abcdefgh")) == []
+    warehouse = Warehouse(LARGE, LARGE, kind="append")
+    assert warehouse.job(*(warehouse.plan(view, 0, 2, 30.0) for view in "abcdefgh")) == []
     # The change of one commit is netted already.
-    house = Warehouse(LARGE)
-    assert house.job(*(house.plan(view, 0, 1, 30.0) for view in "abcdefgh")) == []
+    warehouse = Warehouse(LARGE)
+    assert warehouse.job(*(warehouse.plan(view, 0, 1, 30.0) for view in "abcdefgh")) == []
 
 
 def test_it_has_to_save_a_good_part_of_what_the_refreshes_take() -> None:
-    house = Warehouse(LARGE, LARGE)
-    assert house.job(house.plan("a", 0, 2), house.plan("b", 0, 2)) == ["a", "b"]
-    assert house.job(house.plan("c", 0, 2, 1e3), house.plan("d", 0, 2, 1e3)) == []
+    warehouse = Warehouse(LARGE, LARGE)
+    assert warehouse.job(warehouse.plan("a", 0, 2), warehouse.plan("b", 0, 2)) == ["a", "b"]
+    assert warehouse.job(warehouse.plan("c", 0, 2, 1e3), warehouse.plan("d", 0, 2, 1e3)) == []
 
 
 def test_it_never_saves_more_than_what_reading_can_be_of_a_refresh() -> None:
-    house = Warehouse(LARGE, LARGE)
-    plans = from_one_scan(house.logs, house.plan("a", 0, 2), [house.plan("b", 0, 2)])
+    warehouse = Warehouse(LARGE, LARGE)
+    plans = from_one_scan(warehouse.logs, warehouse.plan("a", 0, 2), [warehouse.plan("b", 0, 2)])
     assert [each.scan is not None and each.scan.saved_by_each <= 0.5 for each in plans] == [1, 1]
 
 
 def test_it_pays_more_the_larger_the_change_and_the_more_views_read_it() -> None:
     def saved(rows: int, views: int) -> float:
-        return Change("orders", 0, 2, rows, netted=True).saved(views)
+        return TableChange("orders", 0, 2, rows, netted=True).saved(views)
 
     assert saved(LARGE, 1) < 0
     assert saved(LARGE, 4) < saved(LARGE, 8) < saved(2 * LARGE, 8)
 
 
 def test_nothing_is_shared_where_the_log_does_not_tell_the_whole_change() -> None:
-    house = Warehouse(LARGE)
-    assert house.job(house.plan("a", 0, 5), house.plan("b", 0, 5)) == []
+    warehouse = Warehouse(LARGE)
+    assert warehouse.job(warehouse.plan("a", 0, 5), warehouse.plan("b", 0, 5)) == []

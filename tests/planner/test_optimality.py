@@ -7,10 +7,10 @@ import pytest
 from exhaustive import TooManyError, cheapest, legal
 from random_workflows import Case, random_case
 
-from springhouse.planner.blocks import applied, fits
 from springhouse.planner.bounds import NO_LIMITS, Times, limits_of
-from springhouse.planner.planner import Planner
-from springhouse.planner.pruning import BASIC, Switches
+from springhouse.planner.search.blocks import applied, fits
+from springhouse.planner.search.planner import Planner
+from springhouse.planner.search.pruning import BASIC, Switches
 
 
 def granted_by(case: Case, blocks) -> bool:

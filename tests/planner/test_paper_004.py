@@ -8,14 +8,14 @@ from collections import Counter
 
 import pytest
 
-from springhouse.planner.blocks import BASE, STRONG, Block, applied
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
-from springhouse.planner.costs import Linear, Price
-from springhouse.planner.operators import Variant
-from springhouse.planner.plan import ANY_DELTA, Situation
-from springhouse.planner.planner import Planner
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.widgets import join, union, workflow
+from springhouse.planner.search.blocks import BASE, STRONG, Block, applied
+from springhouse.planner.search.invocation_costs import Linear, Price
+from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.search.planner import Planner
+from springhouse.planner.search.widgets import join, union, workflow
+from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
 from springhouse.units import Instant
 
 HOUR = 3600.0
@@ -143,9 +143,9 @@ class World:
         read = [self.rows[block] for block in step.inputs]
         (made,) = step.outputs
         match step.operator.variant:
-            case Variant.BATCH | Variant.ASYNCHRONOUS:
+            case WidgetVariant.BATCH | WidgetVariant.ASYNCHRONOUS:
                 self.put(made, joined(*read))
-            case Variant.INCREMENTAL:
+            case WidgetVariant.INCREMENTAL:
                 bases = {
                     b.channel: r for b, r in zip(step.inputs, read, strict=True) if not b.start
                 }

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from springhouse.planner.operators import Variant
 from springhouse.planner.past import BUILDING, Learned, Lesson, Past
-from springhouse.planner.refresh_cost import Cost
+from springhouse.planner.refresh_cost import WayCost
+from springhouse.planner.search.operators import WidgetVariant
 
 INCREMENTAL, FULL = "incremental", "full"
 
@@ -76,7 +76,7 @@ def test_a_recomputation_is_like_one_that_builds_state() -> None:
 
 
 def test_one_pause_is_no_evidence() -> None:
-    cost = Cost(Variant.INCREMENTAL, 5, 0)
+    cost = WayCost(WidgetVariant.INCREMENTAL, 5, 0)
     pause, usual = took(INCREMENTAL, 6.0, 0.6), took(INCREMENTAL, 0.9, 0.6)
     assert Past((pause,)).corrected(cost, hopeful=True).correction == 1.0
     assert Past((pause, usual)).corrected(cost, hopeful=True).correction == pytest.approx(1.5)
@@ -95,7 +95,7 @@ def test_what_was_read_is_compared_with_what_was_read() -> None:
 def test_the_first_build_tells_how_fast_the_machine_is() -> None:
     found = learned(("v", Refresh(FULL, 36.0, 7.2, stateful=True)))
     assert found.machine == pytest.approx(5.0)
-    assert found.past("another").corrected(Cost(Variant.BATCH, 1, 1_000_000)).seconds == (
+    assert found.past("another").corrected(WayCost(WidgetVariant.BATCH, 1, 1_000_000)).seconds == (
         pytest.approx(5.0 * 0.85)
     )
 
@@ -114,7 +114,7 @@ def test_what_was_learned_of_a_way_survives_a_change_of_speed() -> None:
     built = [(view, Refresh(FULL, 8.0, 4.0)) for view in views]
     fast = [(view, Refresh(INCREMENTAL, 2.0, 1.0)) for _ in range(3) for view in views]
     slow = [(view, Refresh(INCREMENTAL, 12.0, 1.0)) for _ in range(3) for view in views]
-    batch = Cost(Variant.BATCH, 1, 6_250_000)
+    batch = WayCost(WidgetVariant.BATCH, 1, 6_250_000)
     before = learned(*built, *fast).past("v0").corrected(batch).seconds
     after = learned(*built, *fast, *slow).past("v0").corrected(batch).seconds
     assert before == pytest.approx(8.0)

@@ -1,6 +1,6 @@
 """State is bought when renting has cost as much, and kept while it earns its keep."""
 
-from springhouse.lake.note import Note
+from springhouse.lake.delta.note import Note
 from springhouse.planner.state_worth import overpaid_so_far, worth_building, worth_keeping
 from springhouse.units import Instant
 

@@ -1,15 +1,15 @@
 """Which versions in the logs of tables become blocks."""
 
-from springhouse.planner.blocks import BASE, MONOTONE, STRONG
-from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import Channel, Provenance
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG
+from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.search.widgets import view, workflow
 from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
-from springhouse.planner.widgets import view, workflow
 from springhouse.units import Instant
 
 FLOW = workflow(
     ["a", "b"],
-    [view("u", ["a"], [Variant.BATCH]), view("v", ["u", "b"], [Variant.BATCH])],
+    [view("u", ["a"], [WidgetVariant.BATCH]), view("v", ["u", "b"], [WidgetVariant.BATCH])],
     strict=["u", "v"],
 )
 CHANNELS = {

@@ -13,7 +13,7 @@ from springhouse.project.declaration import (
     Place,
     Promise,
     PythonQuery,
-    Reading,
+    ReadMode,
     SqlQuery,
     Table,
     TemporaryView,
@@ -100,7 +100,7 @@ def test_tables_flows_and_temporary_views(read: Read) -> None:
     assert isinstance(own_flow, AppendFlow)
     assert (own_flow.name, own_flow.target) == ("orders", "orders")
     assert (flow.name, flow.target, flow.place) == ("fill", "big", Place("all/a.py", 5))
-    assert [(r.name, r.reading) for r in flow.query.references] == [("orders", Reading.STREAM)]
+    assert [(r.name, r.reading) for r in flow.query.references] == [("orders", ReadMode.STREAM)]
 
 
 def test_a_function_that_only_calls_spark_sql_is_read_and_never_called(
@@ -121,7 +121,7 @@ def test_a_function_that_only_calls_spark_sql_is_read_and_never_called(
     by_day, recent, _, flow = declared(read(text))
     assert by_day.query.place == Place("all/a.py", 7)
     assert by_day.query.text == "SELECT day, count(*) AS n FROM recent GROUP BY day"
-    assert [(r.name, r.reading) for r in recent.query.references] == [("orders", Reading.TABLE)]
+    assert [(r.name, r.reading) for r in recent.query.references] == [("orders", ReadMode.TABLE)]
     assert isinstance(recent.query, SqlQuery)
     # Structured Streaming runs the flows of Python files, and wants to call them.
     assert isinstance(flow.query, PythonQuery)
@@ -158,7 +158,7 @@ def test_auto_cdc_is_turned_back_into_sql(read: Read, spark: Spark) -> None:
     )
     assert isinstance(flow, CdcFlow)
     assert (flow.name, flow.target, flow.place) == ("t", "t", Place("all/a.py", 4))
-    assert (flow.source.name, flow.source.reading) == ("s", Reading.STREAM)
+    assert (flow.source.name, flow.source.reading) == ("s", ReadMode.STREAM)
     assert (flow.keys, flow.sequence_by, flow.delete_when) == (("id", "n"), "ts", "op = 'D'")
     assert (flow.columns, flow.except_columns, flow.scd_type) == (None, ("op",), 2)
     assert spark.used == []

@@ -11,7 +11,7 @@ from springhouse.project.declaration import (
     OnViolation,
     Place,
     Promise,
-    Reading,
+    ReadMode,
     SqlQuery,
     Table,
     TemporaryView,
@@ -128,19 +128,19 @@ def test_auto_cdc_with_its_clauses_in_any_order() -> None:
         assert (flow.name, flow.target, flow.keys) == ("f", "t", ("id", "a b"))
         assert (flow.sequence_by, flow.delete_when) == ("struct(ts, n)", "op IN ('D', 'keys')")
         assert (flow.columns, flow.except_columns, flow.scd_type) == (None, ("op", "ts"), 2)
-        assert (flow.source.reading, flow.source.name) == (Reading.STREAM, "s")
+        assert (flow.source.reading, flow.source.name) == (ReadMode.STREAM, "s")
 
 
 @pytest.mark.parametrize(
     ("source", "reading", "name"),
     [
-        ("STREAM(s)", Reading.STREAM, "s"),
-        ("STREAM shop.s", Reading.STREAM, "s"),
-        ("STREAM read_kafka('x')", Reading.SOURCE, "read_kafka"),
-        ("STREAM delta.`p`", Reading.DELTA_STREAM, "p"),
+        ("STREAM(s)", ReadMode.STREAM, "s"),
+        ("STREAM shop.s", ReadMode.STREAM, "s"),
+        ("STREAM read_kafka('x')", ReadMode.SOURCE, "read_kafka"),
+        ("STREAM delta.`p`", ReadMode.DELTA_STREAM, "p"),
     ],
 )
-def test_auto_cdc_reads_any_stream(source: str, reading: Reading, name: str) -> None:
+def test_auto_cdc_reads_any_stream(source: str, reading: ReadMode, name: str) -> None:
     (flow,) = declared(
         f"CREATE FLOW f AS AUTO CDC ONCE INTO t FROM {source} KEYS (a) SEQUENCE BY b COLUMNS (a, b)"
     )

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from springhouse.project.declaration import Project, Reading
+from springhouse.project.declaration import Project, ReadMode
 from springhouse.project.graph import Graph, Input
 
 SHOP = """
@@ -20,8 +20,8 @@ Load = Callable[[str], Project]
 def test_inputs_are_seen_through_temporary_views(project: Load) -> None:
     graph = Graph(project(SHOP))
     assert graph.inputs("daily") == (
-        Input("orders", Reading.TABLE),
-        Input("customers", Reading.TABLE),
+        Input("orders", ReadMode.TABLE),
+        Input("customers", ReadMode.TABLE),
     )
     assert graph.tables_read("daily") == ("orders", "customers")
 
@@ -30,11 +30,11 @@ def test_the_inputs_of_a_table_are_those_of_its_flows(project: Load) -> None:
     declared = project(SHOP)
     graph = Graph(declared)
     assert graph.inputs("big") == (
-        Input("orders", Reading.STREAM),
-        Input("customers", Reading.TABLE),
+        Input("orders", ReadMode.STREAM),
+        Input("customers", ReadMode.TABLE),
     )
     assert graph.flow_inputs(declared.flows_into("orders")[0]) == (
-        Input("read_files", Reading.SOURCE),
+        Input("read_files", ReadMode.SOURCE),
     )
 
 

@@ -7,12 +7,7 @@ import pytest
 from springhouse.project.declaration import Place
 from springhouse.project.settings import BASIC, check_setting
 from springhouse.refresh.basic import Basic
-from springhouse.refresh.policy import (
-    read_basic,
-    read_chopping,
-    read_inheritance,
-    read_tracks,
-)
+from springhouse.refresh.policy import read_basic, read_chopping, read_inheritance, read_tracks
 
 READERS: dict[str, Callable[[str], object]] = {
     "basic": read_basic,

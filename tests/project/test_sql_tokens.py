@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springhouse.project.sql_tokens import Kind, SqlText, split, string_value, tokenize
+from springhouse.project.sql_tokens import SqlText, TokenKind, split, string_value, tokenize
 
 
 def statements(text: str) -> list[str]:
@@ -87,5 +87,5 @@ def test_tokens_are_spans_in_order_with_only_blanks_and_comments_between(text: s
         assert token.text == text[token.start : token.end]
         between = text[at : token.start]
         assert not between.strip() or "--" in between or "/*" in between
-        assert token.kind in Kind
+        assert token.kind in TokenKind
         at = token.end

@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from springhouse.refresh.cost import FIRST_GUESS, Cost, LearnedCost, TypicalRefresh
+from springhouse.refresh.cost import FIRST_GUESS, LearnedCost, LoadCost, TypicalRefresh
 
 
-def noisy(cost: Cost, interval: float, dice: random.Random) -> float:
+def noisy(cost: LoadCost, interval: float, dice: random.Random) -> float:
     return cost.seconds(interval) * dice.uniform(0.5, 1.5)
 
 
 def test_start_and_rate_are_told_apart_when_refreshes_differ_in_size() -> None:
-    true, learned, dice = Cost(2.0, 0.1), LearnedCost(Cost(1.0, 1.0)), random.Random(1)
+    true, learned, dice = LoadCost(2.0, 0.1), LearnedCost(LoadCost(1.0, 1.0)), random.Random(1)
     for _ in range(200):
         interval = dice.uniform(10.0, 200.0)
         learned.observe(interval, true.seconds(interval) * dice.uniform(0.9, 1.1))
@@ -21,7 +21,7 @@ def test_start_and_rate_are_told_apart_when_refreshes_differ_in_size() -> None:
 
 
 def test_equal_refreshes_are_expected_as_they_are_and_split_as_the_prior_says() -> None:
-    learned = LearnedCost(Cost(1.0, 0.01))
+    learned = LearnedCost(LoadCost(1.0, 0.01))
     for _ in range(20):
         learned.observe(100.0, 0.04)
     assert learned.seconds(100.0) == pytest.approx(0.04)
@@ -29,13 +29,13 @@ def test_equal_refreshes_are_expected_as_they_are_and_split_as_the_prior_says() 
 
 
 def test_a_prior_that_is_far_off_is_forgotten_at_once() -> None:
-    learned = LearnedCost(Cost(60.0, 1.0))
+    learned = LearnedCost(LoadCost(60.0, 1.0))
     learned.observe(10.0, 0.5)
     assert learned.seconds(10.0) == pytest.approx(0.5)
 
 
 def test_one_outlier_changes_little_and_a_new_pace_is_learned() -> None:
-    learned, dice = LearnedCost(Cost(1.0, 0.1)), random.Random(2)
+    learned, dice = LearnedCost(LoadCost(1.0, 0.1)), random.Random(2)
     for _ in range(50):
         learned.observe(100.0, 11.0 * dice.uniform(0.9, 1.1))
     learned.observe(100.0, 3000.0)
@@ -46,7 +46,7 @@ def test_one_outlier_changes_little_and_a_new_pace_is_learned() -> None:
 
 
 def test_costs_are_never_negative() -> None:
-    falling, steep = LearnedCost(Cost(1.0, 1.0)), LearnedCost(Cost(1.0, 1.0))
+    falling, steep = LearnedCost(LoadCost(1.0, 1.0)), LearnedCost(LoadCost(1.0, 1.0))
     for n in range(1, 30):
         falling.observe(float(n), 30.0 - n)
         steep.observe(float(n), max(n - 10.0, 0.0))
@@ -57,7 +57,7 @@ def test_costs_are_never_negative() -> None:
 
 
 def test_rows_count_as_the_time_in_which_so_many_usually_arrive() -> None:
-    told, silent = LearnedCost(Cost(0.0, 0.1)), LearnedCost(Cost(0.0, 0.1))
+    told, silent = LearnedCost(LoadCost(0.0, 0.1)), LearnedCost(LoadCost(0.0, 0.1))
     for _ in range(10):
         told.observe(100.0, 10.0, rows=1000)
         silent.observe(100.0, 10.0)
@@ -78,7 +78,7 @@ def test_a_table_never_refreshed_is_like_the_others() -> None:
 
 def test_a_long_silence_does_not_make_a_refresh_long() -> None:
     """Data comes every 3 s; the table also reads something that comes once a day."""
-    learned, dice = LearnedCost(Cost(1.0, 1.0)), random.Random(3)
+    learned, dice = LearnedCost(LoadCost(1.0, 1.0)), random.Random(3)
     for number in range(200):
         rows = dice.randint(50, 150)
         interval = 20_000.0 if number % 50 == 49 else 3.0
@@ -89,7 +89,7 @@ def test_a_long_silence_does_not_make_a_refresh_long() -> None:
 
 
 def test_time_is_learned_per_row() -> None:
-    learned, dice = LearnedCost(Cost(1.0, 1.0)), random.Random(4)
+    learned, dice = LearnedCost(LoadCost(1.0, 1.0)), random.Random(4)
     for _ in range(100):
         rows = dice.randint(100, 1000)
         learned.observe(10.0 * dice.uniform(0.5, 2.0), 2.0 + 0.01 * rows, rows=rows)

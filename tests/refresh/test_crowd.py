@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Global, Policy
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 
-def report(number: int, promise: float = 60.0, seconds: float = 4.0) -> Table:
-    return Table(f"report_{number}", (), Seconds(10.0), 1.0, Seconds(promise), Cost(seconds, 0.0))
+def report(number: int, promise: float = 60.0, seconds: float = 4.0) -> TableProfile:
+    return TableProfile(
+        f"report_{number}", (), Seconds(10.0), 1.0, Seconds(promise), LoadCost(seconds, 0.0)
+    )
 
 
-def scheduled(tables: Sequence[Table], tracks: int = 1) -> Scheduler:
+def scheduled(tables: Sequence[TableProfile], tracks: int = 1) -> Scheduler:
     """Every table has been refreshed once, in exactly the time that it costs."""
     scheduler = Scheduler(tracks, Policy(tracks=Global()))
     for table in tables:
@@ -88,7 +90,7 @@ def test_two_tracks_take_half_of_the_time() -> None:
 
 
 def test_those_in_a_crowd_outrank_what_has_no_promise() -> None:
-    important = Table("important", (), Seconds(10.0), 1000.0, None, Cost(4.0, 0.0))
+    important = TableProfile("important", (), Seconds(10.0), 1000.0, None, LoadCost(4.0, 0.0))
     scheduler = scheduled([important, *(report(n) for n in range(5))])
     for name in ("important", *(f"report_{n}" for n in range(5))):
         scheduler.arrived(name, Instant(100.0))
@@ -98,7 +100,7 @@ def test_those_in_a_crowd_outrank_what_has_no_promise() -> None:
 
 
 def test_one_that_is_broken_already_goes_before_those_who_have_time() -> None:
-    late = Table("late", (), Seconds(10.0), 1.0, Seconds(20.0), Cost(4.0, 0.0))
+    late = TableProfile("late", (), Seconds(10.0), 1.0, Seconds(20.0), LoadCost(4.0, 0.0))
     scheduler = scheduled([late, *(report(n) for n in range(5))])
     for name in ("late", *(f"report_{n}" for n in range(5))):
         scheduler.arrived(name, Instant(100.0))

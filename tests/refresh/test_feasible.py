@@ -2,14 +2,14 @@
 
 import pytest
 
-from springhouse.refresh.cost import Cost
-from springhouse.refresh.feasible import Asked, shares, unkeepable
+from springhouse.refresh.cost import LoadCost
+from springhouse.refresh.feasible import TableLoad, shares, unkeepable
 
 
 def asked(
     name: str, seconds: float, promise: float | None = None, priority: float = 1.0, *reads: str
-) -> Asked:
-    return Asked(name, reads, 10.0, priority, promise, Cost(seconds, 0.0))
+) -> TableLoad:
+    return TableLoad(name, reads, 10.0, priority, promise, LoadCost(seconds, 0.0))
 
 
 def test_who_asks_for_little_gets_it_and_the_rest_goes_by_priority() -> None:
@@ -58,6 +58,6 @@ def test_a_source_that_gets_too_little_is_named() -> None:
 
 
 def test_what_can_never_be_kept() -> None:
-    endless = Asked("endless", (), 10.0, 1.0, 60.0, Cost(1.0, 1.2))
+    endless = TableLoad("endless", (), 10.0, 1.0, 60.0, LoadCost(1.0, 1.2))
     (found,) = unkeepable([endless], 4)
     assert found.possible_seconds is None

@@ -2,23 +2,23 @@
 
 import pytest
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Global, Policy
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 
-def clicks(priority: float = 100.0) -> Table:
-    return Table("clicks", (), Seconds(1.0), priority, None, Cost(0.3, 0.0))
+def clicks(priority: float = 100.0) -> TableProfile:
+    return TableProfile("clicks", (), Seconds(1.0), priority, None, LoadCost(0.3, 0.0))
 
 
-def report(name: str, seconds: float = 60.0, promise: float | None = None) -> Table:
+def report(name: str, seconds: float = 60.0, promise: float | None = None) -> TableProfile:
     promised = None if promise is None else Seconds(promise)
-    return Table(name, (), Seconds(300.0), 1.0, promised, Cost(seconds, 0.0))
+    return TableProfile(name, (), Seconds(300.0), 1.0, promised, LoadCost(seconds, 0.0))
 
 
-def scheduled(*tables: Table, policy: Policy | None = None, tracks: int = 2) -> Scheduler:
+def scheduled(*tables: TableProfile, policy: Policy | None = None, tracks: int = 2) -> Scheduler:
     scheduler = Scheduler(tracks, policy or Policy(tracks=Global()))
     for table in tables:
         scheduler.declare(table, freshness=Instant(0.0))

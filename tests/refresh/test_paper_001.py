@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from springhouse.refresh.basic import Basic
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.edf_partitioned import edf_partitioned
 from springhouse.refresh.edges import leading_edge, safe_freshness, trailing_edge
 from springhouse.refresh.lookahead import Prospect, look_ahead
@@ -13,8 +13,8 @@ from springhouse.refresh.policy import PAPER, Global
 from springhouse.refresh.proportional import clusters, proportional
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.staleness import StalenessOverTime, freshness_delta
-from springhouse.refresh.table import Table
-from springhouse.refresh.tracks import Load
+from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.tracks import TrackLoad
 from springhouse.units import Instant, Seconds
 
 ZERO = Instant(0.0)
@@ -51,7 +51,7 @@ class TestSection2:
 
     def test_2_4_figure_2_as_the_scheduler_sees_it(self) -> None:
         scheduler = Scheduler(tracks=1)
-        scheduler.declare(Table("t", period_seconds=Seconds(3.0)), freshness=ZERO)
+        scheduler.declare(TableProfile("t", period_seconds=Seconds(3.0)), freshness=ZERO)
         scheduler.arrived("t", Instant(4.0), freshness=Instant(3.0))
         assert [s.until for s in scheduler.starts([1], Instant(4.0))] == [3.0]
         scheduler.finished("t", Instant(5.0))
@@ -69,10 +69,10 @@ class TestSection2:
 
     def test_2_4_a_derived_table_has_the_longest_period_of_its_ancestors(self) -> None:
         scheduler = Scheduler(tracks=1)
-        scheduler.declare(Table("t1", period_seconds=Seconds(60.0)))
-        scheduler.declare(Table("t2", period_seconds=Seconds(300.0)))
-        scheduler.declare(Table("t3", ("t1",)))
-        scheduler.declare(Table("t4", ("t3", "t2")))
+        scheduler.declare(TableProfile("t1", period_seconds=Seconds(60.0)))
+        scheduler.declare(TableProfile("t2", period_seconds=Seconds(300.0)))
+        scheduler.declare(TableProfile("t3", ("t1",)))
+        scheduler.declare(TableProfile("t4", ("t3", "t2")))
         known = {name: scheduler.known(name, ZERO) for name in ("t3", "t4")}
         assert {n: k and k.period_seconds for n, k in known.items()} == {"t3": 60.0, "t4": 300.0}
 
@@ -81,7 +81,7 @@ def job_1_and_2(basic: Basic) -> Scheduler:
     """Section 3.1: E1 = 3, E2 = 2, ΔF1 = 10, ΔF2 = 5, both of priority 1."""
     scheduler = Scheduler(1, replace(PAPER, basic=basic, tracks=Global(), chopping=None))
     for name, seconds, delta in (("j1", 3.0, 10.0), ("j2", 2.0, 5.0)):
-        table = Table(name, period_seconds=Seconds(delta), cost=Cost(seconds, 0.0))
+        table = TableProfile(name, period_seconds=Seconds(delta), cost=LoadCost(seconds, 0.0))
         scheduler.declare(table, freshness=ZERO)
         scheduler.arrived(name, Instant(10.0), freshness=Instant(delta))
     return scheduler
@@ -122,7 +122,9 @@ class TestSection3Point1:
     )
     def test_the_scheduler_looks_ahead_to_j3(self, basic: Basic, first: str) -> None:
         scheduler = job_1_and_2(basic)
-        j3 = Table("j3", period_seconds=Seconds(50.0), priority=10.0, cost=Cost(3.0, 0.0))
+        j3 = TableProfile(
+            "j3", period_seconds=Seconds(50.0), priority=10.0, cost=LoadCost(3.0, 0.0)
+        )
         scheduler.declare(j3, freshness=Instant(-89.0))
         # It came at -39 and was loaded at once: the next is due at 11, one after τ = 10.
         scheduler.arrived("j3", Instant(-39.0), freshness=Instant(-39.0))
@@ -133,7 +135,12 @@ class TestSection3Point1:
         assert start.table == first
 
 
-JOBS = [Load("J1", 4, 1), Load("J2", 4, 1), Load("J3", 8, 2), Load("J4", 10, 1.25)]
+JOBS = [
+    TrackLoad("J1", 4, 1),
+    TrackLoad("J2", 4, 1),
+    TrackLoad("J3", 8, 2),
+    TrackLoad("J4", 10, 1.25),
+]
 
 
 class TestSection3Point2Point4:
@@ -169,7 +176,7 @@ class TestSection3Point2Point4:
 class TestSection3Point2Point3:
     def test_k_10_tells_minutes_hours_and_days_apart(self) -> None:
         loads = [
-            Load(f"{name}{i}", period, period / 20)
+            TrackLoad(f"{name}{i}", period, period / 20)
             for name, period in (("minutes", 300.0), ("hour", 3600.0), ("day", 86400.0))
             for i in range(3)
         ]
@@ -178,7 +185,7 @@ class TestSection3Point2Point3:
 
     def test_uniform_jobs_are_one_cluster_but_several_partitions_without_promotion(self) -> None:
         # Section 4.3: near full load thirty uniform jobs fit into five tracks, not into four.
-        loads = [Load(f"t{i}", 100.0, 14.0) for i in range(30)]
+        loads = [TrackLoad(f"t{i}", 100.0, 14.0) for i in range(30)]
         assert len(clusters(loads, k=1)) == 1
         layout = edf_partitioned(loads, [1, 2, 3, 4, 5])
         assert {lane.homes for lane in layout.lanes} == {(1,), (2,), (3,), (4,), (5,)}

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springhouse.refresh.pending import Batch, Pending
+from springhouse.refresh.pending import PendingBatch, PendingBatches
 from springhouse.units import Instant
 
 
-def pending(*batches: tuple[float, float]) -> Pending:
-    found = Pending()
+def pending(*batches: tuple[float, float]) -> PendingBatches:
+    found = PendingBatches()
     for freshness, at in batches:
         found.arrived(Instant(freshness), Instant(at), Instant(at))
     return found
@@ -38,7 +38,7 @@ def test_what_counts_as_older_than_it_did_is_news() -> None:
 def test_a_part_takes_whole_batches_only() -> None:
     three = pending((3, 4), (6, 7), (9, 10))
     assert [batch.freshness for batch in three.take(Instant(8.0))] == [3, 6]
-    assert three.oldest == Batch(Instant(9.0), Instant(10.0), Instant(10.0))
+    assert three.oldest == PendingBatch(Instant(9.0), Instant(10.0), Instant(10.0))
 
 
 def test_what_a_failed_refresh_took_waits_again_before_late_records() -> None:
@@ -60,7 +60,7 @@ def test_however_much_waits_the_oldest_and_the_newest_are_known() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.booleans()), max_size=50))
 def test_whatever_is_taken_or_put_back_nothing_is_lost(steps: list[tuple[float, bool]]) -> None:
-    found, loaded, arrived, at = Pending(), 0.0, 0.0, 0.0
+    found, loaded, arrived, at = PendingBatches(), 0.0, 0.0, 0.0
     for step, fails in steps:
         at += step
         if found.arrived(Instant(at), Instant(at), Instant(at)):

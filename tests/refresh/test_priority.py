@@ -5,15 +5,15 @@ import pytest
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.priority import Inheritance, Rule
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table, together
+from springhouse.refresh.table_profile import TableProfile, together
 from springhouse.units import Instant, Seconds
 
 # A diamond above a base table of no importance: base -> left, right -> top.
 DIAMOND = [
-    Table("base", priority=0.001),
-    Table("left", ("base",), priority=1.0),
-    Table("right", ("base",), priority=2.0),
-    Table("top", ("left", "right"), priority=10.0),
+    TableProfile("base", priority=0.001),
+    TableProfile("left", ("base",), priority=1.0),
+    TableProfile("right", ("base",), priority=2.0),
+    TableProfile("top", ("left", "right"), priority=10.0),
 ]
 NOW = Instant(0.0)
 
@@ -23,7 +23,7 @@ def priorities(scheduler: Scheduler) -> dict[str, float]:
     return {name: each.priority for name, each in known.items() if each is not None}
 
 
-def scheduled(inheritance: Inheritance, tables: list[Table]) -> Scheduler:
+def scheduled(inheritance: Inheritance, tables: list[TableProfile]) -> Scheduler:
     scheduler = Scheduler(1, Policy(inheritance=inheritance))
     for table in tables:
         scheduler.declare(table)
@@ -51,17 +51,19 @@ def test_what_was_inherited_from_a_table_goes_with_it() -> None:
     assert priorities(scheduler)["base"] == 10.0
     scheduler.drop("top")
     assert priorities(scheduler) == {"base": 2.0, "left": 1.0, "right": 2.0}
-    scheduler.declare(Table("right", (), Seconds(1.0), priority=5.0))
+    scheduler.declare(TableProfile("right", (), Seconds(1.0), priority=5.0))
     assert priorities(scheduler) == {"base": 1.0, "left": 1.0, "right": 5.0}
 
 
 def test_a_job_for_several_tables_is_read_through_its_members() -> None:
     scheduler = Scheduler(1, Policy(inheritance=Inheritance(Rule.MAX)))
-    scheduler.declare(Table("sales", period_seconds=Seconds(60.0)), freshness=NOW)
+    scheduler.declare(TableProfile("sales", period_seconds=Seconds(60.0)), freshness=NOW)
     scheduler.declare(
-        together("rollups", [Table("by_day", ("sales",)), Table("by_month", ("sales",))])
+        together(
+            "rollups", [TableProfile("by_day", ("sales",)), TableProfile("by_month", ("sales",))]
+        )
     )
-    scheduler.declare(Table("report", ("by_month",), priority=50.0))
+    scheduler.declare(TableProfile("report", ("by_month",), priority=50.0))
     for name in ("sales", "rollups", "by_day", "by_month"):
         known = scheduler.known(name, NOW)
         assert known is not None

@@ -2,17 +2,17 @@
 
 import pytest
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Global, Policy, Proportional
-from springhouse.refresh.promise import Margin, Reader, allowance
+from springhouse.refresh.promise import DownstreamReader, Margin, allowance
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 MINUTE = Seconds(60.0)
 
 
-def scheduled(*tables: Table, policy: Policy | None = None) -> Scheduler:
+def scheduled(*tables: TableProfile, policy: Policy | None = None) -> Scheduler:
     """Every table has been refreshed once, in exactly the time that it costs."""
     scheduler = Scheduler(1, policy or Policy(tracks=Global()))
     for table in tables:
@@ -24,8 +24,8 @@ def scheduled(*tables: Table, policy: Policy | None = None) -> Scheduler:
 
 def promised(
     name: str, promise: Seconds | None, priority: float = 1.0, seconds: float = 5.0
-) -> Table:
-    return Table(name, (), Seconds(10.0), priority, promise, Cost(seconds, 0.0))
+) -> TableProfile:
+    return TableProfile(name, (), Seconds(10.0), priority, promise, LoadCost(seconds, 0.0))
 
 
 def started(scheduler: Scheduler, now: float) -> list[str]:
@@ -162,7 +162,7 @@ def test_a_source_hurries_for_the_promise_of_a_view() -> None:
     scheduler = scheduled(
         promised("base", None),
         promised("other", None, priority=1000.0),
-        Table("view", ("base",), None, 1.0, Seconds(20.0), Cost(5.0, 0.0)),
+        TableProfile("view", ("base",), None, 1.0, Seconds(20.0), LoadCost(5.0, 0.0)),
     )
     scheduler.arrived("base", Instant(100.0))
     scheduler.arrived("other", Instant(100.0))
@@ -174,7 +174,7 @@ def test_a_source_hurries_for_the_promise_of_a_view() -> None:
 def test_how_wrong_the_estimates_of_a_view_are_is_passed_on_to_what_it_reads() -> None:
     scheduler = scheduled(
         promised("base", None),
-        Table("view", ("base",), None, 1.0, MINUTE, Cost(5.0, 0.0)),
+        TableProfile("view", ("base",), None, 1.0, MINUTE, LoadCost(5.0, 0.0)),
     )
     scheduler.arrived("base", Instant(100.0), freshness=Instant(100.0))
     assert _latest_start(scheduler, "base", 100.0) == 100.0 + 60.0 - 5.0 - 5.0
@@ -204,7 +204,9 @@ def test_a_view_that_is_held_up_hurries_what_holds_it() -> None:
     scheduler = scheduled(
         promised("orders", None),
         promised("customers", Seconds(600.0)),
-        Table("segments", ("orders", "customers"), None, 1.0, Seconds(30.0), Cost(5.0, 0.0)),
+        TableProfile(
+            "segments", ("orders", "customers"), None, 1.0, Seconds(30.0), LoadCost(5.0, 0.0)
+        ),
     )
     scheduler.declare(promised("lonely", Seconds(600.0)), freshness=Instant(0.0))
     for name in ("customers", "lonely"):
@@ -221,7 +223,7 @@ def test_a_view_that_is_held_up_hurries_what_holds_it() -> None:
 def test_what_held_up_a_reader_is_in_no_hurry_afterwards() -> None:
     scheduler = scheduled(
         promised("customers", Seconds(600.0)),
-        Table("segments", ("customers",), None, 1.0, Seconds(300.0), Cost(5.0, 0.0)),
+        TableProfile("segments", ("customers",), None, 1.0, Seconds(300.0), LoadCost(5.0, 0.0)),
     )
     scheduler.arrived("customers", Instant(110.0), freshness=Instant(110.0))
     scheduler.held_up("segments", Instant(0.0), Instant(110.0))
@@ -235,7 +237,7 @@ def test_what_held_up_a_reader_is_in_no_hurry_afterwards() -> None:
 def test_what_has_nothing_to_load_is_not_hurried_for_later() -> None:
     scheduler = scheduled(
         promised("customers", Seconds(600.0)),
-        Table("segments", ("customers",), None, 1.0, Seconds(300.0), Cost(5.0, 0.0)),
+        TableProfile("segments", ("customers",), None, 1.0, Seconds(300.0), LoadCost(5.0, 0.0)),
     )
     scheduler.held_up("segments", Instant(0.0), Instant(110.0))
     scheduler.arrived("customers", Instant(1000.0), freshness=Instant(1000.0))
@@ -245,7 +247,7 @@ def test_what_has_nothing_to_load_is_not_hurried_for_later() -> None:
 def test_one_that_is_held_up_without_a_promise_hurries_nobody() -> None:
     scheduler = scheduled(
         promised("customers", Seconds(600.0)),
-        Table("segments", ("customers",), None, 1.0, None, Cost(5.0, 0.0)),
+        TableProfile("segments", ("customers",), None, 1.0, None, LoadCost(5.0, 0.0)),
     )
     scheduler.arrived("customers", Instant(110.0), freshness=Instant(110.0))
     scheduler.held_up("segments", Instant(0.0), Instant(110.0))
@@ -253,7 +255,7 @@ def test_one_that_is_held_up_without_a_promise_hurries_nobody() -> None:
 
 
 def test_a_promise_about_to_break_may_use_every_track() -> None:
-    slow = Table("slow", (), Seconds(1000.0), 1.0, MINUTE, Cost(50.0, 0.0))
+    slow = TableProfile("slow", (), Seconds(1000.0), 1.0, MINUTE, LoadCost(50.0, 0.0))
     fast = promised("fast", None)
     policy = Policy(tracks=Proportional(k=1.0))
     scheduler = Scheduler(2, policy)
@@ -268,11 +270,11 @@ def test_a_promise_about_to_break_may_use_every_track() -> None:
 
 
 def test_an_input_that_may_wait_longer_is_not_hurried_by_the_other_one() -> None:
-    chart = Table(
+    chart = TableProfile(
         "chart",
         ("orders", "customers"),
         promise_seconds=Seconds(20.0),
-        cost=Cost(5.0, 0.0),
+        cost=LoadCost(5.0, 0.0),
         promise_by_input={"orders": Seconds(20.0), "customers": MINUTE},
     )
     scheduler = scheduled(promised("orders", None), promised("customers", None), chart)
@@ -285,14 +287,16 @@ def test_an_input_that_may_wait_longer_is_not_hurried_by_the_other_one() -> None
 
 def test_a_reader_in_a_hurry_hurries_only_the_inputs_on_its_pathway() -> None:
     """`queue` is bound to 20 seconds along orders, and to a minute along customers."""
-    chart = Table(
+    chart = TableProfile(
         "chart",
         ("orders", "customers"),
         promise_seconds=MINUTE,
-        cost=Cost(5.0, 0.0),
+        cost=LoadCost(5.0, 0.0),
         patience_by_input={"orders": Seconds(0.0), "customers": Seconds(40.0)},
     )
-    queue = Table("queue", ("chart",), promise_seconds=Seconds(20.0), cost=Cost(5.0, 0.0))
+    queue = TableProfile(
+        "queue", ("chart",), promise_seconds=Seconds(20.0), cost=LoadCost(5.0, 0.0)
+    )
     tables = promised("orders", None), promised("customers", None), chart, queue
     scheduler = scheduled(*tables)
     for name, bound in (("orders", 20.0), ("customers", 60.0)):
@@ -305,7 +309,7 @@ def test_a_reader_in_a_hurry_hurries_only_the_inputs_on_its_pathway() -> None:
 def test_allowance() -> None:
     assert allowance(None, []) is None
     assert allowance(MINUTE, []) == 60.0
-    assert allowance(None, [Reader(MINUTE, 70.0)]) == 0.0
+    assert allowance(None, [DownstreamReader(MINUTE, 70.0)]) == 0.0
 
 
 def test_a_margin_rises_fast_and_falls_slowly() -> None:

@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import PAPER, Global
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 
-def table(name: str, priority: float = 1.0, promise: float | None = None) -> Table:
+def table(name: str, priority: float = 1.0, promise: float | None = None) -> TableProfile:
     promised = None if promise is None else Seconds(promise)
-    return Table(name, (), Seconds(10.0), priority, promised, Cost(1.0, 0.1))
+    return TableProfile(name, (), Seconds(10.0), priority, promised, LoadCost(1.0, 0.1))
 
 
-def scheduled(*tables: Table) -> Scheduler:
+def scheduled(*tables: TableProfile) -> Scheduler:
     scheduler = Scheduler(1, replace(PAPER, tracks=Global()))
     for each in tables:
         scheduler.declare(each, freshness=Instant(0.0))

@@ -6,18 +6,22 @@ import pytest
 
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import PAPER, Global, Policy, Proportional
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Dice, Instant, RowCount, Seconds
 
 
-def table(name: str, period: float = 10.0, priority: float = 1.0, seconds: float = 1.0) -> Table:
-    return Table(name, (), Seconds(period), priority, None, Cost(seconds, 0.0))
+def table(
+    name: str, period: float = 10.0, priority: float = 1.0, seconds: float = 1.0
+) -> TableProfile:
+    return TableProfile(name, (), Seconds(period), priority, None, LoadCost(seconds, 0.0))
 
 
-def scheduled(*tables: Table, basic: Basic = Basic.MAX_BENEFIT, tracks: int = 1) -> Scheduler:
+def scheduled(
+    *tables: TableProfile, basic: Basic = Basic.MAX_BENEFIT, tracks: int = 1
+) -> Scheduler:
     scheduler = Scheduler(tracks, replace(PAPER, basic=basic, tracks=Global()))
     for each in tables:
         scheduler.declare(each, freshness=Instant(0.0))
@@ -99,7 +103,7 @@ def test_a_refresh_that_failed_waits_with_everything_it_had() -> None:
     assert (start.since, start.until) == (10.0, 11.0)
 
 
-LOADING = replace(table("t"), cost=Cost(alpha=0.1, beta=0.1))
+LOADING = replace(table("t"), cost=LoadCost(alpha=0.1, beta=0.1))
 """A table whose refreshes are long because there is much to load."""
 
 
@@ -128,7 +132,7 @@ def test_a_single_batch_is_never_cut() -> None:
 
 
 def test_where_starting_costs_more_than_loading_nothing_is_cut() -> None:
-    for cost, expected in ((Cost(5.0, 0.1), [50.0, 100.0]), (Cost(5.0, 0.0), [100.0])):
+    for cost, expected in ((LoadCost(5.0, 0.1), [50.0, 100.0]), (LoadCost(5.0, 0.0), [100.0])):
         scheduler = scheduled(replace(table("t"), cost=cost))
         for at in range(10, 110, 10):
             scheduler.arrived("t", Instant(float(at)), freshness=Instant(float(at)))
@@ -291,9 +295,11 @@ def test_what_went_along_and_did_not_get_as_far_waits_on() -> None:
 def test_what_a_view_costs_is_asked_for_its_own_pace_not_for_its_slowest_ancestor() -> None:
     """Clicks come every 3 s, and the table of countries came once and is looked at once a day."""
     scheduler = Scheduler(1)
-    scheduler.declare(Table("clicks", period_seconds=Seconds(3.0)), freshness=Instant(0.0))
-    scheduler.declare(Table("countries", period_seconds=Seconds(86_400.0)), freshness=Instant(0.0))
-    scheduler.declare(Table("by_country", ("clicks", "countries")), freshness=Instant(0.0))
+    scheduler.declare(TableProfile("clicks", period_seconds=Seconds(3.0)), freshness=Instant(0.0))
+    scheduler.declare(
+        TableProfile("countries", period_seconds=Seconds(86_400.0)), freshness=Instant(0.0)
+    )
+    scheduler.declare(TableProfile("by_country", ("clicks", "countries")), freshness=Instant(0.0))
     for at in range(3, 300, 3):
         now = Instant(float(at))
         scheduler.arrived("by_country", now, freshness=now)
@@ -323,7 +329,7 @@ def test_a_table_of_unknown_cost_gets_its_turn_however_much_waits() -> None:
     scheduler = Scheduler(1)
     for name in ("seldom", "often"):
         priority = 1.0 if name == "seldom" else 100.0
-        declared = Table(name, period_seconds=Seconds(1.0), priority=priority)
+        declared = TableProfile(name, period_seconds=Seconds(1.0), priority=priority)
         scheduler.declare(declared, freshness=Instant(0.0))
     began: list[str] = []
     now = 1.0

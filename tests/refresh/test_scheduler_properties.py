@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.edges import Edges
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
 from springhouse.refresh.priority import Inheritance, Rule
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Dice, Instant, Seconds
 
 POLICIES = st.builds(
@@ -42,7 +42,7 @@ POLICIES = st.builds(
 class World:
     """Tables to which data comes by their period, and a scheduler that is asked at every event."""
 
-    tables: list[Table]
+    tables: list[TableProfile]
     tracks: int
     policy: Policy
     seed: int
@@ -59,7 +59,7 @@ class World:
         self.random = random.Random(self.seed)
         self.scheduler = Scheduler(self.tracks, self.policy, Dice(self.seed))
         self.edges = Edges({table.name: table.upstream for table in self.tables})
-        self.cost = {table.name: table.cost or Cost(0.1, 0.0) for table in self.tables}
+        self.cost = {table.name: table.cost or LoadCost(0.1, 0.0) for table in self.tables}
         for table in self.tables:
             self.scheduler.declare(table, freshness=Instant(0.0))
             self.reached[table.name] = Instant(0.0)
@@ -133,7 +133,7 @@ def worlds(draw: st.DrawFn, load: float) -> World:
     count = draw(st.integers(1, 10))
     seed = draw(st.integers(0, 2**32))
     dice = random.Random(seed)
-    tables: list[Table] = []
+    tables: list[TableProfile] = []
     shares = [dice.uniform(0.2, 1.0) for _ in range(count)]
     for i in range(count):
         upstream = tuple(
@@ -147,7 +147,7 @@ def worlds(draw: st.DrawFn, load: float) -> World:
         work = min(load * tracks * shares[i] / sum(shares), 0.3) * period
         fixed = dice.uniform(0.1, 0.9)
         tables.append(
-            Table(
+            TableProfile(
                 f"t{i}",
                 upstream,
                 own,
@@ -155,13 +155,13 @@ def worlds(draw: st.DrawFn, load: float) -> World:
                 promise_seconds=Seconds(dice.choice([0.5, 4.0, 60.0]))
                 if dice.random() < 0.3
                 else None,
-                cost=Cost(work * fixed, work * (1 - fixed) / period),
+                cost=LoadCost(work * fixed, work * (1 - fixed) / period),
             )
         )
     return World(tables, tracks, draw(POLICIES), seed, failures=draw(st.sampled_from([0.0, 0.05])))
 
 
-def _period(tables: list[Table], name: str) -> float:
+def _period(tables: list[TableProfile], name: str) -> float:
     table = next(table for table in tables if table.name == name)
     return table.period_seconds or max(_period(tables, each) for each in table.upstream)
 

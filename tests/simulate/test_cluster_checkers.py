@@ -2,8 +2,8 @@
 
 import pytest
 
-from springhouse.cluster.messages import Take
-from springhouse.cluster.state import Holding, Memory, Stamp, State
+from springhouse.cluster.messages import Assign
+from springhouse.cluster.state import Assignment, ClusterState, PersistentState, SnapshotVersion
 from springhouse.simulate.cluster_checkers import BrokenLaw, Checkers
 
 VOTERS = {"a": 1, "b": 2, "c": 3}
@@ -11,28 +11,28 @@ NOBODY = frozenset()
 
 
 def state(term, version, **holdings):
-    return State(Stamp(term, version), VOTERS, holdings)
+    return ClusterState(SnapshotVersion(term, version), VOTERS, holdings)
 
 
 def commit(checkers, kept):
     for name in ("a", "b"):
-        checkers.written(name, Memory(VOTERS[name], kept.stamp.term, None, kept))
+        checkers.written(name, PersistentState(VOTERS[name], kept.stamp.term, None, kept))
 
 
 @pytest.fixture
 def checkers():
     made = Checkers()
-    commit(made, state(1, 5, one=Holding("a", offset=4)))
+    commit(made, state(1, 5, one=Assignment("a", offset=4)))
     return made
 
 
 def test_two_disks_of_three_commit_and_one_does_not(checkers):
-    checkers.written("a", Memory(1, 1, None, state(1, 6)))
-    assert checkers.newest.stamp == Stamp(1, 5)
-    checkers.written("b", Memory(99, 1, None, state(1, 6)))
-    assert checkers.newest.stamp == Stamp(1, 5), "another disk is another voter"
-    checkers.written("c", Memory(3, 1, None, state(1, 6)))
-    assert checkers.newest.stamp == Stamp(1, 6)
+    checkers.written("a", PersistentState(1, 1, None, state(1, 6)))
+    assert checkers.newest.stamp == SnapshotVersion(1, 5)
+    checkers.written("b", PersistentState(99, 1, None, state(1, 6)))
+    assert checkers.newest.stamp == SnapshotVersion(1, 5), "another disk is another voter"
+    checkers.written("c", PersistentState(3, 1, None, state(1, 6)))
+    assert checkers.newest.stamp == SnapshotVersion(1, 6)
 
 
 def test_two_leaders_in_a_term(checkers):
@@ -55,11 +55,11 @@ def test_a_version_that_changes(checkers):
 
 def test_an_offset_that_goes_back(checkers):
     with pytest.raises(BrokenLaw, match="one went back from offset 4"):
-        commit(checkers, state(1, 6, one=Holding("a", offset=3)))
+        commit(checkers, state(1, 6, one=Assignment("a", offset=3)))
 
 
 def test_acting_on_what_is_not_committed_or_not_the_same(checkers):
-    checkers.acts_on("c", state(1, 5, one=Holding("a", offset=4)))
+    checkers.acts_on("c", state(1, 5, one=Assignment("a", offset=4)))
     with pytest.raises(BrokenLaw, match="which is not committed"):
         checkers.acts_on("c", state(1, 6))
     with pytest.raises(BrokenLaw, match="another state"):
@@ -67,9 +67,9 @@ def test_acting_on_what_is_not_committed_or_not_the_same(checkers):
 
 
 def test_two_hands_on_one_unit(checkers):
-    take = Take((("one", 0),))
-    checkers.takes("a", take, state(1, 5, one=Holding("a")), NOBODY)
-    later = state(1, 6, one=Holding("b"))
+    take = Assign((("one", 0),))
+    checkers.takes("a", take, state(1, 5, one=Assignment("a")), NOBODY)
+    later = state(1, 6, one=Assignment("b"))
     with pytest.raises(BrokenLaw, match="one at a time: b takes one while a works on it"):
         checkers.takes("b", take, later, NOBODY)
     checkers.takes("b", take, later, frozenset({"a"}))
@@ -78,13 +78,13 @@ def test_two_hands_on_one_unit(checkers):
 
 
 def test_two_owners_at_one_version(checkers):
-    take = Take((("one", 0),))
-    checkers.takes("a", take, state(1, 5, one=Holding("a")), NOBODY)
+    take = Assign((("one", 0),))
+    checkers.takes("a", take, state(1, 5, one=Assignment("a")), NOBODY)
     checkers.lets_go("a", "one")
     with pytest.raises(BrokenLaw, match="a and b own one at 5"):
-        checkers.takes("b", take, state(1, 5, one=Holding("b")), NOBODY)
+        checkers.takes("b", take, state(1, 5, one=Assignment("b")), NOBODY)
     with pytest.raises(BrokenLaw, match="which is not its own"):
-        checkers.takes("c", take, state(1, 5, one=Holding("b")), NOBODY)
+        checkers.takes("c", take, state(1, 5, one=Assignment("b")), NOBODY)
 
 
 def test_work_without_quorum(checkers):
@@ -95,7 +95,7 @@ def test_work_without_quorum(checkers):
 
 def shared(*owners):
     """A committed state in which the units 0, 1, 2 … are with these."""
-    return state(1, 6, **{str(number): Holding(owner) for number, owner in enumerate(owners)})
+    return state(1, 6, **{str(number): Assignment(owner) for number, owner in enumerate(owners)})
 
 
 @pytest.mark.parametrize(

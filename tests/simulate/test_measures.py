@@ -2,8 +2,8 @@
 
 import pytest
 
-from springhouse.refresh.table import Table
-from springhouse.simulate.measures import Measures, Outcome
+from springhouse.refresh.table_profile import TableProfile
+from springhouse.simulate.measures import Measures, ScheduleOutcome
 from springhouse.units import Instant, Seconds
 
 
@@ -15,7 +15,7 @@ class TestFigure2:
     """001 Figure 2: data up to 3 arrives at 4 and is loaded at 5; data of 7 and 9 at 11."""
 
     def measured(self, promise=None):
-        measures = Measures(Table("t", priority=2.0, promise_seconds=promise), at(0))
+        measures = Measures(TableProfile("t", priority=2.0, promise_seconds=promise), at(0))
         measures.refreshed(at(5), freshness=at(3), since=at(4))
         measures.refreshed(at(11), freshness=at(9), since=at(7))
         return measures
@@ -46,7 +46,12 @@ class TestFigure2:
 
 
 def test_an_outcome_weighs_by_priority():
-    one, ten = Measures(Table("one"), at(0)), Measures(Table("ten", priority=10.0), at(-10))
-    outcome = Outcome(10.0, 0, Seconds(0.0), (one.until(at(10), None), ten.until(at(10), None)))
+    one, ten = (
+        Measures(TableProfile("one"), at(0)),
+        Measures(TableProfile("ten", priority=10.0), at(-10)),
+    )
+    outcome = ScheduleOutcome(
+        10.0, 0, Seconds(0.0), (one.until(at(10), None), ten.until(at(10), None))
+    )
     assert outcome.weighted_staleness == pytest.approx((1 * 5 + 10 * 15) / 11)
     assert outcome.kept_share is None

@@ -3,7 +3,7 @@
 import pytest
 
 from springhouse.planner.bounds import limits_of
-from springhouse.planner.costs import Reading
+from springhouse.planner.search.invocation_costs import InputRead
 from springhouse.simulate.paper_workflows import (
     DAY,
     HOUR,
@@ -42,13 +42,13 @@ def test_everything_has_a_width_a_history_and_a_cost(make):
     model = make()
     assert set(model.widths) == set(model.history) == set(model.workflow.order)
     for operator in model.workflow.operators:
-        read = [Reading(1000.0, 10.0) for _ in operator.ports]
+        read = [InputRead(1000.0, 10.0) for _ in operator.ports]
         found = model.estimate(operator, read)
         assert found.cost > 0
         assert len(found.rows) == len(operator.outputs)
     for converters in model.workflow.converters.values():
         for converter in converters:
-            found = model.estimate(converter.operator, [Reading(1000.0, 10.0)])
+            found = model.estimate(converter.operator, [InputRead(1000.0, 10.0)])
             assert found.cost > 0
             assert found.rows[0] > 0
     assert set(model.yields) <= {each.name for each in model.workflow.operators}
@@ -61,7 +61,7 @@ def test_a_batch_gives_about_what_history_says():
         for operator in model.workflow.operators:
             if operator.moves or operator.outputs[0].channel.startswith("output"):
                 continue
-            read = [Reading(model.history[port.channel]) for port in operator.ports]
+            read = [InputRead(model.history[port.channel]) for port in operator.ports]
             made = model.estimate(operator, read).rows
             for output, rows in zip(operator.outputs, made, strict=True):
                 assert rows == pytest.approx(model.history[output.channel], rel=0.15), output

@@ -1,4 +1,4 @@
-"""A project in a pretend world: the House's own loop, over pretend logs, sources and time."""
+"""A project in a pretend world: the warehouse's own loop, over pretend logs, sources and time."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,14 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from springhouse.planner.operators import Variant
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.ways import Offered
 from springhouse.project.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.fate import Fate, fate_of
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import Arrival, Duration, Recorded, TableRecord, record_of
+from springhouse.simulate.recorded import (
+    Duration,
+    ProjectRecord,
+    RecordedArrival,
+    TableRecord,
+    record_of,
+)
 from springhouse.units import Dice, Seconds
 
 SQL = """
@@ -29,12 +35,12 @@ CREATE MATERIALIZED VIEW relaxed TBLPROPERTIES ('springhouse.staleness.totals' =
   'springhouse.inconsistency' = '1 minute')
   AS SELECT o.offset, t.n FROM orders o JOIN totals t ON o.offset = t.n;
 """
-INCREMENTAL = (Variant.BATCH, Variant.INCREMENTAL)
+INCREMENTAL = (WidgetVariant.BATCH, WidgetVariant.INCREMENTAL)
 OFFERED = {
-    "large": Offered((), (Variant.INCREMENTAL,)),
+    "large": Offered((), (WidgetVariant.INCREMENTAL,)),
     "totals": Offered((), INCREMENTAL),
     "by_customer": Offered((), INCREMENTAL),
-    "relaxed": Offered((), (*INCREMENTAL, Variant.ASYNCHRONOUS), ("orders",)),
+    "relaxed": Offered((), (*INCREMENTAL, WidgetVariant.ASYNCHRONOUS), ("orders",)),
 }
 LENGTH = 60.0
 
@@ -49,10 +55,12 @@ def project(tmp_path: Path) -> Project:
     return load(tmp_path)
 
 
-def record(seconds: float = 0.4) -> Recorded:
+def record(seconds: float = 0.4) -> ProjectRecord:
     """Orders come every other second, customers came once; each refresh takes `seconds`."""
     dice = Dice(7)
-    orders = tuple(Arrival(2.0 * number + dice.between(0.0, 2.0), 100) for number in range(30))
+    orders = tuple(
+        RecordedArrival(2.0 * number + dice.between(0.0, 2.0), 100) for number in range(30)
+    )
     ways = {"full": Duration(2 * seconds), "incremental": Duration(seconds, 1e-4)}
     tables: Mapping[str, TableRecord] = {
         "orders": TableRecord(3000, 100, orders, {"append": Duration(seconds)}),
@@ -62,10 +70,10 @@ def record(seconds: float = 0.4) -> Recorded:
         "by_customer": TableRecord(50, 50, (), ways),
         "relaxed": TableRecord(50, 50, (), ways | {"asynchronous": Duration(seconds)}),
     }
-    return Recorded(tables, Seconds(LENGTH))
+    return ProjectRecord(tables, Seconds(LENGTH))
 
 
-def fare(project: Project, recorded: Recorded, **what_if: float) -> dict[str, Fate]:
+def fare(project: Project, recorded: ProjectRecord, **what_if: float) -> dict[str, Fate]:
     asked = WhatIf(**what_if)  # type: ignore[arg-type]  # its fields, by name
     found = fate_of(project, recorded, OFFERED, Policy(), asked, 240.0)
     return {each.name: each for each in found.tables}
@@ -123,14 +131,14 @@ def test_so_it_does_where_data_waited_for_a_track(project: Project, seconds: flo
 def test_the_same_seed_gives_the_same_run(project: Project) -> None:
     durations = {"append": Duration(0.4, 0, (0.5, 1.5))}
     spread = replace(record().tables["orders"], durations=durations)
-    recorded = Recorded({**record().tables, "orders": spread}, Seconds(LENGTH))
+    recorded = ProjectRecord({**record().tables, "orders": spread}, Seconds(LENGTH))
     assert fare(project, recorded) == fare(project, recorded)
     assert fare(project, recorded, seed=1) != fare(project, recorded, seed=2)
 
 
 def test_a_table_without_a_past_is_like_the_others(project: Project) -> None:
     tables = {**record().tables, "totals": TableRecord()}
-    found = fare(project, Recorded(tables, Seconds(LENGTH)))
+    found = fare(project, ProjectRecord(tables, Seconds(LENGTH)))
     assert found["totals"].refresh_seconds == pytest.approx(0.4, rel=0.5)
 
 
@@ -156,14 +164,14 @@ def test_views_that_share_a_scan_pay_for_it_once_and_stay_together(tmp_path: Pat
     offered = {name: Offered((), INCREMENTAL) for name in ("latest", *MADE_OF_LATEST)}
 
     def shares_and_seconds(rows: int) -> tuple[list[float], list[float]]:
-        orders = tuple(Arrival(2.0 * number, rows) for number in range(30))
+        orders = tuple(RecordedArrival(2.0 * number, rows) for number in range(30))
         quick, slow = {"incremental": Duration(0.1)}, {"incremental": Duration(0.3, 3e-6)}
         tables = {
             "orders": TableRecord(3000, 100, orders, {"append": Duration(0.1)}),
             "latest": TableRecord(1, 1, (), quick),
             **{name: TableRecord(1, 1, (), slow) for name in MADE_OF_LATEST},
         }
-        recorded = Recorded(tables, Seconds(LENGTH))
+        recorded = ProjectRecord(tables, Seconds(LENGTH))
         world = PretendProject(shop, recorded, offered, Policy(), WhatIf(), 600.0)
         world.run(600.0)
         notes = [[e.note for e in world.logs.log(n).commits()[2:]] for n in MADE_OF_LATEST]

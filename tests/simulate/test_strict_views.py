@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from springhouse.planner.logs import Channels
-from springhouse.planner.operators import Variant
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.ways import Offered, Ways
 from springhouse.project.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import Arrival, Duration, Recorded, TableRecord
+from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, TableRecord
 from springhouse.units import Instant, Seconds
 
 LENGTH = 60.0
@@ -44,12 +44,12 @@ def drawn(folder: Path, dice: random.Random) -> Project:
     return load(folder)
 
 
-def recorded(project: Project, dice: random.Random) -> Recorded:
+def recorded(project: Project, dice: random.Random) -> ProjectRecord:
     """Data that comes now and then, and ways of which sometimes one is cheaper, and now another."""
     found = {}
     for table in project.tables:
         times = sorted(dice.uniform(0.0, LENGTH) for _ in range(dice.randint(1, 25)))
-        arrivals = tuple(Arrival(at, dice.randint(1, 500)) for at in times)
+        arrivals = tuple(RecordedArrival(at, dice.randint(1, 500)) for at in times)
         cost = {"append": Duration(dice.uniform(0.1, 1.0))}
         found[table] = TableRecord(1000, 1000, arrivals, cost)
     for view in project.views:
@@ -58,7 +58,7 @@ def recorded(project: Project, dice: random.Random) -> Recorded:
             "incremental": Duration(dice.uniform(0.1, 3.0), dice.uniform(0.0, 0.01)),
         }
         found[view] = TableRecord(1000, 1000, (), ways)
-    return Recorded(found, Seconds(LENGTH))
+    return ProjectRecord(found, Seconds(LENGTH))
 
 
 def searched(
@@ -72,7 +72,7 @@ def searched(
         (step for step in plan.steps if step.is_work),
         key=lambda step: step.outputs[0].channel != view,
     )
-    way = "full" if own.operator.variant is Variant.BATCH else own.operator.variant.value
+    way = "full" if own.operator.variant is WidgetVariant.BATCH else own.operator.variant.value
     return None if others else (ways._read(own, view), way)
 
 
@@ -80,7 +80,9 @@ def searched(
 def test_the_search_says_what_the_shortcut_says(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     project = drawn(tmp_path, dice)
-    offered = {v: Offered((), (Variant.BATCH, Variant.INCREMENTAL)) for v in project.views}
+    offered = {
+        v: Offered((), (WidgetVariant.BATCH, WidgetVariant.INCREMENTAL)) for v in project.views
+    }
     record, what_if = recorded(project, dice), WhatIf(seed=seed)
     world = PretendProject(project, record, offered, Policy(), what_if, LENGTH)
     planning = world._facts.planning

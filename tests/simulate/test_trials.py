@@ -10,12 +10,12 @@ from statistics import median
 import pytest
 
 from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.lateness import simulate
 from springhouse.simulate.policy_words import FIFO
-from springhouse.simulate.trials import SHAPES, Verdict, draw, judge, others_with_a_guest
-from springhouse.simulate.warehouse import Conditions
+from springhouse.simulate.pretend_schedule import ScheduleConditions
+from springhouse.simulate.trials import SHAPES, TrialVerdict, draw, judge, others_with_a_guest
 from springhouse.simulate.workload import Workload, equal_tables
 from springhouse.units import Seconds
 
@@ -23,7 +23,7 @@ SEEDS = range(10_000, 10_160)
 GUESTS = range(10_000, 10_040)
 
 
-def judged(seed: int) -> Verdict:
+def judged(seed: int) -> TrialVerdict:
     return judge(seed, Policy())
 
 
@@ -36,7 +36,7 @@ def replays(seeds: Iterable[int]) -> str:
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> list[Verdict]:
+def verdicts() -> list[TrialVerdict]:
     with ProcessPoolExecutor(2) as pool:
         return list(pool.map(judged, SEEDS, chunksize=8))
 
@@ -48,7 +48,7 @@ def test_a_trial_is_drawn_from_its_seed_alone() -> None:
     assert shapes == {*SHAPES}
 
 
-def test_hardly_ever_much_staler_than_with_fifo(verdicts: list[Verdict]) -> None:
+def test_hardly_ever_much_staler_than_with_fifo(verdicts: list[TrialVerdict]) -> None:
     """`bench/results/overload.md` tells how many of thousands are, and which."""
     hopeful = [v for v in verdicts if not v.trial.is_hopeless]
     worse = [v.trial.seed for v in hopeful if v.ours.times(v.fifo) > 1.1]
@@ -56,14 +56,14 @@ def test_hardly_ever_much_staler_than_with_fifo(verdicts: list[Verdict]) -> None
     assert median(v.ours.times(v.fifo) for v in verdicts) < 1.0
 
 
-def test_hardly_ever_much_staler_than_with_plain_max_benefit(verdicts: list[Verdict]) -> None:
+def test_hardly_ever_much_staler_than_with_plain_max_benefit(verdicts: list[TrialVerdict]) -> None:
     hopeful = [v for v in verdicts if not v.trial.is_hopeless]
     assert median(v.ours.times(v.plain) for v in verdicts) <= 1.1
     worse = [v.trial.seed for v in hopeful if v.ours.times(v.plain) > 1.3]
     assert len(worse) <= len(hopeful) // 50, replays(worse)
 
 
-def test_never_staler_and_staler_where_fifo_is_not(verdicts: list[Verdict]) -> None:
+def test_never_staler_and_staler_where_fifo_is_not(verdicts: list[TrialVerdict]) -> None:
     growing = [v.trial.seed for v in verdicts if v.grows]
     assert not growing, replays(growing)
 
@@ -80,10 +80,10 @@ def test_an_impossible_promise_of_a_table_of_no_weight_changes_little_for_others
 )
 def test_four_tables_that_fifo_keeps_up_with(policy: Policy) -> None:
     """alpha 4, beta 0.4, every 10 s on two tracks: each refresh has to take what waits."""
-    workload = Workload(equal_tables(4, period_seconds=Seconds(10.0), cost=Cost(4.0, 0.4)))
+    workload = Workload(equal_tables(4, period_seconds=Seconds(10.0), cost=LoadCost(4.0, 0.4)))
     hours = 72 if policy == Policy() else 8
     until = hours * 3600.0
-    ours = simulate(workload, Conditions(2), policy, until=until)
-    fifo = simulate(workload, Conditions(2), FIFO, until=until)
+    ours = simulate(workload, ScheduleConditions(2), policy, until=until)
+    fifo = simulate(workload, ScheduleConditions(2), FIFO, until=until)
     assert fifo.weighted_staleness == pytest.approx(48.0, abs=1.0)
     assert ours.weighted_staleness <= 1.01 * fifo.weighted_staleness

@@ -3,8 +3,8 @@
 import pytest
 
 from springhouse.refresh.policy import Policy
+from springhouse.simulate.pretend_schedule import ScheduleConditions
 from springhouse.simulate.slowdowns import Slowdowns
-from springhouse.simulate.warehouse import Conditions
 from springhouse.simulate.what_if import what_if
 from springhouse.simulate.workload import Workload, equal_tables
 
@@ -14,7 +14,7 @@ TABLES = equal_tables(10, prefix="low") + equal_tables(10, prefix="high", priori
 @pytest.fixture(scope="module")
 def answer():
     workload = Workload(TABLES).at_utilisation(0.5, tracks=2)
-    return what_if(workload, Conditions(2, Slowdowns()), Policy(), 5_000)
+    return what_if(workload, ScheduleConditions(2, Slowdowns()), Policy(), 5_000)
 
 
 def test_all_three_last_equally_long(answer):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from springhouse.planner.blocks import BASE, MONOTONE, STRONG, UPSERTS, Block
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
 from springhouse.planner.provenance import Provenance
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, UPSERTS, Block
 from springhouse.simulate.workflow_checker import BrokenPromise, Checker
 
 VERSIONS = {"a": [0, 1, 2], "b": [0, 1]}

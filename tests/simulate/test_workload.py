@@ -3,15 +3,15 @@
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.cost import Cost
-from springhouse.refresh.table import Table
+from springhouse.refresh.cost import LoadCost
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.simulate.workload import PAPER_COST, Workload, chains, equal_tables, exact
 
 
 def test_the_papers_table_2():
     workload = Workload(equal_tables(30))
     assert {(t.period_seconds, t.cost, t.priority) for t in workload.tables} == {
-        (100.0, Cost(1.0, 0.1), 1.0)
+        (100.0, LoadCost(1.0, 0.1), 1.0)
     }
     assert workload.busy == pytest.approx(30 * 11 / 100)
 
@@ -33,8 +33,11 @@ def test_twice_the_arrivals_are_batches_of_the_same_size_twice_as_often():
 
 
 def test_a_derived_table_has_the_longest_period_of_what_it_reads():
-    fast, slow = Table("fast", (), 10.0, cost=PAPER_COST), Table("slow", (), 60.0, cost=PAPER_COST)
-    both = Table("both", ("fast", "slow"), cost=PAPER_COST)
+    fast, slow = (
+        TableProfile("fast", (), 10.0, cost=PAPER_COST),
+        TableProfile("slow", (), 60.0, cost=PAPER_COST),
+    )
+    both = TableProfile("both", ("fast", "slow"), cost=PAPER_COST)
     assert Workload((fast, slow, both)).periods == {"fast": 10.0, "slow": 60.0, "both": 60.0}
 
 
@@ -53,12 +56,12 @@ def test_exact_times_add_up():
     ("tables", "problem"),
     [
         ((), "nothing to simulate"),
-        ((Table("a", (), 0.0, cost=PAPER_COST),), "needs a period above 0"),
-        ((Table("a", (), cost=PAPER_COST),), "needs a period above 0"),
-        ((Table("a", (), 10.0),), "has to cost something"),
-        ((Table("a", (), 10.0, cost=Cost(0.0, 0.0)),), "has to cost something"),
-        ((Table("a", ("b",), cost=PAPER_COST),), 'reads "b", which does not come before it'),
-        ((Table("a", (), 10.0, -1.0, cost=PAPER_COST),), "a number of at least 0"),
+        ((TableProfile("a", (), 0.0, cost=PAPER_COST),), "needs a period above 0"),
+        ((TableProfile("a", (), cost=PAPER_COST),), "needs a period above 0"),
+        ((TableProfile("a", (), 10.0),), "has to cost something"),
+        ((TableProfile("a", (), 10.0, cost=LoadCost(0.0, 0.0)),), "has to cost something"),
+        ((TableProfile("a", ("b",), cost=PAPER_COST),), 'reads "b", which does not come before it'),
+        ((TableProfile("a", (), 10.0, -1.0, cost=PAPER_COST),), "a number of at least 0"),
         (equal_tables(1) * 2, "two tables of this name"),
     ],
 )

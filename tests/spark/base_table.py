@@ -6,15 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from springhouse.house import House
-from springhouse.house.refreshing import refreshed
-from springhouse.lake import changes
-from springhouse.lake.commits import Change, commit, create
-from springhouse.lake.note import Note
-from springhouse.lake.tables import arrow_schema
-from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.lake.delta import changes
+from springhouse.lake.delta.commits import Change, commit, create
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import arrow_schema
+from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.units import Instant
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.view_execution import refreshed
 
 Row = tuple[Any, ...]
 
@@ -27,20 +27,24 @@ def declaration(name: str, ddl: str) -> str:
     )
 
 
-def refresh(house: House, view: str, driver: str | None = None) -> None:
+def refresh(warehouse: Warehouse, view: str, driver: str | None = None) -> None:
     """Refresh a view of the newest versions of its inputs."""
-    refreshed(house.lake, house.project, RefreshPlan(view, "test", house.lake.now(), driver=driver))
+    refreshed(
+        warehouse.lake,
+        warehouse.project,
+        RefreshPlan(view, "test", warehouse.lake.now(), driver=driver),
+    )
 
 
 class BaseTable:
-    """A base table of a House, with its rows at hand."""
+    """A base table of a warehouse, with its rows at hand."""
 
-    def __init__(self, house: House, name: str, ddl: str) -> None:
+    def __init__(self, warehouse: Warehouse, name: str, ddl: str) -> None:
         self.name = name
         self.rows: list[Row] = []
-        self._lake = house.lake
-        self._place = house.lake.place(name)
-        self._schema = house.lake.spark.session().createDataFrame([], ddl).schema
+        self._lake = warehouse.lake
+        self._place = warehouse.lake.place(name)
+        self._schema = warehouse.lake.spark.session().createDataFrame([], ddl).schema
         self._arrow = arrow_schema(self._schema)
 
     def load(self, rows: Sequence[Row]) -> None:

@@ -1,4 +1,4 @@
-"""AUTO CDC through a House: events in any order, applied by key; checked against a plain replay."""
+"""AUTO CDC through a warehouse: events in any order, by key; checked against a plain replay."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 SQL = """
 CREATE STREAMING TABLE customers;
@@ -22,11 +22,11 @@ Event = dict[str, Any]
 
 
 @pytest.fixture
-def feed(tmp_path: Path, project: Callable[[str], Path]) -> Callable[[int], tuple[House, Any]]:
-    def make(scd_type: int) -> tuple[House, Any]:
+def feed(tmp_path: Path, project: Callable[[str], Path]) -> Callable[[int], tuple[Warehouse, Any]]:
+    def make(scd_type: int) -> tuple[Warehouse, Any]:
         folder = project(SQL.format(type=scd_type))
         (folder / "data").mkdir()
-        house = House(folder)
+        warehouse = Warehouse(folder)
         count = 0
 
         def arrive(*events: Event) -> list[tuple[Any, ...]]:
@@ -34,11 +34,11 @@ def feed(tmp_path: Path, project: Callable[[str], Path]) -> Callable[[int], tupl
             count += 1
             lines = "\n".join(json.dumps(event) for event in events)
             (folder / "data" / f"{count:04}.json").write_text(lines + "\n")
-            refreshed = house.refresh()
+            refreshed = warehouse.refresh()
             assert refreshed.ok, refreshed.failures
-            return sorted(map(tuple, house.query("SELECT * FROM customers").collect()))
+            return sorted(map(tuple, warehouse.query("SELECT * FROM customers").collect()))
 
-        return house, arrive
+        return warehouse, arrive
 
     return make
 
@@ -86,12 +86,12 @@ def test_type_2_keeps_the_history_of_each_key(feed: Any) -> None:
 
 
 def test_an_event_without_key_or_sequence_goes_to_quarantine(feed: Any) -> None:
-    house, arrive = feed(1)
+    warehouse, arrive = feed(1)
     bad = {"id": None, "name": "nobody", "op": "U", "seq": 1}
     assert arrive(upsert(1, "Ada", 1), bad, {"id": 7, "name": "never", "op": "U"}) == [
         (1, "Ada", "Oslo")
     ]
-    reasons = [r[0] for r in house.query("SELECT reason FROM customers_quarantine").collect()]
+    reasons = [r[0] for r in warehouse.query("SELECT reason FROM customers_quarantine").collect()]
     assert sorted(reasons) == [
         "expectation key id: `id` IS NOT NULL",
         "expectation sequence: __springhouse_sequence IS NOT NULL",
@@ -99,8 +99,8 @@ def test_an_event_without_key_or_sequence_goes_to_quarantine(feed: Any) -> None:
 
 
 def test_the_strong_delta_holds_only_what_changed(feed: Any) -> None:
-    house, arrive = feed(1)
+    warehouse, arrive = feed(1)
     arrive(upsert(1, "Ada", 1), upsert(2, "Bob", 1))
     arrive(upsert(1, "Ada L.", 2))
-    row = house.history("customers")[0]
+    row = warehouse.history("customers")[0]
     assert (row["kind"], row["rows"], row["rows_added"], row["rows_removed"]) == ("merge", 2, 1, 1)

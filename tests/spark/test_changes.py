@@ -10,10 +10,10 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from springhouse.errors import LakeError
-from springhouse.lake.changes import WEIGHT, appended, difference, strong_delta, weights
-from springhouse.lake.log import TableLog
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
+from springhouse.lake.delta.changes import WEIGHT, appended, difference, strong_delta, weights
+from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.tables import open_table
+from springhouse.lake.storage.storage import Storage
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 sys.path += [str(Path(__file__).parent)]
 
@@ -30,19 +30,19 @@ _INTERPRETED = {
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
-class Warehouse:
-    """A House over one table, and views that are compared with their queries."""
+class ComparedWarehouse:
+    """A warehouse over one table, and views that are compared with their queries."""
 
     def __init__(self, folder: Path, ddl: str) -> None:
-        self.house = House(folder)
-        self.table = BaseTable(self.house, "t", ddl)
+        self.warehouse = Warehouse(folder)
+        self.table = BaseTable(self.warehouse, "t", ddl)
 
     def refresh(self) -> dict[str, str]:
         """Refresh all views; the way that each of them took."""
         found = {}
-        for name in self.house.project.views:
-            refresh(self.house, name)
-            newest = self.house.lake.log(name).newest()
+        for name in self.warehouse.project.views:
+            refresh(self.warehouse, name)
+            newest = self.warehouse.lake.log(name).newest()
             assert newest is not None
             assert newest.note is not None
             found[name] = newest.note.variant
@@ -50,11 +50,11 @@ class Warehouse:
 
     def compare(self) -> None:
         """Every view holds what its query gives now, in the types that it gives."""
-        session = self.house.lake.spark.session()
+        session = self.warehouse.lake.spark.session()
         session.createDataFrame(self.table.table()).createOrReplaceTempView("t")
-        for name, view in self.house.project.views.items():
+        for name, view in self.warehouse.project.views.items():
             asked = session.sql(view.query.text)  # type: ignore[union-attr]
-            stored = self.house.lake.open(name)
+            stored = self.warehouse.lake.open(name)
             kinds = [(f.name, f.dataType) for f in asked.schema.fields]
             assert [(f.name, f.dataType) for f in stored.schema.fields] == kinds, name
             expected = sorted(map(repr, map(tuple, asked.collect())))
@@ -64,12 +64,12 @@ class Warehouse:
 
 
 @pytest.fixture
-def warehouse(project: Callable[..., Path]) -> Callable[..., Warehouse]:
-    def open_warehouse(ddl: str, views: dict[str, str], **settings: str) -> Warehouse:
+def warehouse(project: Callable[..., Path]) -> Callable[..., ComparedWarehouse]:
+    def open_warehouse(ddl: str, views: dict[str, str], **settings: str) -> ComparedWarehouse:
         text = declaration("t", ddl)
         for name, query in views.items():
             text += f"CREATE MATERIALIZED VIEW {name} {INCREMENTAL} AS {query};\n"
-        return Warehouse(project(text, **settings), ddl)
+        return ComparedWarehouse(project(text, **settings), ddl)
 
     return open_warehouse
 
@@ -103,7 +103,7 @@ def column(p: int, s: int) -> str:
 
 
 def test_every_precision_and_scale_is_spark_s_to_the_last_digit(
-    warehouse: Callable[..., Warehouse],
+    warehouse: Callable[..., ComparedWarehouse],
 ) -> None:
     dice = Random(19)
     ddl = "k INT, n INT, " + ", ".join(f"{column(p, s)} DECIMAL({p},{s})" for p, s in TYPES)
@@ -150,7 +150,9 @@ WINDOW = "SELECT k, n, sum(w) OVER (PARTITION BY k) AS s, avg(a) OVER (PARTITION
 TOTAL = "SELECT sum(a * b) AS s, avg(a) AS m, avg(w) AS mw, sum(w) AS w, count(*) AS n FROM t"
 
 
-def test_sums_of_expressions_in_all_kinds_of_groups(warehouse: Callable[..., Warehouse]) -> None:
+def test_sums_of_expressions_in_all_kinds_of_groups(
+    warehouse: Callable[..., ComparedWarehouse],
+) -> None:
     dice = Random(4)
     types = [(18, 6), (18, 6), (5, 4), (38, 20)]
     names = ("a", "b", "c", "w")
@@ -191,7 +193,7 @@ def test_sums_of_expressions_in_all_kinds_of_groups(warehouse: Callable[..., War
     opened.compare()
 
 
-def test_integers_at_the_ends_of_their_range(warehouse: Callable[..., Warehouse]) -> None:
+def test_integers_at_the_ends_of_their_range(warehouse: Callable[..., ComparedWarehouse]) -> None:
     queries = {
         "sums": "SELECT k, sum(b) AS b, sum(s) AS s, sum(i) AS i, sum(l) AS l FROM t GROUP BY k",
         "averages": "SELECT k, avg(b) AS b, avg(i) AS i, avg(l) AS l FROM t GROUP BY k",
@@ -219,7 +221,7 @@ def test_integers_at_the_ends_of_their_range(warehouse: Callable[..., Warehouse]
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_a_sum_that_overflows_does_what_spark_does(
-    warehouse: Callable[..., Warehouse], spark: SparkSession, ansi: str
+    warehouse: Callable[..., ComparedWarehouse], spark: SparkSession, ansi: str
 ) -> None:
     query = "SELECT k, sum(w) AS w, sum(l) AS l FROM t GROUP BY k"
     spark.conf.set("spark.sql.ansi.enabled", ansi)

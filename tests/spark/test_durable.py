@@ -5,10 +5,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from disk import Disk
-from springhouse.lake.commits import Change, commit, ensure
-from springhouse.lake.note import Note
-from springhouse.lake.storage import Storage
-from springhouse.lake.writing import write_with_spark
+from springhouse.lake.delta.commits import Change, commit, ensure
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.writing import write_with_spark
+from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from springhouse.house import House
-from springhouse.house.performing import perform
-from springhouse.lake.changes import one_by_one, strong_delta
+from springhouse.lake.delta.changes import one_by_one, strong_delta
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import perform
 
 SQL = """
 CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data/orders',
@@ -49,44 +49,44 @@ def arrive(folder: Path, number: int, records: dict[str, list[str]]) -> None:
 
 
 @pytest.fixture
-def house(project: Callable[..., Path]) -> House:
-    """A House whose views are one change of both tables behind."""
+def warehouse(project: Callable[..., Path]) -> Warehouse:
+    """A warehouse whose views are one change of both tables behind."""
     folder = project(SQL)
     arrive(folder, 1, FIRST)
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     arrive(folder, 2, SECOND)
-    house = House(folder)
+    warehouse = Warehouse(folder)
     for table in ("orders", "customers"):
-        perform(house.watch, house.watch.forced(table, "test"))
-    return house
+        perform(warehouse.watch, warehouse.watch.forced(table, "test"))
+    return warehouse
 
 
-def relations(house: House, view: str) -> Iterator[tuple[str, DataFrame]]:
+def relations(warehouse: Warehouse, view: str) -> Iterator[tuple[str, DataFrame]]:
     """What the relations of a refresh stand for, by the names that `explain` gives them."""
-    session = house.lake.spark.session()
-    note = house.lake.log(view).newest().note
+    session = warehouse.lake.spark.session()
+    note = warehouse.lake.log(view).newest().note
     for table in ("orders", "customers"):
-        before, after = house.lake.open(table, note.read[table]), house.lake.open(table)
-        log = house.lake.log(table)
+        before, after = warehouse.lake.open(table, note.read[table]), warehouse.lake.open(table)
+        log = warehouse.lake.log(table)
         yield f"{table}_before", before.read(session)
         yield f"{table}_after", after.read(session)
         yield (
             f"{table}_change",
             one_by_one(strong_delta(session, log, before.version, after.version)),
         )
-    root = house.lake.place(view).root
-    files = [f"{root}/{file.path}" for file in house.lake.open(view).files]
+    root = warehouse.lake.place(view).root
+    files = [f"{root}/{file.path}" for file in warehouse.lake.open(view).files]
     yield "stored_groups", session.read.parquet(*files)
 
 
-def told(house: House, view: str, name: str) -> dict[str, Any]:
-    (step,) = house.explain(view)["steps"]
+def told(warehouse: Warehouse, view: str, name: str) -> dict[str, Any]:
+    (step,) = warehouse.explain(view)["steps"]
     return next(each for each in step["statements"] if each["name"] == name)
 
 
-def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(house: House) -> None:
-    merge, session = told(house, "revenue", "merge"), house.lake.spark.session()
-    known = dict(relations(house, "revenue"))
+def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(warehouse: Warehouse) -> None:
+    merge, session = told(warehouse, "revenue", "merge"), warehouse.lake.spark.session()
+    known = dict(relations(warehouse, "revenue"))
     for relation in merge["reads"]:
         known[relation["name"]].createOrReplaceTempView(relation["name"])
     try:
@@ -96,13 +96,13 @@ def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(house: Hous
         for relation in merge["reads"]:
             session.catalog.dropTempView(relation["name"])
     assert groups == [("Norway", Decimal("15.25"), 2), ("Peru", Decimal("7.00"), 1)]
-    assert house.refresh().ok
-    stored = house.query("SELECT country, revenue, orders FROM revenue").collect()
+    assert warehouse.refresh().ok
+    stored = warehouse.query("SELECT country, revenue, orders FROM revenue").collect()
     assert sorted(map(tuple, stored)) == [("Kenya", Decimal("25.50"), 1), *groups]
 
 
-def test_what_is_stored_for_the_next_refresh_is_told_with_its_size(house: House) -> None:
-    state = house.explain("spenders")["state"]
+def test_what_is_stored_for_the_next_refresh_is_told_with_its_size(warehouse: Warehouse) -> None:
+    state = warehouse.explain("spenders")["state"]
     assert state["stored"] is True
     (table,) = state["tables"]
     assert (table["name"], table["keys"]) == ("orders_by_customer", ["customer"])
@@ -110,17 +110,19 @@ def test_what_is_stored_for_the_next_refresh_is_told_with_its_size(house: House)
     assert [column["name"] for column in state["hidden_columns"]] == ["__springhouse_count"]
 
 
-def test_the_last_refresh_is_told_with_its_variant_and_the_reason_for_it(house: House) -> None:
-    first = house.explain("revenue")["stored"]["last_refresh"]
+def test_the_last_refresh_is_told_with_its_variant_and_the_reason_for_it(
+    warehouse: Warehouse,
+) -> None:
+    first = warehouse.explain("revenue")["stored"]["last_refresh"]
     assert (first["variant"], first["why"]) == ("full", "its first refresh")
-    assert house.refresh().ok
-    last = House(house.project.folder).explain("revenue")["stored"]["last_refresh"]
+    assert warehouse.refresh().ok
+    last = Warehouse(warehouse.project.folder).explain("revenue")["stored"]["last_refresh"]
     assert last["variant"] == "incremental"
     assert ", against full: 1 query, " in last["why"]
     assert last["seconds"] > 0
 
 
-def test_nothing_of_it_starts_spark(house: House) -> None:
-    asked = House(house.project.folder)
+def test_nothing_of_it_starts_spark(warehouse: Warehouse) -> None:
+    asked = Warehouse(warehouse.project.folder)
     assert asked.explain("spenders")["incremental"] is True
     assert not asked.lake.spark.started

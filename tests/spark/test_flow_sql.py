@@ -23,9 +23,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import springhouse
 from springhouse.flows.declare import Draft
-from springhouse.flows.expressions import column, term_of
-from springhouse.flows.graph import FlowError
-from springhouse.flows.rows import Rows
+from springhouse.flows.flow_graph import FlowError
+from springhouse.flows.flow_rows import Rows
+from springhouse.flows.row_expressions import column, term_of
 from springhouse.flows.sql.types import spelled
 
 SAMPLES: dict[pa.DataType, list[object]] = {

@@ -20,17 +20,17 @@ import springhouse
 from springhouse.errors import ExpectationFailed, LakeError
 from springhouse.flows.declare import Draft
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.graph import FlowError
-from springhouse.flows.settings import Settings
+from springhouse.flows.flow_graph import FlowError
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.stages import stages
-from springhouse.lake.commits import committing
+from springhouse.lake.delta.commits import committing
+from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.tables import frame_of, open_table, read_arrow, spark_schema
 from springhouse.lake.flows.arriving import arrive_in_tasks
 from springhouse.lake.flows.run_flow import run_flow
 from springhouse.lake.flows.task import StageTask
-from springhouse.lake.log import TableLog
-from springhouse.lake.quality import with_verdicts
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import frame_of, open_table, read_arrow, spark_schema
+from springhouse.lake.spark.quality import with_verdicts
+from springhouse.lake.storage.storage import Storage
 from springhouse.project.declaration import Expectation, OnViolation, Place
 
 sys.path.append(str(Path(__file__).parents[1] / "flows"))
@@ -322,8 +322,8 @@ def test_files_of_a_flow_that_died_are_removed_by_vacuum(
     """A target is a table of a warehouse; what nobody committed there goes with its vacuum."""
     given_table(tmp_path / "given", 1)
     sql = f"CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_delta('{tmp_path}/given');"
-    house = springhouse.open(str(project(sql)))
-    house.refresh()
+    warehouse = springhouse.open(str(project(sql)))
+    warehouse.refresh()
     target = next(path.parent for path in tmp_path.rglob("orders/_delta_log"))
     places = {"one": str(target), "two": str(tmp_path / "two")}
     rows = pa.record_batch({"n": pa.array(range(10), pa.int64())})
@@ -333,7 +333,7 @@ def test_files_of_a_flow_that_died_are_removed_by_vacuum(
     (target / "_staging-0123" / "in between").mkdir(parents=True)
     (target / "_staging-0123" / "in between" / "rows.parquet").write_bytes(b"PAR1")
     assert len(list(target.rglob("*.parquet"))) == 3
-    house.vacuum("0 seconds", grace_seconds=-1)
+    warehouse.vacuum("0 seconds", grace_seconds=-1)
     assert len(list(target.rglob("*.parquet"))) == 1
     assert stored(target) == [(1,)]
 

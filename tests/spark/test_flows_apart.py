@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from springhouse import House
-from springhouse.house import Failed, Finished
+from springhouse import Warehouse
+from springhouse.warehouse import Failed, Finished
 
 FILES = "STREAM read_files('data/{0}', format => 'json', schema => 'id BIGINT')"
 GOOD = f"SELECT id FROM {FILES.format('good')}"
@@ -34,8 +34,8 @@ def drop(folder, source, name, *ids):
     (place / f"_{name}").rename(place / name)
 
 
-def ids(house):
-    found = house.lake.find("orders")
+def ids(warehouse):
+    found = warehouse.lake.find("orders")
     return [] if found is None else sorted(found.to_arrow(["id"])["id"].to_pylist())
 
 
@@ -46,16 +46,16 @@ def test_one_fails_and_the_other_goes_on(project, how, first):
     drop(folder, "good", "1.json", 1, 2)
     drop(folder, "bad", "1.json", 7)
     drop(folder, "garbled/_delta_log", f"{0:020}.json")
-    with House(folder) as house:
-        refreshed = house.refresh()
-        assert ids(house) == [1, 2]
+    with Warehouse(folder) as warehouse:
+        refreshed = warehouse.refresh()
+        assert ids(warehouse) == [1, 2]
         assert list(refreshed.failures) == ["orders < bad"]
-        (told,) = house.status()
+        (told,) = warehouse.status()
         assert told.state == "failing"
         drop(folder, "good", "2.json", 3)
         # Whoever refreshes once more tries everything once more.
-        again = house.refresh()
-        assert ids(house) == [1, 2, 3]
+        again = warehouse.refresh()
+        assert ids(warehouse) == [1, 2, 3]
         assert list(again.failures) == ["orders < bad"]
 
 
@@ -63,12 +63,12 @@ def test_a_flow_that_was_mended_takes_in_what_waited(project):
     folder = project(declared(GOOD, FAILING["rows"], "bad"))
     drop(folder, "good", "1.json", 1)
     drop(folder, "bad", "1.json", 7)
-    with House(folder) as house:
-        assert not house.refresh().ok
+    with Warehouse(folder) as warehouse:
+        assert not warehouse.refresh().ok
     project(declared(GOOD, f"SELECT id FROM {FILES.format('bad')}", "bad"))
-    with House(folder) as house:
-        assert house.refresh().ok
-        assert ids(house) == [1, 7]
+    with Warehouse(folder) as warehouse:
+        assert warehouse.refresh().ok
+        assert ids(warehouse) == [1, 7]
 
 
 def test_a_flow_that_waits_for_its_next_try_holds_nobody_up(project):
@@ -86,10 +86,10 @@ def test_a_flow_that_waits_for_its_next_try_holds_nobody_up(project):
         if isinstance(event, Finished) and event.done is not None and event.done.committed:
             commits.append(event.done.rows_added)
             if sum(commits) == 2:
-                house.stop()
+                warehouse.stop()
 
-    with House(folder, listener=hear) as house:
-        house.run(seconds=600)
-        assert ids(house) == [1, 2]
+    with Warehouse(folder, listener=hear) as warehouse:
+        warehouse.run(seconds=600)
+        assert ids(warehouse) == [1, 2]
         assert failures == ["orders < bad"]
-        assert list(house.failures) == ["orders < bad"]
+        assert list(warehouse.failures) == ["orders < bad"]

@@ -1,4 +1,4 @@
-"""A House that runs: fresh on its own, fair to failures, stopped without a scratch."""
+"""A warehouse that runs: fresh on its own, fair to failures, stopped without a scratch."""
 
 import threading
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.house import Event, Failed, Finished, House, Started
 from springhouse.units import Seconds
+from springhouse.warehouse import Event, Failed, Finished, Started, Warehouse
 
 SQL = """
 CREATE STREAMING TABLE ticks AS SELECT offset FROM
@@ -24,7 +24,7 @@ CREATE MATERIALIZED VIEW impatient AS
 
 
 class Follower:
-    """Listens to a House, and waits for what it wants to hear; arrivals may answer an event."""
+    """Listens to a warehouse, and waits for what it wants to hear; arrivals may answer an event."""
 
     def __init__(self) -> None:
         self.heard: list[Event] = []
@@ -53,48 +53,48 @@ def failures(table: str, times: int) -> Callable[[list[Event]], bool]:
     return lambda heard: sum(isinstance(e, Failed) and e.table == table for e in heard) >= times
 
 
-def test_a_house_keeps_views_fresh_retries_and_stops(project: Any) -> None:
+def test_a_warehouse_keeps_views_fresh_retries_and_stops(project: Any) -> None:
     folder = project(SQL + IMPATIENT, **{"springhouse.retry.seconds": "0.1"})
     arrive(folder, 1)
     follower = Follower()
-    house = House(folder, listener=follower)
-    runner = threading.Thread(target=house.run)
+    warehouse = Warehouse(folder, listener=follower)
+    runner = threading.Thread(target=warehouse.run)
     runner.start()
     try:
         # The failing view is tried again and again, and the others are fresh meanwhile.
         follower.until(failures("impatient", 2))
         follower.until(finished("total"))
-        problem = house.failures["impatient"]
+        problem = warehouse.failures["impatient"]
         assert "too few" in problem.problem
         assert problem.times >= 2
         # What it needed arrives: it heals by itself.
         arrive(folder, 2)
         follower.until(finished("impatient"))
-        assert "impatient" not in house.failures
+        assert "impatient" not in warehouse.failures
     finally:
-        house.stop()
+        warehouse.stop()
         runner.join(60)
     assert not runner.is_alive()
-    assert house.query("SELECT n FROM impatient").collect() == [(2,)]
-    assert house.kept["total"].share(Seconds(3600.0)) == 1.0
+    assert warehouse.query("SELECT n FROM impatient").collect() == [(2,)]
+    assert warehouse.kept["total"].share(Seconds(3600.0)) == 1.0
 
 
 def test_run_for_some_seconds_ends_by_itself(project: Any) -> None:
     folder = project(SQL)
     arrive(folder, 1)
     arrive(folder, 2)
-    house = House(folder)
-    refreshed = house.run(seconds=0.5)
+    warehouse = Warehouse(folder)
+    refreshed = warehouse.run(seconds=0.5)
     assert refreshed.ok
 
 
 def test_at_most_one_refresh_per_table_at_a_time(project: Any) -> None:
     folder = project(SQL)
     follower = Follower()
-    house = House(folder, listener=follower)
+    warehouse = Warehouse(folder, listener=follower)
     for number in range(6):
         arrive(folder, number)
-    house.refresh()
+    warehouse.refresh()
     running: set[str] = set()
     for event in follower.heard:
         if isinstance(event, Started):
@@ -108,43 +108,43 @@ def test_everything_but_rows_is_answered_without_spark(project: Any) -> None:
     folder = project(SQL + IMPATIENT)
     arrive(folder, 1)
     arrive(folder, 2)
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     arrive(folder, 3)
-    house = House(folder)
-    states = {s.name: s.state for s in house.status()}
+    warehouse = Warehouse(folder)
+    states = {s.name: s.state for s in warehouse.status()}
     assert states == {"ticks": "waiting", "total": "behind", "impatient": "behind"}
-    lags = {s.name: s.lag_seconds for s in house.status()}
+    lags = {s.name: s.lag_seconds for s in warehouse.status()}
     assert lags["total"] > 0  # What waits at the source waits for the view as well.
-    assert [p.table for p in house.plan()] == ["ticks"]
-    assert house.explain("total")["inputs"] == ["ticks"]
-    assert house.history("total")[0]["rows"] == 1
-    assert not house.lake.spark.started
+    assert [p.table for p in warehouse.plan()] == ["ticks"]
+    assert warehouse.explain("total")["inputs"] == ["ticks"]
+    assert warehouse.history("total")[0]["rows"] == 1
+    assert not warehouse.lake.spark.started
 
 
 def test_a_query_names_what_it_does_not_find(project: Any) -> None:
-    house = House(project(SQL))
+    warehouse = Warehouse(project(SQL))
     with pytest.raises(SpringhouseError) as caught:
-        house.query("SELECT * FROM totals")
+        warehouse.query("SELECT * FROM totals")
     assert str(caught.value) == (
         'this project declares no table or view "totals"\n  hint: Did you mean the view "total"?'
     )
     with pytest.raises(SpringhouseError, match="no refresh has made it yet"):
-        house.query("SELECT * FROM total")
+        warehouse.query("SELECT * FROM total")
 
 
 def test_a_consistent_query_reads_all_tables_as_of_one_moment(project: Any) -> None:
-    from springhouse.house.performing import perform
+    from springhouse.warehouse.execution import perform
 
     folder = project(SQL)
     arrive(folder, 1)
     arrive(folder, 2)
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     arrive(folder, 3)
-    perform(house.watch, house.watch.forced("ticks", "test"))
+    perform(warehouse.watch, warehouse.watch.forced("ticks", "test"))
     both = "SELECT n, (SELECT count(*) FROM ticks) AS m FROM total"
-    assert house.query(both).collect() == [(2, 3)]
-    assert house.query(both, consistent=True).collect() == [(2, 2)]
+    assert warehouse.query(both).collect() == [(2, 3)]
+    assert warehouse.query(both, consistent=True).collect() == [(2, 2)]
 
 
 COUNTED = SQL.splitlines()[1:3]
@@ -156,24 +156,24 @@ def test_a_refresh_brings_every_view_to_the_newest_moment(project: Any) -> None:
     one = "CREATE MATERIALIZED VIEW one AS SELECT count(*) AS n FROM ticks;"
     folder = project(f"{table}\n{one}")
     arrive(folder, 1)
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     other = one.replace("VIEW one", "VIEW other")
     both = "CREATE MATERIALIZED VIEW both AS SELECT one.n AS a, other.n AS b FROM one, other;"
     project(f"{table}\n{one}\n{other}\n{both}")
     arrive(folder, 2)
-    house = House(folder)
-    assert house.refresh().ok
-    assert house.query("SELECT a, b FROM both").collect() == [(2, 2)]
-    assert house.plan() == []
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    assert warehouse.query("SELECT a, b FROM both").collect() == [(2, 2)]
+    assert warehouse.plan() == []
 
 
 def test_tables_without_records_are_there_and_empty(project: Any) -> None:
     folder = project((SQL + IMPATIENT).replace("n < 2", "n < 0"))
-    house = House(folder)
-    refreshed = house.refresh()
+    warehouse = Warehouse(folder)
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert house.query("SELECT * FROM ticks").columns == ["offset"]
-    assert house.query("SELECT n FROM total").collect() == [(0,)]
+    assert warehouse.query("SELECT * FROM ticks").columns == ["offset"]
+    assert warehouse.query("SELECT n FROM total").collect() == [(0,)]
     arrive(folder, 1)
-    assert house.refresh().ok
-    assert house.query("SELECT n FROM total").collect() == [(1,)]
+    assert warehouse.refresh().ok
+    assert warehouse.query("SELECT n FROM total").collect() == [(1,)]

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from springhouse.cli.app import app
 from springhouse.errors import SpringhouseError
-from springhouse.house import House
-from springhouse.house.performing import perform
-from springhouse.lake.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import perform
 
 FILES = """
 CREATE STREAMING TABLE orders AS SELECT id FROM
@@ -45,8 +45,8 @@ def rows(folder: Path, table: str) -> list[int]:
 
 def refreshed(folder: Path, **settings: str) -> dict[str, str]:
     """Bring everything up to date in a process of its own, as it were; what failed, and why."""
-    house = House(folder, configuration=settings)
-    return {name: failure.problem for name, failure in house.refresh().failures.items()}
+    warehouse = Warehouse(folder, configuration=settings)
+    return {name: failure.problem for name, failure in warehouse.refresh().failures.items()}
 
 
 def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: Any) -> None:
@@ -57,12 +57,12 @@ def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: A
         "  SELECT t.n + r.id AS n FROM total t CROSS JOIN delta.`rates` r;"
     )
     make(folder / "rates", [1], [2])
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     assert (rows(folder, "total"), rows(folder, "shown")) == ([3], [3])
 
     make(folder / "rates", [10], [20])
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     assert (rows(folder, "total"), rows(folder, "shown")) == ([30], [30])
     assert rows(folder, "both") == [40, 50]
 
@@ -71,12 +71,12 @@ def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: A
     assert (rows(folder, "total"), rows(folder, "shown")) == ([300], [300])
     assert rows(folder, "both") == [400, 500]
     # What says the same is not computed again and again.
-    assert [done.committed for done in House(folder).refresh().done] == []
+    assert [done.committed for done in Warehouse(folder).refresh().done] == []
 
 
 @pytest.mark.parametrize("call", range(8, 36, 3))
 def test_a_table_that_is_made_anew_while_a_view_reads_it(project: Any, call: int) -> None:
-    """It happens when the House asks for the time once more: before, amid and after its reads."""
+    """It happens when the warehouse asks for the time again: before, amid and after its reads."""
     folder = project(
         "CREATE STREAMING TABLE orders AS SELECT * FROM "
         "STREAM read_files('orders', format => 'json', schema => 'rate BIGINT');"
@@ -94,15 +94,15 @@ def test_a_table_that_is_made_anew_while_a_view_reads_it(project: Any, call: int
             make(folder / "rates", [2], [1])
         return steady_clock()
 
-    house = House(folder, clock=clock)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder, clock=clock)
+    assert warehouse.refresh().ok
     assert rows(folder, "joined") == [1]
     (folder / "orders" / "2.json").write_text('{"rate": 1}\n')
-    perform(house.watch, house.watch.forced("orders", "test"))
-    plan = house.watch.forced("joined", "test")
+    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
+    plan = warehouse.watch.forced("joined", "test")
     left[0] = call
     with suppress(SpringhouseError):
-        perform(house.watch, plan)
+        perform(warehouse.watch, plan)
     if left[0] > 0:
         make(folder / "rates", [2], [1])
     assert refreshed(folder) == {}
@@ -118,12 +118,15 @@ READ = " TBLPROPERTIES ('springhouse.recreated' = 'read')"
 def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: Any) -> None:
     folder = project(READ_DELTA.format(path="rates", properties=""))
     make(folder / "rates", [1], [2], [3])
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     # As many versions, then more: neither is skipped, and nothing is read.
     for commits in ([[10], [20], [30]], [[10], [20], [30], [40]], [[10]]):
         make(folder / "rates", *commits)
-        for problem in (house.refresh().failures["copied"].problem, refreshed(folder)["copied"]):
+        for problem in (
+            warehouse.refresh().failures["copied"].problem,
+            refreshed(folder)["copied"],
+        ):
             assert 'the Delta table "rates" was deleted and made anew' in problem
             assert "'springhouse.recreated' = 'read'" in problem
         assert rows(folder, "copied") == [1, 2, 3]
@@ -137,17 +140,17 @@ def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: A
 def test_a_delta_table_that_was_made_anew_is_read_if_that_is_wanted(project: Any) -> None:
     folder = project(READ_DELTA.format(path="rates", properties=READ))
     make(folder / "rates", [1], [2])
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     make(folder / "rates", [10], [20])
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     assert rows(folder, "copied") == [1, 2, 10, 20]
     write_deltalake(folder / "rates", pa.table({"id": [30]}), mode="append")
     assert refreshed(folder) == {}
     make(folder / "rates", [100])
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     assert rows(folder, "copied") == [1, 2, 10, 20, 30, 100]
-    assert House(folder).refresh().done == ()
+    assert Warehouse(folder).refresh().done == ()
 
 
 def test_an_older_copy_of_a_delta_table_is_refused(project: Any) -> None:
@@ -195,7 +198,7 @@ def test_a_flow_with_another_name_goes_on_where_it_stood(project: Any) -> None:
     project(FLOW.format(flow="third", path="data") + first)
     assert refreshed(folder) == {}
     assert rows(folder, "orders") == [1, 1, 2, 2, 3, 3]
-    assert House(folder).refresh().done == ()
+    assert Warehouse(folder).refresh().done == ()
 
 
 ARM = "SELECT id FROM STREAM read_files('data', format => 'json', {more}pattern => '{pattern}')"
@@ -248,8 +251,8 @@ def test_flows_that_change_their_names_at_once_go_on_where_each_stood(
     folder = project(named(dict(zip("ab", whats, strict=True))))
     put(folder, "a1.json", 1)
     put(folder, "b1.json", 2)
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     project(named(dict(zip(names, whats, strict=True))))
     for number in (3, 5):
         put(folder, f"a{number}.json", number)
@@ -263,7 +266,7 @@ def test_a_flow_that_may_go_on_for_several_asks_first(project: Any) -> None:
     put(folder, "1.json", 1, 2)
     assert refreshed(folder) == {}
     project(named({"y": "id % 2 = 1 AND id > 0", "z": "id % 2 = 0 AND id > 0"}))
-    (planned,) = House(folder).plan()
+    (planned,) = Warehouse(folder).plan()
     assert planned.reason == 'reads the folder "data" from the start'
     failures = refreshed(folder)
     assert len(failures) == 2
@@ -323,7 +326,7 @@ def test_a_flow_that_reads_something_else_asks_first(project: Any) -> None:
     assert refreshed(folder) == {}
     shutil.copytree(folder / "data", folder / "other")
     project(FLOW.format(flow="taken", path="other"))
-    (planned,) = House(folder).plan()
+    (planned,) = Warehouse(folder).plan()
     assert planned.reason == 'reads the folder "other" from the start'
     problem = refreshed(folder)["orders"]
     assert 'reads the folder "other" now, and has read the folder "data" until now' in problem
@@ -344,12 +347,12 @@ def test_without_the_list_of_files_nothing_is_read_twice_or_skipped(project: Any
     folder = project(FILES)
     put(folder, "1.json", 1)
     put(folder, "2.json", 2)
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     shutil.rmtree(folder / "storage" / "files")
     put(folder, "0.json", 3)
     put(folder, "3.json", 4)
-    for problem in (house.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
+    for problem in (warehouse.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
         assert 'has read from the folder "data" is gone' in problem
     assert not (folder / "storage" / "files").exists()
     assert rows(folder, "orders") == [1, 2]
@@ -371,16 +374,16 @@ def test_a_base_tables_folder_that_was_deleted(project: Any) -> None:
     put(folder, "1.json", 1, 2)
     put(folder, "2.json", 3)
     assert refreshed(folder) == {}
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     shutil.rmtree(folder / "storage" / "tables" / "orders")
-    for each in (house, House(folder)):
+    for each in (warehouse, Warehouse(folder)):
         assert [status.name for status in each.status()] == ["orders", "copied", "n"]
         assert "orders" in [planned.table for planned in each.plan()]
         each.explain("n")
         each.history("orders")
     put(folder, "3.json", 4)
-    failures = house.refresh().failures
+    failures = warehouse.refresh().failures
     assert rows(folder, "orders") == [1, 2, 3, 4]
     assert rows(folder, "n") == [4]
     # The stream of what was there and the stream of what is there are two.
@@ -506,7 +509,7 @@ CREATE STREAMING TABLE events{{properties}} AS SELECT CAST(CAST(value AS STRING)
         project(sql.format(topic=topic, options=options, properties=properties))
         assert refreshed(folder) == {}
         assert rows(folder, "events") == [1, 2, 10, 20, 30]
-        assert House(folder).refresh().done == ()
+        assert Warehouse(folder).refresh().done == ()
 
 
 @pytest.mark.parametrize("spelled", ["data", "./data", "data/"])
@@ -531,7 +534,7 @@ def test_a_warehouse_of_an_older_release_keeps_its_offsets(project: Any, spelled
     put(folder, "2.json", 2)
     assert refreshed(folder) == {}
     assert rows(folder, "orders") == [1, 2]
-    assert House(folder).refresh().done == ()
+    assert Warehouse(folder).refresh().done == ()
 
 
 def restore(folder: Path, what: str) -> None:
@@ -550,9 +553,9 @@ def test_a_table_that_was_restored_has_other_versions_under_the_old_numbers(proj
     assert refreshed(folder) == {}
     shutil.copytree(folder / "storage", folder / "backup")
     put(folder, "2.json", 10)
-    house = House(folder)
-    assert house.refresh().ok
-    for number, each in enumerate((house, House(folder)), 3):
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    for number, each in enumerate((warehouse, Warehouse(folder)), 3):
         # It reads 2.json once more, with others: the numbers of its versions are the same.
         restore(folder, "tables/orders")
         put(folder, f"{number}.json", 10**number)
@@ -560,7 +563,7 @@ def test_a_table_that_was_restored_has_other_versions_under_the_old_numbers(proj
         assert rows(folder, "copied") == [1, 10]
         assert rows(folder, "total") == rows(folder, "shown") == [sum(rows(folder, "orders"))]
     assert rows(folder, "orders") == [1, 10, 1000, 10_000]
-    assert House(folder).refresh().done == ()
+    assert Warehouse(folder).refresh().done == ()
 
 
 def test_a_list_of_files_that_was_restored_is_refused(project: Any) -> None:
@@ -569,13 +572,13 @@ def test_a_list_of_files_that_was_restored_is_refused(project: Any) -> None:
     assert refreshed(folder) == {}
     shutil.copytree(folder / "storage", folder / "backup")
     put(folder, "2.json", 2)
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     # What was read may be gone from the folder: then the next file is given its offset.
     (folder / "data" / "2.json").unlink()
     restore(folder, "files")
     put(folder, "3.json", 3)
-    for problem in (house.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
+    for problem in (warehouse.refresh().failures["orders"].problem, refreshed(folder)["orders"]):
         assert 'the list of the files that were read from the folder "data"' in problem
         assert "older copy" in problem
     assert rows(folder, "orders") == [1, 2]

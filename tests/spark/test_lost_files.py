@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from springhouse.house import House
-from springhouse.lake.leases import Leases
-from springhouse.lake.presence import FileLost
-from springhouse.lake.storage import Storage
-from springhouse.lake.writing import write_with_spark
+from springhouse.lake.delta.writing import write_with_spark
+from springhouse.lake.storage.leases import Leases
+from springhouse.lake.storage.presence import FileLost
+from springhouse.lake.storage.storage import Storage
+from springhouse.warehouse import Warehouse
 
 SQL = """
 CREATE STREAMING TABLE orders AS
@@ -46,35 +46,35 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
     (folder / "spark-pipeline.yml").write_text(PIPELINE)
     (folder / "transformations" / "all.sql").write_text(SQL)
-    house = House(folder)
-    arrive(house, 1, "Oslo")
-    assert house.refresh().ok
-    arrive(house, 2, "Moss")
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    arrive(warehouse, 1, "Oslo")
+    assert warehouse.refresh().ok
+    arrive(warehouse, 2, "Moss")
+    assert warehouse.refresh().ok
     return folder
 
 
 @pytest.fixture
-def house(made: Path, tmp_path: Path) -> House:
-    return House(shutil.copytree(made, tmp_path / "project"))
+def warehouse(made: Path, tmp_path: Path) -> Warehouse:
+    return Warehouse(shutil.copytree(made, tmp_path / "project"))
 
 
-def arrive(house: House, number: int, city: str) -> None:
+def arrive(warehouse: Warehouse, number: int, city: str) -> None:
     line = f'{{"id": {number}, "city": "{city}"}}\n'
-    (house.project.folder / "data" / f"{number:04}.json").write_text(line)
+    (warehouse.project.folder / "data" / f"{number:04}.json").write_text(line)
 
 
-def rows(house: House, name: str) -> list[tuple[Any, ...]]:
-    return sorted(map(tuple, house.query(f"SELECT * FROM {name}").collect()), key=str)
+def rows(warehouse: Warehouse, name: str) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, warehouse.query(f"SELECT * FROM {name}").collect()), key=str)
 
 
-def parts(house: House, table: str, kind: str) -> list[Path]:
+def parts(warehouse: Warehouse, table: str, kind: str) -> list[Path]:
     """The files of a table that are in use: of its rows, its changes, its state."""
-    log = house.lake.log(table)
+    log = warehouse.lake.log(table)
     newest = log.newest()
     assert newest is not None
     assert newest.note is not None
-    stored = house.lake.open(table)
+    stored = warehouse.lake.open(table)
     named = {
         "rows": [file.path for file in stored.files],
         "state": [path for paths in newest.note.state.values() for path in paths],
@@ -95,13 +95,15 @@ def rot(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [lose, rot])
 @pytest.mark.parametrize(("view", "kind"), [("by_city", "rows"), ("spread", "state")])
-def test_a_view_heals(house: House, view: str, kind: str, harm: Callable[[Path], None]) -> None:
-    files = parts(house, view, kind)
+def test_a_view_heals(
+    warehouse: Warehouse, view: str, kind: str, harm: Callable[[Path], None]
+) -> None:
+    files = parts(warehouse, view, kind)
     assert files
     for path in files:
         harm(path)
-    arrive(house, 3, "Moss")
-    again = House(house.project.folder)
+    arrive(warehouse, 3, "Moss")
+    again = Warehouse(warehouse.project.folder)
     done = again.refresh()
     assert done.failures == {}
     assert rows(again, "by_city") == [("Moss", 2, 2), ("Oslo", 1, 1)]
@@ -114,49 +116,53 @@ def test_a_view_heals(house: House, view: str, kind: str, harm: Callable[[Path],
     assert again.history(view)[0]["kind"] == "merge"
 
 
-def test_a_view_with_nothing_new_heals_too(house: House) -> None:
-    for path in parts(house, "sizes", "rows"):
+def test_a_view_with_nothing_new_heals_too(warehouse: Warehouse) -> None:
+    for path in parts(warehouse, "sizes", "rows"):
         path.unlink()
     with pytest.raises(FileLost, match='of the table "sizes" is missing'):
-        rows(house, "sizes")
-    assert any("is lost" in done.reason for done in House(house.project.folder).refresh().done)
-    assert rows(house, "sizes") == [(1, 2)]
+        rows(warehouse, "sizes")
+    assert any(
+        "is lost" in done.reason for done in Warehouse(warehouse.project.folder).refresh().done
+    )
+    assert rows(warehouse, "sizes") == [(1, 2)]
 
 
-def test_a_running_house_heals_the_view_that_another_one_reads(house: House) -> None:
-    for path in parts(house, "by_city", "rows"):
+def test_a_running_warehouse_heals_the_view_that_another_one_reads(warehouse: Warehouse) -> None:
+    for path in parts(warehouse, "by_city", "rows"):
         rot(path)
-    (house.project.folder / "transformations" / "more.sql").write_text(
+    (warehouse.project.folder / "transformations" / "more.sql").write_text(
         "CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM by_city;"
     )
-    again = House(house.project.folder)
+    again = Warehouse(warehouse.project.folder)
     assert again.refresh().failures == {}
     assert rows(again, "total") == [(2,)]
 
 
 @pytest.mark.parametrize("harm", [lose, rot])
 def test_a_view_whose_inputs_changes_are_lost_is_computed_anew(
-    house: House, harm: Callable[[Path], None], project: Callable[..., Path]
+    warehouse: Warehouse, harm: Callable[[Path], None], project: Callable[..., Path]
 ) -> None:
     only = project(SQL.rpartition("CREATE")[0])
-    first = House(only)
+    first = Warehouse(only)
     arrive(first, 3, "Oslo")
     assert first.refresh().ok
     for path in parts(first, "by_city", "changes"):
         harm(path)
-    again = House(project(SQL))
+    again = Warehouse(project(SQL))
     assert again.refresh().failures == {}
     assert rows(again, "sizes") == [(1, 1), (2, 1)]
 
 
 @pytest.mark.parametrize("harm", [lose, rot])
-def test_a_base_table_says_which_file_is_lost(house: House, harm: Callable[[Path], None]) -> None:
-    path = parts(house, "orders", "rows")[0]
+def test_a_base_table_says_which_file_is_lost(
+    warehouse: Warehouse, harm: Callable[[Path], None]
+) -> None:
+    path = parts(warehouse, "orders", "rows")[0]
     harm(path)
-    (house.project.folder / "transformations" / "more.sql").write_text(
+    (warehouse.project.folder / "transformations" / "more.sql").write_text(
         "CREATE MATERIALIZED VIEW total AS SELECT sum(id) AS n FROM orders;"
     )
-    again = House(house.project.folder)
+    again = Warehouse(warehouse.project.folder)
     failure = again.refresh().failures["total"]
     assert f'the file "{path.name}" of the table "orders" is' in failure.problem
     assert "Restore it from a backup" in failure.problem
@@ -171,25 +177,25 @@ def test_a_table_of_others_that_was_updated_and_vacuumed(
     rates = tmp_path / "rates"
     codes = [f"c{n}" for n in range(100)]
     write_deltalake(rates, pa.table({"code": codes, "rate": [1.0] * 100}))
-    house = House(
+    warehouse = Warehouse(
         project(
             f"CREATE MATERIALIZED VIEW total TBLPROPERTIES ('springhouse.refresh' = '{mode}') "
             f"AS SELECT rate, count(*) AS n FROM delta.`{rates}` GROUP BY rate;"
         )
     )
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     table = DeltaTable(rates)
     table.update(updates={"rate": "2.0"}, predicate="code = 'c1'")
     table.vacuum(0, dry_run=False, enforce_retention_duration=False)
-    assert house.refresh().failures == {}
-    assert rows(house, "total") == [(1.0, 99), (2.0, 1)]
+    assert warehouse.refresh().failures == {}
+    assert rows(warehouse, "total") == [(1.0, 99), (2.0, 1)]
     table.update(updates={"rate": "2.0"}, predicate="code = 'c2'")
-    assert house.refresh().failures == {}
-    assert rows(house, "total") == [(1.0, 98), (2.0, 2)]
+    assert warehouse.refresh().failures == {}
+    assert rows(warehouse, "total") == [(1.0, 98), (2.0, 2)]
 
 
-def test_vacuum_keeps_what_long_work_has_written(house: House) -> None:
-    place = house.lake.place("by_city")
+def test_vacuum_keeps_what_long_work_has_written(warehouse: Warehouse) -> None:
+    place = warehouse.lake.place("by_city")
     now = time.time()
     hours = 3600.0
     written = Path(place.root) / "of-work-under-way.parquet"
@@ -197,17 +203,17 @@ def test_vacuum_keeps_what_long_work_has_written(house: House) -> None:
     for path, age in ((written, 2 * hours), (rubbish, 6 * hours)):
         path.write_bytes(b"x")
         os.utime(path, (now - age, now - age))
-    other = Leases(house.lake.storage)
+    other = Leases(warehouse.lake.storage)
     with other.held():
         # It began three hours ago: what is younger may be its own.
-        (lease,) = (Path(house.lake.storage.root) / "leases").glob(f"*{other.name}")
+        (lease,) = (Path(warehouse.lake.storage.root) / "leases").glob(f"*{other.name}")
         told = lease.read_text()
         lease.write_text(told.replace(told.partition('"start": ')[2], f"{now - 3 * hours}}}"))
-        house.vacuum()
+        warehouse.vacuum()
         assert written.exists()
         assert not rubbish.exists()
     other.release()
-    house.vacuum()
+    warehouse.vacuum()
     assert not written.exists()
 
 
@@ -237,12 +243,14 @@ def test_no_rows_at_all_are_none(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", [0, -1])
 @pytest.mark.parametrize("table", ["orders", "by_city", "sizes"])
-def test_a_damaged_log_holds_up_only_what_reads_it(house: House, table: str, entry: int) -> None:
+def test_a_damaged_log_holds_up_only_what_reads_it(
+    warehouse: Warehouse, table: str, entry: int
+) -> None:
     reads = {"orders": ["by_city", "sizes", "spread"], "by_city": ["sizes"], "sizes": []}[table]
-    log = Path(house.lake.place(table).root) / "_delta_log"
+    log = Path(warehouse.lake.place(table).root) / "_delta_log"
     sorted(log.glob("*.json"))[entry].write_text("")
-    arrive(house, 3, "Oslo")
-    other = House(house.project.folder)
+    arrive(warehouse, 3, "Oslo")
+    other = Warehouse(warehouse.project.folder)
     assert [each.name for each in other.status()] == ["orders", "by_city", "spread", "sizes"]
     other.plan()
     failures = other.refresh().failures
@@ -253,7 +261,7 @@ def test_a_damaged_log_holds_up_only_what_reads_it(house: House, table: str, ent
         newest = other.lake.log(each).newest()
         assert newest is not None
         assert newest.version >= 2
-    found = {each.table: each.problems for each in House(house.project.folder).verify()}
+    found = {each.table: each.problems for each in Warehouse(warehouse.project.folder).verify()}
     assert "the file is empty" in found[table][0]
     assert all(found[each] == () for each in well)
     other.plan()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from springhouse.errors import LakeError
-from springhouse.house import House
-from springhouse.lake.note import Note
+from springhouse.lake.delta.note import Note
+from springhouse.warehouse import Warehouse
 
 sys.path += [str(Path(__file__).parent)]
 
@@ -57,25 +57,25 @@ QUERIES = {
 }
 
 
-class Warehouse:
-    """A House over a table `t` and perhaps others, and views that are compared with queries."""
+class ComparedWarehouse:
+    """A warehouse over a table `t` and perhaps others, and views that are compared with queries."""
 
     def __init__(self, folder: Path, tables: dict[str, str]) -> None:
-        self.house = House(folder)
-        self.others = {name: BaseTable(self.house, name, ddl) for name, ddl in tables.items()}
+        self.warehouse = Warehouse(folder)
+        self.others = {name: BaseTable(self.warehouse, name, ddl) for name, ddl in tables.items()}
         self.table = self.others["t"]
 
     def refresh(self, name: str) -> Note:
-        refresh(self.house, name)
-        newest = self.house.lake.log(name).newest()
+        refresh(self.warehouse, name)
+        newest = self.warehouse.lake.log(name).newest()
         assert newest is not None
         assert newest.note is not None
         return newest.note
 
     def compare(self, name: str, *, in_words: bool = False) -> None:
-        view = self.house.project.views[name]
-        asked = self.house.query(view.query.text)  # type: ignore[union-attr]
-        stored = self.house.lake.open(name).read(self.house.lake.spark.session())
+        view = self.warehouse.project.views[name]
+        asked = self.warehouse.query(view.query.text)  # type: ignore[union-attr]
+        stored = self.warehouse.lake.open(name).read(self.warehouse.lake.spark.session())
         if in_words:
             texts = [f"CAST(`{column}` AS STRING)" for column in asked.columns]
             asked, stored = asked.selectExpr(*texts), stored.selectExpr(*texts)
@@ -87,19 +87,19 @@ def rows(found: Sequence[Any]) -> list[str]:
 
 
 @pytest.fixture
-def warehouse(project: Callable[..., Path]) -> Callable[..., Warehouse]:
-    def open_warehouse(ddl: str, views: dict[str, str], **others: str) -> Warehouse:
+def warehouse(project: Callable[..., Path]) -> Callable[..., ComparedWarehouse]:
+    def open_warehouse(ddl: str, views: dict[str, str], **others: str) -> ComparedWarehouse:
         tables = {"t": ddl, **others}
         text = "".join(declaration(name, columns) for name, columns in tables.items())
         for name, query in views.items():
             text += f"CREATE MATERIALIZED VIEW {name} {INCREMENTAL} AS {query};\n"
-        return Warehouse(project(text), tables)
+        return ComparedWarehouse(project(text), tables)
 
     return open_warehouse
 
 
 def test_what_plain_spark_can_compute_is_refreshed_by_increments(
-    warehouse: Callable[..., Warehouse],
+    warehouse: Callable[..., ComparedWarehouse],
 ) -> None:
     opened = warehouse(DDL, QUERIES)
     opened.table.load([])
@@ -134,7 +134,7 @@ FAR = {
 }
 
 
-def test_dates_that_python_does_not_know(warehouse: Callable[..., Warehouse]) -> None:
+def test_dates_that_python_does_not_know(warehouse: Callable[..., ComparedWarehouse]) -> None:
     """Spark has years before 1 and after 9999."""
     opened = warehouse("k INT, d DATE", FAR)
     days = [date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), None]
@@ -155,7 +155,7 @@ def test_dates_that_python_does_not_know(warehouse: Callable[..., Warehouse]) ->
 
 
 def test_a_statement_that_fails_is_told_remembered_and_tried_again(
-    warehouse: Callable[..., Warehouse],
+    warehouse: Callable[..., ComparedWarehouse],
 ) -> None:
     # While `t` is empty, `u` holds the largest integer, and 2 when `t` is not: no pair ever
     # overflows, but the change of `t` meets `u` as it was.
@@ -173,7 +173,7 @@ def test_a_statement_that_fails_is_told_remembered_and_tried_again(
     assert found.why.startswith("an incremental refresh failed: [ARITHMETIC_OVERFLOW]")
     assert found.failed is not None
     assert found.failed.times == 1
-    assert "ARITHMETIC_OVERFLOW" in opened.house.history("v")[0]["failed"]
+    assert "ARITHMETIC_OVERFLOW" in opened.warehouse.history("v")[0]["failed"]
     opened.compare("v")
 
     ways = []
@@ -188,7 +188,7 @@ def test_a_statement_that_fails_is_told_remembered_and_tried_again(
 
 
 def test_a_query_that_spark_can_t_compute_fails_with_its_own_error(
-    warehouse: Callable[..., Warehouse],
+    warehouse: Callable[..., ComparedWarehouse],
 ) -> None:
     opened = warehouse("k INT", {"v": "SELECT 1 / k AS x FROM t"})
     opened.table.load([(1,)])

@@ -12,11 +12,11 @@ import pytest
 from deltalake import write_deltalake
 
 from springhouse.errors import NotOwned
-from springhouse.house import House
-from springhouse.house.performing import Permitted, perform, perform_together
-from springhouse.lake import changes
+from springhouse.lake.delta import changes
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Dice, Seconds
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import Permitted, perform, perform_together
 
 TABLES = """
 CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data', format => 'json',
@@ -55,13 +55,13 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Shop:
-    """A House whose `latest` changes by several commits, of which views have seen none."""
+    """A warehouse whose `latest` changes by several commits, of which views have seen none."""
 
     def __init__(self, folder: Path, seed: int = 1) -> None:
         self.folder, self.dice, self.number = folder, Dice(seed), 0
-        self.house = House(folder)
+        self.warehouse = Warehouse(folder)
         self.change()
-        assert self.house.refresh().ok
+        assert self.warehouse.refresh().ok
 
     def change(self, commits: int = 1) -> None:
         (self.folder / "data").mkdir(exist_ok=True)
@@ -75,12 +75,12 @@ class Shop:
             (self.folder / "data" / f"{self.number}.json").write_text(text)
             self.number += 1
             for name in ("orders", "latest"):
-                perform(self.house.watch, self.house.watch.forced(name, "test"))
+                perform(self.warehouse.watch, self.warehouse.watch.forced(name, "test"))
 
     def plans(self, views: Sequence[str]) -> list[RefreshPlan]:
         """The refreshes of views, as the planner has them if it decides for one scan."""
-        plans = [self.house.watch.forced(name, "test") for name in views]
-        note = self.house.lake.log(views[0]).newest()
+        plans = [self.warehouse.watch.forced(name, "test") for name in views]
+        note = self.warehouse.lake.log(views[0]).newest()
         assert note is not None
         assert note.note is not None
         since, until = note.note.read["latest"], plans[0].versions["latest"]
@@ -91,19 +91,19 @@ class Shop:
         """What became of each; Spark has to keep the change until the last one is through."""
         lead, *along = [Permitted(p, proves.get(p.table, lambda: None)) for p in plans]
         outcomes = {}
-        for name, outcome in perform_together(self.house.watch, lead, along):
+        for name, outcome in perform_together(self.warehouse.watch, lead, along):
             outcomes[name] = outcome
-            (scan,) = self.house.lake.scans
+            (scan,) = self.warehouse.lake.scans
             assert scan.rows is not None
             assert scan.rows.storageLevel.useMemory
         return outcomes
 
     def together(self, view: str) -> list[str]:
-        return sorted(self.house.history(view)[0]["together"])
+        return sorted(self.warehouse.history(view)[0]["together"])
 
     def prove_right(self, *views: str) -> None:
         for view in views or VIEWS:
-            (found,) = self.house.verify(view, recompute=True)
+            (found,) = self.warehouse.verify(view, recompute=True)
             assert (found.problems, found.untold) == ((), "")
 
 
@@ -121,11 +121,11 @@ def test_what_views_get_from_one_scan_is_what_their_queries_give(
         for view in VIEWS:
             assert shop.together(view) == sorted({*VIEWS} - {view})
     shop.prove_right()
-    newest = shop.house.history("by_kind")[0]
+    newest = shop.warehouse.history("by_kind")[0]
     assert 'what changed in "latest" was read once, with extremes' in newest["why"]
-    explained = shop.house.explain("by_kind")["stored"]["last_refresh"]
+    explained = shop.warehouse.explain("by_kind")["stored"]["last_refresh"]
     assert explained["together"] == newest["together"]
-    assert shop.house.lake.scans == []
+    assert shop.warehouse.lake.scans == []
 
 
 class Died(BaseException):
@@ -145,7 +145,7 @@ def test_a_view_that_fails_and_one_that_is_outdated_are_no_others_trouble(
         raise NotOwned("another node has it now")
 
     # Somebody else refreshes one of them after it was planned.
-    perform(shop.house.watch, shop.house.watch.forced("kinds", "test"))
+    perform(shop.warehouse.watch, shop.warehouse.watch.forced("kinds", "test"))
     reads.clear()
     outcomes = shop.perform(plans, extremes=lost)
     assert "few" in str(outcomes.pop("broken"))
@@ -169,10 +169,14 @@ def test_a_process_that_dies_between_two_commits_leaves_each_view_as_it_was_or_r
     plans = shop.plans(["by_kind", "extremes", "large"])
     with pytest.raises(Died):
         shop.perform(plans, extremes=dies)
-    assert shop.house.lake.scans == []
-    assert [len(shop.house.history(view)) for view in ("by_kind", "extremes", "large")] == [2, 1, 1]
-    shop.house = House(shop.folder)
-    assert shop.house.refresh().ok
+    assert shop.warehouse.lake.scans == []
+    assert [len(shop.warehouse.history(view)) for view in ("by_kind", "extremes", "large")] == [
+        2,
+        1,
+        1,
+    ]
+    shop.warehouse = Warehouse(shop.folder)
+    assert shop.warehouse.refresh().ok
     shop.prove_right()
 
 
@@ -187,7 +191,7 @@ def test_what_others_rewrote_is_compared_once(
 
     written(1, 2, 3, 4)
     queries = {"even": "amount % 2", "third": "amount % 3"}
-    shop = House(
+    shop = Warehouse(
         project(
             "".join(
                 f"CREATE MATERIALIZED VIEW {name} {STATE} AS SELECT {key} AS k, sum(amount) AS a "
@@ -212,7 +216,7 @@ def test_what_others_rewrote_is_compared_once(
         assert not found.problems
 
 
-def test_a_house_shares_the_scan_of_a_large_change(project: Callable[..., Path]) -> None:
+def test_a_warehouse_shares_the_scan_of_a_large_change(project: Callable[..., Path]) -> None:
     views = "".join(
         f"CREATE MATERIALIZED VIEW by_{divisor} {STATE} AS SELECT customer % {divisor} AS customer,"
         f" count(*) AS n, sum(amount) AS amount FROM latest GROUP BY 1;\n"
@@ -225,7 +229,7 @@ def test_a_house_shares_the_scan_of_a_large_change(project: Callable[..., Path])
         f"FROM orders GROUP BY customer;\n{views}"
     )
     (folder / "data").mkdir()
-    house = House(folder)
+    warehouse = Warehouse(folder)
     for number in range(3):
         # Every customer once: all rows of `latest` change, twice since the views were made.
         customers = pa.array(range(60_000), pa.int32())
@@ -233,12 +237,12 @@ def test_a_house_shares_the_scan_of_a_large_change(project: Callable[..., Path])
         orders = pa.table({"customer": customers, "amount": amounts})
         pq.write_table(orders, folder / "data" / f"{number}.parquet")
         for name in ("orders", "latest"):
-            perform(house.watch, house.watch.forced(name, "test"))
+            perform(warehouse.watch, warehouse.watch.forced(name, "test"))
         if number in (0, 2):
-            assert house.refresh().ok
+            assert warehouse.refresh().ok
     for divisor in range(2, 6):
-        newest = house.history(f"by_{divisor}")[0]
+        newest = warehouse.history(f"by_{divisor}")[0]
         others = [f"by_{other}" for other in range(2, 6) if other != divisor]
         assert (newest["variant"], sorted(newest["together"])) == ("incremental", others)
-        (found,) = house.verify(f"by_{divisor}", recompute=True)
+        (found,) = warehouse.verify(f"by_{divisor}", recompute=True)
         assert not found.problems

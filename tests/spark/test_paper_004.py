@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from springhouse.house import House
-from springhouse.house.performing import perform
 from springhouse.units import Instant
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import perform
 
 SQL = """
 CREATE STREAMING TABLE crawl AS SELECT url, digest
@@ -91,7 +91,7 @@ class Week:
 
     def __init__(self, folder: Path) -> None:
         self.now = Instant(0.0)
-        self.house = House(folder, clock=lambda: self.now)
+        self.warehouse = Warehouse(folder, clock=lambda: self.now)
         self._folder = folder
         self.rows: dict[str, dict[str, Any]] = {"synchronous": {}, "asynchronous": {}}
         self.reflected: dict[str, dict[str, Any]] = {"synchronous": {}, "asynchronous": {}}
@@ -114,17 +114,19 @@ class Week:
         (self._folder / what).mkdir(exist_ok=True)
         (self._folder / what / f"{number}.json").write_text(text)
         perform(
-            self.house.watch,
-            self.house.watch.forced("crawl" if what == "crawl" else "click_score", "it arrived"),
+            self.warehouse.watch,
+            self.warehouse.watch.forced(
+                "crawl" if what == "crawl" else "click_score", "it arrived"
+            ),
         )
 
     def _refresh(self, view: str, when: str) -> None:
         self.now = Instant(self.now + 1.0)
-        before = self.house.lake.find(view)
-        perform(self.house.watch, self.house.watch.forced(view, "a crawl came"))
-        found = self.house.query(f"SELECT * FROM {view}").collect()
+        before = self.warehouse.lake.find(view)
+        perform(self.warehouse.watch, self.warehouse.watch.forced(view, "a crawl came"))
+        found = self.warehouse.query(f"SELECT * FROM {view}").collect()
         self.rows[view][when] = set(map(tuple, found))
-        newest = self.house.lake.log(view).newest()
+        newest = self.warehouse.lake.log(view).newest()
         assert newest is not None
         assert newest.note is not None
         self.reflected[view][when] = {
@@ -137,7 +139,7 @@ class Week:
             self.changed[view][when] = (newest.note.rows_added, newest.note.rows_removed)
 
     def _when(self, channel: str, version: int) -> str:
-        since = self.house.lake.log(channel).channel().since(version)
+        since = self.warehouse.lake.log(channel).channel().since(version)
         return next(when for when, _, _ in WEEK if moment(when) == since)
 
 
@@ -175,16 +177,16 @@ def test_an_asynchronous_refresh_only_adds_what_is_new(week: Week) -> None:
 
 
 def test_explain_tells_that_it_is_inconsistent(week: Week) -> None:
-    told = week.house.explain("asynchronous")["stored"]
+    told = week.warehouse.explain("asynchronous")["stored"]
     assert not told["consistent"]
     assert told["valid_from"] == moment("Wed 2pm")
     assert told["valid_until"] == moment("Tue 1am")
-    assert week.house.explain("synchronous")["stored"]["consistent"]
+    assert week.warehouse.explain("synchronous")["stored"]["consistent"]
 
 
 def test_all_that_is_mixed_is_joined_anew_by_a_refresh_of_everything(week: Week) -> None:
     week.now = Instant(week.now + 60.0)
-    assert week.house.refresh().ok
-    found = set(map(tuple, week.house.query("SELECT * FROM asynchronous").collect()))
+    assert week.warehouse.refresh().ok
+    found = set(map(tuple, week.warehouse.query("SELECT * FROM asynchronous").collect()))
     assert found == TABLE_2["Wed 2pm"]
-    assert week.house.explain("asynchronous")["stored"]["consistent"]
+    assert week.warehouse.explain("asynchronous")["stored"]["consistent"]

@@ -15,11 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from springhouse.errors import ProjectErrors, SpringhouseError
-from springhouse.house import House
-from springhouse.lake.alignment import parsed_schema
-from springhouse.project import check, file_options
+from springhouse.lake.delta.alignment import parsed_schema
+from springhouse.project import file_options, rules
 from springhouse.project.load import load
 from springhouse.project.schema_text import column_names
+from springhouse.warehouse import Warehouse
 
 Write = Callable[..., Path]
 
@@ -47,20 +47,21 @@ CREATE MATERIALIZED VIEW {quoted(f"{name} seen")}
         )
     )
     (folder / "data").mkdir()
-    with House(folder) as house:
+    with Warehouse(folder) as warehouse:
         for round_ in (1, 2):
             (folder / "data" / f"{round_}.json").write_text('{"n": 1}\n{"n": 2}\n')
-            assert house.refresh().ok
+            assert warehouse.refresh().ok
             for at, name in enumerate(NAMES):
                 for each in (quoted(name), quoted(f"{name} seen"), f"again_{at}"):
-                    rows = house.query(f"SELECT n FROM {each}").collect()
+                    rows = warehouse.query(f"SELECT n FROM {each}").collect()
                     assert [row.n for row in rows] == [1] * round_
                 assert (
-                    house.query(f"SELECT * FROM {quoted(f'{name}_quarantine')}").count() == round_
+                    warehouse.query(f"SELECT * FROM {quoted(f'{name}_quarantine')}").count()
+                    == round_
                 )
-                assert house.history(name)
-                assert house.explain(name)
-        house.vacuum("0s", grace_seconds=0.0)
+                assert warehouse.history(name)
+                assert warehouse.explain(name)
+        warehouse.vacuum("0s", grace_seconds=0.0)
     for name in NAMES:
         table = DeltaTable(str(folder / "storage" / "tables" / name))
         assert table.to_pyarrow_table().column("n").to_pylist() == [1, 1]
@@ -93,9 +94,9 @@ def test_comments_and_properties_reach_the_delta_table(
         return table.metadata(), comments
 
     def refresh() -> list[str]:
-        with House(folder) as house:
-            assert house.refresh().ok
-            return [each["kind"] for each in house.history("counted") if each.get("kind")]
+        with Warehouse(folder) as warehouse:
+            assert warehouse.refresh().ok
+            return [each["kind"] for each in warehouse.history("counted") if each.get("kind")]
 
     refresh()
     ticks, columns = metadata("ticks")
@@ -118,10 +119,10 @@ def test_comments_and_properties_reach_the_delta_table(
     ticks, _ = metadata("ticks")
     assert (ticks.description, ticks.configuration["owner"]) == ("all of them", "bo")
     project(DESCRIBED.format(comment="all of them", owner="bo", limit=5))
-    with House(folder) as house:
-        done = house.refresh().done
+    with Warehouse(folder) as warehouse:
+        done = warehouse.refresh().done
         assert [each.kind for each in done if each.table == "counted"] == ["merge"]
-        assert [row.n for row in house.query("SELECT n FROM counted").collect()] == [5]
+        assert [row.n for row in warehouse.query("SELECT n FROM counted").collect()] == [5]
     stored = [path for path in (folder / "storage").rglob("*") if path.is_file()]
     assert not [path for path in stored if b"s3cr3t-place" in path.read_bytes()]
 
@@ -132,13 +133,13 @@ def tree(*folders: Path) -> dict[str, tuple[int, int]]:
     return {str(p): (p.lstat().st_size, p.lstat().st_mtime_ns) for p in paths}
 
 
-READ_ONLY: dict[str, Callable[[House], object]] = {
-    "status": lambda house: house.status(),
-    "plan": lambda house: house.plan(),
-    "explain table": lambda house: house.explain("ticks"),
-    "explain view": lambda house: house.explain("total"),
-    "history": lambda house: house.history("ticks"),
-    "query": lambda house: house.query("SELECT * FROM total").collect(),
+READ_ONLY: dict[str, Callable[[Warehouse], object]] = {
+    "status": lambda warehouse: warehouse.status(),
+    "plan": lambda warehouse: warehouse.plan(),
+    "explain table": lambda warehouse: warehouse.explain("ticks"),
+    "explain view": lambda warehouse: warehouse.explain("total"),
+    "history": lambda warehouse: warehouse.history("ticks"),
+    "query": lambda warehouse: warehouse.query("SELECT * FROM total").collect(),
 }
 
 
@@ -152,23 +153,23 @@ def test_commands_that_read_write_nothing(project: Write) -> None:
     (folder / "data").mkdir()
     (folder / "data" / "1.json").write_text('{"n": 1}\n')
 
-    def untouched(commands: dict[str, Callable[[House], object]]) -> None:
+    def untouched(commands: dict[str, Callable[[Warehouse], object]]) -> None:
         for name, command in commands.items():
             before = tree(folder)
-            with House(folder) as house:
-                command(house)
+            with Warehouse(folder) as warehouse:
+                command(warehouse)
             assert tree(folder) == before, name
 
     load(folder)
     offline = {name: command for name, command in READ_ONLY.items() if name != "query"}
     untouched(offline)  # Before the first refresh.
-    with House(folder) as house:
-        assert house.refresh().ok
+    with Warehouse(folder) as warehouse:
+        assert warehouse.refresh().ok
     untouched(READ_ONLY)
     (folder / "data" / "2.json").write_text('{"n": 2}\n')
     untouched(READ_ONLY)  # While data waits.
-    with House(folder) as house:
-        assert [each.state for each in house.status() if each.name == "ticks"] == ["waiting"]
+    with Warehouse(folder) as warehouse:
+        assert [each.state for each in warehouse.status() if each.name == "ticks"] == ["waiting"]
 
 
 # `check` and `run` agree
@@ -270,8 +271,8 @@ def test_check_accepts_what_runs(project: Write) -> None:
         project("\n".join(["SET spark.sql.ansi.enabled = true;", TABLE, *views, *tables]))
     )
     load(folder)
-    with House(folder) as house:
-        assert house.refresh().failures == {}
+    with Warehouse(folder) as warehouse:
+        assert warehouse.refresh().failures == {}
 
 
 def test_what_check_refuses_would_not_run(project: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,10 +286,10 @@ def test_what_check_refuses_would_not_run(project: Write, monkeypatch: pytest.Mo
     wrong = len(views) + len(tables)
     assert lines == {f"transformations/all.sql:{line + 2}" for line in range(wrong)}
     # Without these rules every refresh fails: they refuse nothing that works.
-    left = tuple(r for r in check.RULES if r not in (check.calls_fit, check.columns_exist))
-    monkeypatch.setattr(check, "RULES", left)
-    with House(folder) as house:
-        failures = house.refresh().failures
+    left = tuple(r for r in rules.RULES if r not in (rules.calls_fit, rules.columns_exist))
+    monkeypatch.setattr(rules, "RULES", left)
+    with Warehouse(folder) as warehouse:
+        failures = warehouse.refresh().failures
     expected = {f"v{i}" for i in range(len(views))} | {f"t{i}" for i in range(len(tables))}
     assert set(failures) == expected
 

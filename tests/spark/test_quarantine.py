@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 APPEND = """
 CREATE STREAMING TABLE orders (CONSTRAINT fair EXPECT (amount {sign} 0) ON VIOLATION QUARANTINE)
@@ -37,12 +37,12 @@ def arrive(folder: Path, number: int, *amounts: int) -> None:
     (folder / "data" / f"{number}.json").write_text(lines)
 
 
-def ids(house: House, table: str = "orders") -> list[int]:
-    return sorted(row[0] for row in house.query(f"SELECT id FROM {table}").collect())
+def ids(warehouse: Warehouse, table: str = "orders") -> list[int]:
+    return sorted(row[0] for row in warehouse.query(f"SELECT id FROM {table}").collect())
 
 
-def set_aside(house: House) -> list[int]:
-    records = house.query("SELECT record FROM orders_quarantine").collect()
+def set_aside(warehouse: Warehouse) -> list[int]:
+    records = warehouse.query("SELECT record FROM orders_quarantine").collect()
     return sorted(json.loads(row[0])["id"] for row in records)
 
 
@@ -75,19 +75,19 @@ def test_what_was_decided_for_a_range_stays_decided(
 ) -> None:
     folder = project(sql.format(sign=">"))
     arrive(folder, 1, 5, -5)
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     arrive(folder, 2, 7, -7)
     with monkeypatch.context():
         fail_after(1)
-        assert not House(folder).refresh().ok
+        assert not Warehouse(folder).refresh().ok
         monkeypatch.undo()
     project(sql.format(sign="<"))
-    house = House(folder)
-    assert house.refresh().ok
-    assert (ids(house), set_aside(house)) == ([10, 20], [11, 21])
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    assert (ids(warehouse), set_aside(warehouse)) == ([10, 20], [11, 21])
     arrive(folder, 3, 9, -9)
-    assert house.refresh().ok
-    assert (ids(house), set_aside(house)) == ([10, 20, 31], [11, 21, 30])
+    assert warehouse.refresh().ok
+    assert (ids(warehouse), set_aside(warehouse)) == ([10, 20, 31], [11, 21, 30])
 
 
 def test_vacuum_keeps_what_waits_for_the_quarantine(
@@ -95,27 +95,27 @@ def test_vacuum_keeps_what_waits_for_the_quarantine(
 ) -> None:
     folder = project(APPEND.format(sign=">"))
     arrive(folder, 1, 5, -5)
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     arrive(folder, 2, -7)
     fail_after(1)
-    assert not House(folder).refresh().ok
+    assert not Warehouse(folder).refresh().ok
     monkeypatch.undo()
-    house = House(folder)
-    house.vacuum(retention="0 seconds", grace_seconds=0.0)
-    assert set_aside(house) == [11, 20]
-    assert house.refresh().ok
-    assert (ids(house), set_aside(house)) == ([10], [11, 20])
+    warehouse = Warehouse(folder)
+    warehouse.vacuum(retention="0 seconds", grace_seconds=0.0)
+    assert set_aside(warehouse) == [11, 20]
+    assert warehouse.refresh().ok
+    assert (ids(warehouse), set_aside(warehouse)) == ([10], [11, 20])
 
 
 def test_a_quarantine_that_was_deleted_begins_anew(project: Any) -> None:
     folder = project(APPEND.format(sign=">"))
     arrive(folder, 1, 5, -5)
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     quarantine = folder / "storage" / "tables" / "orders_quarantine"
     for path in sorted(quarantine.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     quarantine.rmdir()
     arrive(folder, 2, 7, -7)
-    house = House(folder)
-    assert house.refresh().ok
-    assert (ids(house), set_aside(house)) == ([10, 20], [21])
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    assert (ids(warehouse), set_aside(warehouse)) == ([10, 20], [21])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 FILES = "STREAM read_files('data', format => 'json'{schema})"
 
@@ -23,23 +23,23 @@ def arrive(folder: Path, number: int, *records: Any) -> None:
     (folder / "data" / f"{number}.json").write_text("\n".join(lines) + "\n")
 
 
-def rows(house: House, name: str = "orders") -> list[tuple[Any, ...]]:
-    found = house.query(f"SELECT * FROM {name}").collect()
+def rows(warehouse: Warehouse, name: str = "orders") -> list[tuple[Any, ...]]:
+    found = warehouse.query(f"SELECT * FROM {name}").collect()
     return sorted((tuple(row) for row in found), key=str)
 
 
 def test_records_that_do_not_fit_are_kept_with_reason_and_origin(project: Any) -> None:
     folder = project(orders())
     arrive(folder, 1, {"id": 1, "amount": 9.5}, "{broken", {"id": "two", "amount": 1})
-    house = House(folder)
-    refreshed = house.refresh()
+    warehouse = Warehouse(folder)
+    refreshed = warehouse.refresh()
     assert refreshed.ok
-    assert [row[0] for row in rows(house)] == [1]
-    aside = house.query("SELECT record, origin, flow FROM orders_quarantine").collect()
+    assert [row[0] for row in rows(warehouse)] == [1]
+    aside = warehouse.query("SELECT record, origin, flow FROM orders_quarantine").collect()
     assert sorted(r["record"] for r in aside) == ['{"id": "two", "amount": 1}', "{broken"]
     assert all(r["origin"].startswith("data/1.json") or "1.json" in r["origin"] for r in aside)
     assert {r["flow"] for r in aside} == {"orders"}
-    assert next(s for s in house.status() if s.name == "orders").quarantined == 2
+    assert next(s for s in warehouse.status() if s.name == "orders").quarantined == 2
 
 
 EXPECT = "(CONSTRAINT positive EXPECT (amount > 0) {on})"
@@ -56,27 +56,27 @@ EXPECT = "(CONSTRAINT positive EXPECT (amount > 0) {on})"
 def test_expectations(project: Any, on: str, kept: list[int], aside: int) -> None:
     folder = project(orders(EXPECT.format(on=on)))
     arrive(folder, 1, {"id": 1, "amount": 5}, {"id": 2, "amount": -5}, {"id": 3})
-    house = House(folder)
-    assert house.refresh().ok
-    assert [row[0] for row in rows(house)] == kept
-    newest = house.history("orders")[0]
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    assert [row[0] for row in rows(warehouse)] == kept
+    newest = warehouse.history("orders")[0]
     # NULL is not true: it breaks the expectation as false does.
     assert newest["violations"] == {"positive": 2}
     assert newest["quarantined"] == aside
     if aside:
-        reasons = {r[0] for r in house.query("SELECT reason FROM orders_quarantine").collect()}
+        reasons = {r[0] for r in warehouse.query("SELECT reason FROM orders_quarantine").collect()}
         assert reasons == {"expectation positive: amount > 0"}
 
 
 def test_fail_update_writes_nothing_and_goes_on_when_mended(project: Any) -> None:
     folder = project(orders(EXPECT.format(on="ON VIOLATION FAIL UPDATE")))
     arrive(folder, 1, {"id": 1, "amount": -1})
-    house = House(folder)
-    problem = house.refresh().failures["orders"].problem
+    warehouse = Warehouse(folder)
+    problem = warehouse.refresh().failures["orders"].problem
     assert '1 row for "orders" broke the expectation "positive": amount > 0' in problem
     assert "transformations/all.sql:1" in problem
-    assert house.lake.log("orders").newest() is None or rows(house) == []
-    mended = House(project(orders(EXPECT.format(on="ON VIOLATION DROP ROW"))))
+    assert warehouse.lake.log("orders").newest() is None or rows(warehouse) == []
+    mended = Warehouse(project(orders(EXPECT.format(on="ON VIOLATION DROP ROW"))))
     assert mended.refresh().ok
     assert rows(mended) == []
 
@@ -88,24 +88,24 @@ def test_expectations_on_views(project: Any) -> None:
     )
     folder = project(sql)
     arrive(folder, 1, {"id": 1, "amount": 1}, {"id": 11, "amount": 1})
-    house = House(folder)
-    assert house.refresh().ok
-    assert rows(house, "large") == [(1,)]
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    assert rows(warehouse, "large") == [(1,)]
     arrive(folder, 2, {"id": 12, "amount": 1})
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     # A view's quarantine is what its last refresh set aside: nothing twice.
-    aside = house.query("SELECT record FROM large_quarantine").collect()
+    aside = warehouse.query("SELECT record FROM large_quarantine").collect()
     assert sorted(r[0] for r in aside) == ['{"id":11}', '{"id":12}']
 
 
 def test_new_columns_appear_and_are_null_before(project: Any) -> None:
     folder = project(orders(options=""))
     arrive(folder, 1, {"id": 1})
-    house = House(folder)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
     arrive(folder, 2, {"id": 2, "city": "Oslo"})
-    assert house.refresh().ok
-    assert house.query("SELECT id, city FROM orders ORDER BY id").collect() == [
+    assert warehouse.refresh().ok
+    assert warehouse.query("SELECT id, city FROM orders ORDER BY id").collect() == [
         (1, None),
         (2, "Oslo"),
     ]
@@ -117,18 +117,18 @@ def test_an_incompatible_change_stops_that_flow_and_no_other(project: Any) -> No
     other += "start => '2026-01-01 00:00:00')"
     folder = project(orders(options=narrow) + other.format(n=2))
     arrive(folder, 1, {"id": 1, "amount": 1})
-    assert House(folder).refresh().ok
+    assert Warehouse(folder).refresh().ok
     project(orders(options=", schema => 'id STRING, amount DECIMAL(8,2)'") + other.format(n=3))
     arrive(folder, 2, {"id": 2, "amount": 1})
-    house = House(folder)
-    refreshed = house.refresh()
+    warehouse = Warehouse(folder)
+    refreshed = warehouse.refresh()
     assert refreshed.failures["orders"].problem == (
         'transformations/all.sql:1: the column "id" is BIGINT in the table and STRING in the new '
         "rows\n  hint: Cast it in the flow, CAST(id AS BIGINT), or send it to a new table."
     )
-    assert rows(house, "ticks") == [(0,), (1,), (2,)]
+    assert rows(warehouse, "ticks") == [(0,), (1,), (2,)]
     # Nothing is lost: with the definition mended the same files are taken in.
-    mended = House(project(orders(options=narrow) + other.format(n=3)))
+    mended = Warehouse(project(orders(options=narrow) + other.format(n=3)))
     assert mended.refresh().ok
     assert [row[0] for row in rows(mended)] == [1, 2]
 
@@ -141,11 +141,11 @@ CREATE FLOW one AS INSERT INTO events BY NAME
 CREATE FLOW two AS INSERT INTO events BY NAME
   SELECT 'two' AS name, offset AS number FROM STREAM sample(limit => '1', start => '2026-01-01');
 """
-    house = House(project(sql))
-    refreshed = house.refresh()
+    warehouse = Warehouse(project(sql))
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert rows(house, "events") == [("one", 0), ("one", 1), ("two", 0)]
-    assert len(house.explain("events")["offsets"]) == 2
+    assert rows(warehouse, "events") == [("one", 0), ("one", 1), ("two", 0)]
+    assert len(warehouse.explain("events")["offsets"]) == 2
 
 
 def test_a_union_of_streams_and_a_join_with_a_table(project: Any) -> None:
@@ -159,10 +159,10 @@ CREATE STREAMING TABLE named AS
     UNION ALL SELECT offset + 1 FROM {sample.format(n=1, rate=3)}) t
   JOIN names n ON n.offset = t.offset;
 """
-    house = House(project(sql))
-    refreshed = house.refresh()
+    warehouse = Warehouse(project(sql))
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert rows(house, "named") == [(0, "n0"), (1, "n1"), (1, "n1")]
+    assert rows(warehouse, "named") == [(0, "n0"), (1, "n1"), (1, "n1")]
 
 
 USER_SOURCE = """
@@ -182,11 +182,11 @@ class Countdown:
 
 def test_a_source_of_the_users_own(project: Any) -> None:
     sql = "CREATE STREAMING TABLE t AS SELECT * FROM STREAM countdown('3')"
-    house = House(project(sql, USER_SOURCE))
-    refreshed = house.refresh()
+    warehouse = Warehouse(project(sql, USER_SOURCE))
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert rows(house, "t") == [(1,), (2,), (3,)]
-    assert house.plan() == []
+    assert rows(warehouse, "t") == [(1,), (2,), (3,)]
+    assert warehouse.plan() == []
 
 
 def test_a_late_record_does_not_set_the_freshness_back(project: Any) -> None:
@@ -197,12 +197,12 @@ CREATE STREAMING TABLE orders
 """
     folder = project(sql)
     arrive(folder, 1, {"id": 1, "at": "2026-01-01T10:00:00Z"})
-    house = House(folder)
-    assert house.refresh().ok
-    first = house.lake.log("orders").newest()
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().ok
+    first = warehouse.lake.log("orders").newest()
     arrive(folder, 2, {"id": 2, "at": "2026-01-01T09:55:00Z"})
-    assert house.refresh().ok
-    second = house.lake.log("orders").newest()
+    assert warehouse.refresh().ok
+    second = warehouse.lake.log("orders").newest()
     assert first is not None
     assert second is not None
     assert first.note is not None

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from springhouse.house import House
-from springhouse.lake.changes import strong_delta
+from springhouse.lake.delta.changes import strong_delta
+from springhouse.warehouse import Warehouse
 
 TICKS = "STREAM sample(rate => '1', start => '2026-01-01 00:00:00', limit => '{limit}')"
 
 
-def rows(house: House, name: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(r) for r in house.query(f"SELECT * FROM {name}").collect()), key=str)
+def rows(warehouse: Warehouse, name: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(r) for r in warehouse.query(f"SELECT * FROM {name}").collect()), key=str)
 
 
 def ticks(limit: int) -> str:
@@ -28,14 +28,14 @@ def test_a_view_reads_a_delta_table_of_others(project: Any, tmp_path: Path) -> N
     folder = project(
         f"CREATE MATERIALIZED VIEW strong AS SELECT code FROM delta.`{rates}` WHERE rate > 1;"
     )
-    house = House(folder)
-    house.refresh()
-    assert rows(house, "strong") == [("EUR",)]
+    warehouse = Warehouse(folder)
+    warehouse.refresh()
+    assert rows(warehouse, "strong") == [("EUR",)]
     DeltaTable(rates).update(updates={"rate": "2.0"}, predicate="code = 'NOK'")
-    assert [p.reason for p in house.plan()] == [f"new data in delta.`{rates}`"]
-    house.refresh()
-    assert rows(house, "strong") == [("EUR",), ("NOK",)]
-    assert house.plan() == []
+    assert [p.reason for p in warehouse.plan()] == [f"new data in delta.`{rates}`"]
+    warehouse.refresh()
+    assert rows(warehouse, "strong") == [("EUR",), ("NOK",)]
+    assert warehouse.plan() == []
 
 
 def test_the_delta_of_a_replaced_view_holds_what_changed(project: Any) -> None:
@@ -43,11 +43,11 @@ def test_the_delta_of_a_replaced_view_holds_what_changed(project: Any) -> None:
         "CREATE MATERIALIZED VIEW by_parity AS "
         "SELECT offset % 2 AS parity, count(*) AS n FROM ticks GROUP BY 1;"
     )
-    House(project(ticks(4) + by_parity)).refresh()
-    house = House(project(ticks(5) + by_parity))
-    house.refresh()
-    log = house.lake.log("by_parity")
-    delta = strong_delta(house.lake.spark.session(), log, 0, 1)
+    Warehouse(project(ticks(4) + by_parity)).refresh()
+    warehouse = Warehouse(project(ticks(5) + by_parity))
+    warehouse.refresh()
+    log = warehouse.lake.log("by_parity")
+    delta = strong_delta(warehouse.lake.spark.session(), log, 0, 1)
     assert sorted(map(tuple, delta.collect())) == [(0, 2, -1), (0, 3, 1)]
     note = log.commits()[-1].note
     assert note is not None
@@ -58,10 +58,10 @@ def test_the_delta_of_a_replaced_view_holds_what_changed(project: Any) -> None:
 
 def test_a_changed_definition_rebuilds_the_view(project: Any) -> None:
     view = "CREATE MATERIALIZED VIEW v AS SELECT {columns} FROM ticks;"
-    House(project(ticks(2) + view.format(columns="offset"))).refresh()
-    same = House(project(ticks(2) + view.format(columns="  offset\n")))
+    Warehouse(project(ticks(2) + view.format(columns="offset"))).refresh()
+    same = Warehouse(project(ticks(2) + view.format(columns="  offset\n")))
     assert same.plan() == []
-    other = House(project(ticks(2) + view.format(columns="offset, offset * 10 AS tenfold")))
+    other = Warehouse(project(ticks(2) + view.format(columns="offset, offset * 10 AS tenfold")))
     assert [(p.table, p.reason) for p in other.plan()] == [("v", "its definition changed")]
     other.refresh()
     assert rows(other, "v") == [(0, 0), (1, 10)]
@@ -77,41 +77,43 @@ def test_the_temporary_view_that_it_reads_is_part_of_its_definition(project: Any
         + "CREATE TEMPORARY VIEW few AS SELECT * FROM ticks WHERE offset < {n};"
         + "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM few;"
     )
-    House(project(sql.format(n=2))).refresh()
-    house = House(project(sql.format(n=3)))
-    house.refresh()
-    assert rows(house, "v") == [(3,)]
+    Warehouse(project(sql.format(n=2))).refresh()
+    warehouse = Warehouse(project(sql.format(n=3)))
+    warehouse.refresh()
+    assert rows(warehouse, "v") == [(3,)]
 
 
 def test_rows_changed_by_another_writer_are_rebuilt(project: Any) -> None:
-    house = House(project(ticks(3) + "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks;"))
-    house.refresh()
-    DeltaTable(house.lake.place("v").root).delete("offset = 1")
-    assert [p.reason for p in house.plan()] == ["its rows were changed by another writer"]
-    house.refresh()
-    assert rows(house, "v") == [(0,), (1,), (2,)]
+    warehouse = Warehouse(
+        project(ticks(3) + "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks;")
+    )
+    warehouse.refresh()
+    DeltaTable(warehouse.lake.place("v").root).delete("offset = 1")
+    assert [p.reason for p in warehouse.plan()] == ["its rows were changed by another writer"]
+    warehouse.refresh()
+    assert rows(warehouse, "v") == [(0,), (1,), (2,)]
 
 
 def test_a_refresh_that_changes_no_row_rewrites_no_file(project: Any) -> None:
     view = "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks WHERE offset < 2;"
-    first = House(project(ticks(3) + view))
+    first = Warehouse(project(ticks(3) + view))
     first.refresh()
     files = DeltaTable(first.lake.place("v").root).file_uris()
-    house = House(project(ticks(9) + view))
-    house.refresh()
-    assert DeltaTable(house.lake.place("v").root).file_uris() == files
-    assert house.history("v")[0]["reflects"] == {"ticks": [2]}
-    assert house.plan() == []
+    warehouse = Warehouse(project(ticks(9) + view))
+    warehouse.refresh()
+    assert DeltaTable(warehouse.lake.place("v").root).file_uris() == files
+    assert warehouse.history("v")[0]["reflects"] == {"ticks": [2]}
+    assert warehouse.plan() == []
 
 
 def test_an_empty_view_is_a_table_with_columns(project: Any) -> None:
-    house = House(
+    warehouse = Warehouse(
         project(ticks(3) + "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks WHERE false;")
     )
-    house.refresh()
-    table = DeltaTable(house.lake.place("v").root).to_pyarrow_table()
+    warehouse.refresh()
+    table = DeltaTable(warehouse.lake.place("v").root).to_pyarrow_table()
     assert (table.num_rows, table.column_names) == (0, ["offset"])
-    assert house.plan() == []
+    assert warehouse.plan() == []
 
 
 def test_nested_and_odd_types_survive_and_their_changes_are_found(project: Any) -> None:
@@ -120,11 +122,15 @@ def test_nested_and_odd_types_survive_and_their_changes_are_found(project: Any) 
         "map('k', offset) AS m, CAST(offset AS DECIMAL(20, 4)) AS d, DATE'2026-01-01' AS day, "
         "TIMESTAMP_NTZ'2026-01-01 00:00:00' AS t, X'0AFF' AS b FROM ticks;"
     )
-    House(project(ticks(2) + view)).refresh()
-    house = House(project(ticks(3) + view))
-    assert house.refresh().ok
-    assert house.query("SELECT sum(s.x), sum(m['k']), sum(a[0]) FROM v").collect()[0] == (3, 3, 3)
-    assert house.history("v")[0]["rows_added"] >= 1
+    Warehouse(project(ticks(2) + view)).refresh()
+    warehouse = Warehouse(project(ticks(3) + view))
+    assert warehouse.refresh().ok
+    assert warehouse.query("SELECT sum(s.x), sum(m['k']), sum(a[0]) FROM v").collect()[0] == (
+        3,
+        3,
+        3,
+    )
+    assert warehouse.history("v")[0]["rows_added"] >= 1
 
 
 def test_declared_columns_name_and_type_the_query(project: Any) -> None:
@@ -132,17 +138,17 @@ def test_declared_columns_name_and_type_the_query(project: Any) -> None:
         "CREATE MATERIALIZED VIEW named (first, second) AS SELECT offset, 'x' FROM ticks;"
         "CREATE MATERIALIZED VIEW typed (n STRING, m DOUBLE) AS SELECT offset, 1 FROM ticks;"
     )
-    house = House(project(sql))
-    assert house.refresh().ok
-    assert rows(house, "named") == [(0, "x"), (1, "x")]
-    assert rows(house, "typed") == [("0", 1.0), ("1", 1.0)]
+    warehouse = Warehouse(project(sql))
+    assert warehouse.refresh().ok
+    assert rows(warehouse, "named") == [(0, "x"), (1, "x")]
+    assert rows(warehouse, "typed") == [("0", 1.0), ("1", 1.0)]
 
 
 def test_braces_and_quotes_in_a_query_stay_what_they_are(project: Any) -> None:
     sql = ticks(1) + "CREATE MATERIALIZED VIEW v AS SELECT '{offset}' AS a, '{{' AS b FROM ticks;"
-    house = House(project(sql))
-    assert house.refresh().ok
-    assert rows(house, "v") == [("{offset}", "{{")]
+    warehouse = Warehouse(project(sql))
+    assert warehouse.refresh().ok
+    assert rows(warehouse, "v") == [("{offset}", "{{")]
 
 
 def test_a_self_join_and_a_cte_named_like_a_table(project: Any) -> None:
@@ -152,10 +158,10 @@ def test_a_self_join_and_a_cte_named_like_a_table(project: Any) -> None:
         "CREATE MATERIALIZED VIEW shadow AS WITH t AS (SELECT offset FROM ticks) "
         "SELECT max(t.offset) AS top FROM t WHERE offset IN (SELECT ticks.offset FROM ticks);"
     )
-    house = House(project(sql))
-    assert house.refresh().ok
-    assert rows(house, "pairs") == [(0, 1), (1, 2)]
-    assert rows(house, "shadow") == [(2,)]
+    warehouse = Warehouse(project(sql))
+    assert warehouse.refresh().ok
+    assert rows(warehouse, "pairs") == [(0, 1), (1, 2)]
+    assert rows(warehouse, "shadow") == [(2,)]
 
 
 PYTHON = """
@@ -181,14 +187,14 @@ def constant():
 
 
 def test_python_views_read_tables_by_names_that_they_compute(project: Any) -> None:
-    house = House(project(ticks(5), PYTHON))
-    refreshed = house.refresh()
+    warehouse = Warehouse(project(ticks(5), PYTHON))
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert rows(house, "parity_0") == [(0,), (2,), (4,)]
-    assert rows(house, "both") == [(0,), (1,), (2,), (3,), (4,)]
-    assert rows(house, "constant") == [(0,), (1,), (2,)]
+    assert rows(warehouse, "parity_0") == [(0,), (2,), (4,)]
+    assert rows(warehouse, "both") == [(0,), (1,), (2,), (3,), (4,)]
+    assert rows(warehouse, "constant") == [(0,), (1,), (2,)]
     # What a function was seen to read decides from now on when it is refreshed.
-    later = House(project(ticks(6), PYTHON))
+    later = Warehouse(project(ticks(6), PYTHON))
     assert later.refresh().ok
     assert rows(later, "both") == [(0,), (1,), (2,), (3,), (4,), (5,)]
 
@@ -213,13 +219,13 @@ def test_a_view_that_fails_says_where_and_leaves_the_others(
         + f"CREATE MATERIALIZED VIEW bad AS {query};\n"
         + ("CREATE MATERIALIZED VIEW good AS SELECT count(*) AS n FROM ticks;")
     )
-    house = House(project(sql))
-    refreshed = house.refresh()
+    warehouse = Warehouse(project(sql))
+    refreshed = warehouse.refresh()
     assert list(refreshed.failures) == ["bad"]
     assert problem in refreshed.failures["bad"].problem
     assert "transformations/all.sql:1" in refreshed.failures["bad"].problem
-    assert rows(house, "good") == [(2,)]
-    failing = next(s for s in house.status() if s.name == "bad")
+    assert rows(warehouse, "good") == [(2,)]
+    failing = next(s for s in warehouse.status() if s.name == "bad")
     assert failing.state == "failing"
 
 
@@ -228,7 +234,7 @@ INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
 
 def test_a_view_that_must_be_incremental_says_why_it_can_not_be(project: Any) -> None:
     view = f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS\nSELECT offset,\n  rand() AS n FROM ticks;"
-    problem = House(project(ticks(2) + view)).refresh().failures["v"].problem
+    problem = Warehouse(project(ticks(2) + view)).refresh().failures["v"].problem
     assert problem.startswith(
         'transformations/all.sql:3: the view "v" asks for incremental refreshes, and can\'t have '
         "them: `rand` gives another value each time\n"
@@ -237,12 +243,12 @@ def test_a_view_that_must_be_incremental_says_why_it_can_not_be(project: Any) ->
 
 def test_a_view_that_must_be_incremental_is_from_its_second_refresh_on(project: Any) -> None:
     view = f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS SELECT count(*) AS n FROM ticks;"
-    assert House(project(ticks(2) + view)).refresh().ok
-    house = House(project(ticks(5) + view))
-    assert house.refresh().ok
-    assert [commit["variant"] for commit in house.history("v")] == ["incremental", "full"]
-    assert rows(house, "v") == [(5,)]
-    assert house.plan() == []
+    assert Warehouse(project(ticks(2) + view)).refresh().ok
+    warehouse = Warehouse(project(ticks(5) + view))
+    assert warehouse.refresh().ok
+    assert [commit["variant"] for commit in warehouse.history("v")] == ["incremental", "full"]
+    assert rows(warehouse, "v") == [(5,)]
+    assert warehouse.plan() == []
 
 
 SQL_IN_PYTHON = """
@@ -269,12 +275,12 @@ def counted():
 
 
 def test_a_function_that_is_only_sql_is_refreshed_incrementally(project: Any) -> None:
-    assert House(project(ticks(4), SQL_IN_PYTHON)).refresh().ok
-    house = House(project(ticks(7), SQL_IN_PYTHON))
-    assert house.refresh().ok
-    assert [commit["variant"] for commit in house.history("counted")] == ["incremental", "full"]
-    assert rows(house, "counted") == [(0, 2), (2, 2)]
-    changed = House(project(ticks(7), SQL_IN_PYTHON.replace("% 2 = 0", "% 2 = 1")))
+    assert Warehouse(project(ticks(4), SQL_IN_PYTHON)).refresh().ok
+    warehouse = Warehouse(project(ticks(7), SQL_IN_PYTHON))
+    assert warehouse.refresh().ok
+    assert [commit["variant"] for commit in warehouse.history("counted")] == ["incremental", "full"]
+    assert rows(warehouse, "counted") == [(0, 2), (2, 2)]
+    changed = Warehouse(project(ticks(7), SQL_IN_PYTHON.replace("% 2 = 0", "% 2 = 1")))
     assert [p.reason for p in changed.plan()] == ["its definition changed"]
     assert changed.refresh().ok
     assert rows(changed, "counted") == [(1, 2), (3, 1)]
@@ -284,7 +290,7 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
     project: Callable[..., Path],
 ) -> None:
     """A diamond: the view on top never mixes two states of the table at the bottom."""
-    from springhouse.house.performing import perform
+    from springhouse.warehouse.execution import perform
 
     sql = (
         "CREATE STREAMING TABLE ticks AS SELECT offset FROM "
@@ -295,16 +301,16 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
     )
     folder = project(sql)
     (folder / "data").mkdir()
-    house = House(folder)
+    warehouse = Warehouse(folder)
     for number in range(3):
         (folder / "data" / f"{number}.json").write_text(f'{{"offset": {number}}}\n')
-        perform(house.watch, house.watch.forced("ticks", "test"))
+        perform(warehouse.watch, warehouse.watch.forced("ticks", "test"))
         if number != 1:
-            perform(house.watch, house.watch.forced("total", "test"))
-        perform(house.watch, house.watch.forced("checked", "test"))
-        n, m = rows(house, "checked")[0]
+            perform(warehouse.watch, warehouse.watch.forced("total", "test"))
+        perform(warehouse.watch, warehouse.watch.forced("checked", "test"))
+        n, m = rows(warehouse, "checked")[0]
         assert n == m
-    assert rows(house, "checked") == [(3, 3)]
-    explained = house.explain("checked")
+    assert rows(warehouse, "checked") == [(3, 3)]
+    explained = warehouse.explain("checked")
     assert explained["stored"]["consistent"] is True
     assert explained["pathways"] == ["ticks -> checked", "ticks -> total -> checked"]

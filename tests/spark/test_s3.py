@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import springhouse
-from springhouse.lake import landing, refresh_table, writing
+from springhouse.lake.delta import writing
+from springhouse.lake.ingest import refresh_table
+from springhouse.lake.landing import landing
 
 
 def test_a_project_lives_in_a_bucket(
@@ -40,9 +42,9 @@ def test_a_project_lives_in_a_bucket(
             json.dumps({"id": n, "customer": n % 3}) for n in range(number * 9, number * 9 + 9)
         ]
         (folder / "data" / f"{number}.json").write_text("\n".join(lines))
-        with springhouse.open(folder) as house:
-            assert not house.refresh().failures
-    with springhouse.open(folder) as house:
-        rows = house.query("SELECT customer, orders FROM counts ORDER BY customer").collect()
+        with springhouse.open(folder) as warehouse:
+            assert not warehouse.refresh().failures
+    with springhouse.open(folder) as warehouse:
+        rows = warehouse.query("SELECT customer, orders FROM counts ORDER BY customer").collect()
         assert [tuple(row) for row in rows] == [(0, 6), (1, 6), (2, 6)]
-        assert house.lake.tables() == ["counts", "orders"]
+        assert warehouse.lake.tables() == ["counts", "orders"]

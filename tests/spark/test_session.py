@@ -1,4 +1,4 @@
-"""A House works in its own session, with the settings of a lent one and of the project."""
+"""A warehouse works in its own session, with the settings of a lent one and of the project."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from springhouse.house import House
-from springhouse.lake.session import Here, Spark
+from springhouse.lake.spark.session import Here, Spark
+from springhouse.warehouse import Warehouse
 
 sys.path += [str(Path(__file__).parent)]
 
@@ -85,13 +85,13 @@ def test_a_lent_session_is_not_changed_and_not_stopped(
         declaration("t", "k INT") + f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS SELECT k FROM t"
     )
     folder = project(text, **{ZONE: "Asia/Tokyo", "spark.sql.shuffle.partitions": "3"})
-    with House(folder) as house:
-        table = BaseTable(house, "t", "k INT")
+    with Warehouse(folder) as warehouse:
+        table = BaseTable(warehouse, "t", "k INT")
         table.load([(1,)])
-        refresh(house, "v")
+        refresh(warehouse, "v")
         table.append([(2,)])
-        refresh(house, "v")
-        assert house.query("SELECT * FROM v").count() == 2
+        refresh(warehouse, "v")
+        assert warehouse.query("SELECT * FROM v").count() == 2
         assert SparkSession.getActiveSession() is active
     assert spark.conf.getAll == before
     assert [each.name for each in spark.catalog.listTables()] == views
@@ -112,18 +112,18 @@ def test_dates_of_an_incremental_view_are_those_of_its_query(
     text = declaration("t", "at TIMESTAMP, s STRING")
     text += f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS {query}"
     folder = project(text, **(settings if of == "project" else {}))
-    with lent_with(spark, **(settings if of == "lent" else {})), House(folder) as house:
-        table = BaseTable(house, "t", "at TIMESTAMP, s STRING")
+    with lent_with(spark, **(settings if of == "lent" else {})), Warehouse(folder) as warehouse:
+        table = BaseTable(warehouse, "t", "at TIMESTAMP, s STRING")
         # In Auckland it is the next day from noon on; without ANSI, text that is no number is NULL.
         table.load([(datetime(2024, 1, 1, 9, tzinfo=UTC), "1")])
-        refresh(house, "v")
+        refresh(warehouse, "v")
         table.append([(datetime(2024, 1, 1, 13, tzinfo=UTC), "none")])
-        refresh(house, "v")
-        newest = house.lake.log("v").newest()
+        refresh(warehouse, "v")
+        newest = warehouse.lake.log("v").newest()
         assert newest is not None and newest.note is not None  # noqa: PT018
         assert newest.note.variant == "incremental"
-        found = sorted(map(tuple, house.query("SELECT * FROM v").collect()))
-        assert found == sorted(map(tuple, house.query(query).collect()))
+        found = sorted(map(tuple, warehouse.query("SELECT * FROM v").collect()))
+        assert found == sorted(map(tuple, warehouse.query(query).collect()))
         assert len(found) == 2
 
 
@@ -146,16 +146,16 @@ def test_a_query_function_finds_the_session_that_runs_it(
 ) -> None:
     folder = project(declaration("t", "k INT"), PYTHON, **{ZONE: "Asia/Tokyo"})
     active = SparkSession.getActiveSession()
-    with House(folder) as house:
-        BaseTable(house, "t", "k INT").load([(1,)])
-        refresh(house, "zones")
-        found = house.query("SELECT * FROM zones").collect()
+    with Warehouse(folder) as warehouse:
+        BaseTable(warehouse, "t", "k INT").load([(1,)])
+        refresh(warehouse, "zones")
+        found = warehouse.query("SELECT * FROM zones").collect()
     assert [tuple(row) for row in found] == [("Asia/Tokyo", "Asia/Tokyo", 1)]
     assert SparkSession.getActiveSession() is active
     assert SparkSession.builder.getOrCreate() is spark
 
 
-def test_a_spark_that_a_house_started_serves_until_the_last_house_is_closed(
+def test_a_spark_that_a_warehouse_started_serves_until_the_last_warehouse_is_closed(
     spark: SparkSession,
 ) -> None:
     # The tests' own Spark was started by one; two more use it and go.

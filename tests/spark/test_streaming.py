@@ -6,9 +6,9 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from springhouse.house import House
-from springhouse.lake.checkpoints import batch_transaction
-from springhouse.lake.streaming import staged_batches
+from springhouse.lake.ingest.checkpoints import batch_transaction
+from springhouse.lake.ingest.streaming_flow import staged_batches
+from springhouse.warehouse import Warehouse
 
 PYTHON = """
 from pyspark import pipelines as dp
@@ -38,58 +38,61 @@ def arrive(folder: Path, number: int, *ids: int) -> None:
     (folder / "data" / f"{number}.json").write_text(lines)
 
 
-def ids(house: House, table: str) -> list[int]:
-    return sorted(DeltaTable(house.lake.place(table).root).to_pyarrow_table()["id"].to_pylist())
+def ids(warehouse: Warehouse, table: str) -> list[int]:
+    return sorted(DeltaTable(warehouse.lake.place(table).root).to_pyarrow_table()["id"].to_pylist())
 
 
-def opened(project: Any, tmp_path: Path) -> House:
+def opened(project: Any, tmp_path: Path) -> Warehouse:
     (tmp_path / "project" / "data").mkdir(parents=True, exist_ok=True)
-    return House(project("", PYTHON.format(data=tmp_path / "project" / "data")))
+    return Warehouse(project("", PYTHON.format(data=tmp_path / "project" / "data")))
 
 
 def test_streams_of_spark_and_of_our_own_tables(project: Any, tmp_path: Path) -> None:
-    house = opened(project, tmp_path)
-    folder = house.project.folder
+    warehouse = opened(project, tmp_path)
+    folder = warehouse.project.folder
     arrive(folder, 1, 1, 2, 11)
-    refreshed = house.refresh()
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert ids(house, "both") == [1, 2, 11]
+    assert ids(warehouse, "both") == [1, 2, 11]
     arrive(folder, 2, 3, 12)
-    house = opened(project, tmp_path)
-    assert house.refresh().ok
-    assert ids(house, "events") == [1, 2, 3, 11, 12]
-    assert ids(house, "both") == [1, 2, 3, 11, 12]
-    assert sorted(map(tuple, house.query("SELECT * FROM kinds").collect())) == [("a", 2), ("b", 3)]
+    warehouse = opened(project, tmp_path)
+    assert warehouse.refresh().ok
+    assert ids(warehouse, "events") == [1, 2, 3, 11, 12]
+    assert ids(warehouse, "both") == [1, 2, 3, 11, 12]
+    assert sorted(map(tuple, warehouse.query("SELECT * FROM kinds").collect())) == [
+        ("a", 2),
+        ("b", 3),
+    ]
     # What the derived table reflects are versions of the table that it streams from.
-    reflects = house.explain("both")["stored"]["reflects"]
+    reflects = warehouse.explain("both")["stored"]["reflects"]
     assert list(reflects) == ["events"]
 
 
 def test_a_batch_that_was_staged_and_not_committed_is_committed_once(
     project: Any, tmp_path: Path
 ) -> None:
-    house = opened(project, tmp_path)
-    arrive(house.project.folder, 1, 1, 2)
-    assert house.refresh().ok
+    warehouse = opened(project, tmp_path)
+    arrive(warehouse.project.folder, 1, 1, 2)
+    assert warehouse.refresh().ok
     # As a process leaves it that dies after Spark staged batch 1, before our commit: Spark holds
     # the batch for done and will not repeat it.
-    place = house.lake.storage.inside("streams", "events")
-    session = house.lake.spark.session()
+    place = warehouse.lake.storage.inside("streams", "events")
+    session = warehouse.lake.spark.session()
     rows = session.createDataFrame([(7, "b")], "id BIGINT, kind STRING")
     rows.write.parquet(f"{place.root}/staged/1")
     # A batch that Spark did not finish staging is none.
     (Path(place.root) / "staged" / "2").mkdir()
     assert [batch.number for batch in staged_batches(place)] == [1]
-    house = opened(project, tmp_path)
-    assert house.refresh().ok
-    assert ids(house, "events") == [1, 2, 7]
-    stored = house.lake.open("events")
-    flow = house.project.flows_into("events")[0]
+    warehouse = opened(project, tmp_path)
+    assert warehouse.refresh().ok
+    assert ids(warehouse, "events") == [1, 2, 7]
+    stored = warehouse.lake.open("events")
+    flow = warehouse.project.flows_into("events")[0]
     assert stored.offset(batch_transaction(flow)) == 2  # type: ignore[arg-type]
     # Repeated by Spark, with the same number: in already.
     rows.write.parquet(f"{place.root}/staged/1")
-    assert house.refresh().ok
-    assert ids(house, "events") == [1, 2, 7]
+    assert warehouse.refresh().ok
+    assert ids(warehouse, "events") == [1, 2, 7]
 
 
 def test_a_function_that_does_not_stream_says_so(project: Any) -> None:
@@ -100,8 +103,8 @@ from pyspark import pipelines as dp
 def wrong():
     return spark.range(3)
 """
-    house = House(project("", python))
-    refreshed = house.refresh()
+    warehouse = Warehouse(project("", python))
+    refreshed = warehouse.refresh()
     assert 'the flow "wrong" returned a DataFrame that is not streaming' in (
         refreshed.failures["wrong"].problem
     )
@@ -117,9 +120,9 @@ CREATE STREAMING TABLE copy AS SELECT * FROM STREAM(customers);
     folder = project(sql)
     (folder / "data").mkdir()
     (folder / "data" / "1.json").write_text('{"id": 1, "seq": 1}\n')
-    house = House(folder)
-    house.refresh()
+    warehouse = Warehouse(folder)
+    warehouse.refresh()
     (folder / "data" / "2.json").write_text('{"id": 1, "seq": 2}\n')
-    refreshed = house.refresh()
+    refreshed = warehouse.refresh()
     assert "customers" in refreshed.failures["copy"].problem
     assert list(refreshed.failures) == ["copy"]

@@ -4,7 +4,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from springhouse.lake.tables import frame_of
+from springhouse.lake.delta.tables import frame_of
 
 
 def test_rows_after_an_empty_batch_are_not_lost(spark: SparkSession) -> None:

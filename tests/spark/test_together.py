@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from patience import patience
-from springhouse.house import Event, Finished, House, Started
-from springhouse.house.owning import Permits
-from springhouse.house.performing import Permitted, perform, perform_together
-from springhouse.lake import refresh_table, refresh_together
-from springhouse.lake.sources.files import ReadFiles
+from springhouse.lake.ingest import refresh_table, refresh_together
+from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.warehouse import Event, Finished, Started, Warehouse
+from springhouse.warehouse.execution import Permitted, perform, perform_together
+from springhouse.warehouse.permits import Permits
 
 FILES = (
     "STREAM read_files('data', format => 'json', schema => 'id BIGINT, amount INT, kind STRING')"
@@ -46,17 +46,17 @@ def orders(*amounts: int) -> list[dict[str, Any]]:
     return [{"id": 10 * i + a, "amount": a, "kind": "abc"[i % 3]} for i, a in enumerate(amounts)]
 
 
-def rows(house: House, *tables: str) -> dict[str, list[tuple[Any, ...]]]:
+def rows(warehouse: Warehouse, *tables: str) -> dict[str, list[tuple[Any, ...]]]:
     return {
         name: sorted(
-            map(tuple, house.query(f"SELECT {COLUMNS[name]} FROM {name}").collect()), key=str
+            map(tuple, warehouse.query(f"SELECT {COLUMNS[name]} FROM {name}").collect()), key=str
         )
         for name in tables or COLUMNS
     }
 
 
-def together(house: House, table: str, commit: int = 0) -> list[str]:
-    appended = [c for c in house.history(table) if c["kind"] == "append"]
+def together(warehouse: Warehouse, table: str, commit: int = 0) -> list[str]:
+    appended = [c for c in warehouse.history(table) if c["kind"] == "append"]
     return sorted(appended[commit]["together"])
 
 
@@ -99,22 +99,22 @@ def test_five_tables_get_in_one_pass_what_each_gets_alone(
     project: Callable[..., Path], reads: list[str], tmp_path: Path
 ) -> None:
     folder = project(FIVE)
-    house = House(folder)
+    warehouse = Warehouse(folder)
     for number, records in enumerate((FIRST, SECOND)):
         arrive(folder, number, *records)
         reads.clear()
-        assert house.refresh().ok
+        assert warehouse.refresh().ok
         assert len(reads) == 1
-        assert {name: together(house, name) for name in TABLES} == {
+        assert {name: together(warehouse, name) for name in TABLES} == {
             name: others(name) for name in TABLES
         }
-    assert rows(house) == _alone(folder, tmp_path, FIVE)
-    (newest,) = house.history("small", most=1)
+    assert rows(warehouse) == _alone(folder, tmp_path, FIVE)
+    (newest,) = warehouse.history("small", most=1)
     assert newest["violations"] == {"known": 1, "even": 1}
     assert (
         newest["activities"]["select"]["rows_in"] >= newest["activities"]["expectations"]["rows_in"]
     )
-    explained = house.explain("large")["one_pass"]
+    explained = warehouse.explain("large")["one_pass"]
     assert sorted(explained["with"]) == others("large")
 
 
@@ -125,11 +125,11 @@ def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, 
     (other / "data").symlink_to(folder / "data")
     (other / "transformations" / "all.sql").write_text(sql)
     (other / "spark-pipeline.yml").write_text((folder / "spark-pipeline.yml").read_text())
-    house = House(other)
+    warehouse = Warehouse(other)
     for name in TABLES:
-        perform(house.watch, house.watch.forced(name, "test"))
-        assert together(house, name) == []
-    return rows(house)
+        perform(warehouse.watch, warehouse.watch.forced(name, "test"))
+        assert together(warehouse, name) == []
+    return rows(warehouse)
 
 
 def test_one_that_is_behind_is_caught_up_by_itself_and_then_shares(
@@ -137,21 +137,21 @@ def test_one_that_is_behind_is_caught_up_by_itself_and_then_shares(
 ) -> None:
     folder = project(FIVE)
     arrive(folder, 0, *FIRST)
-    house = House(folder)
-    perform(house.watch, house.watch.forced("large", "test"))
+    warehouse = Warehouse(folder)
+    perform(warehouse.watch, warehouse.watch.forced("large", "test"))
     arrive(folder, 1, *SECOND)
     reads.clear()
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     # Four stand at the beginning, large does not: it reads the second file for itself.
     assert len(reads) == 2
-    assert together(house, "large") == []
-    assert together(house, "small") == ["dated", "everything", "numbers"]
+    assert together(warehouse, "large") == []
+    assert together(warehouse, "small") == ["dated", "everything", "numbers"]
     arrive(folder, 2, *orders(6, 7))
     reads.clear()
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     assert len(reads) == 1
-    assert together(house, "large") == others("large")
-    assert [row[0] for row in rows(house, "everything")["everything"]].count(99) == 1
+    assert together(warehouse, "large") == others("large")
+    assert [row[0] for row in rows(warehouse, "everything")["everything"]].count(99) == 1
 
 
 class Died(BaseException):
@@ -190,20 +190,20 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     if large:
         _call_all_large(monkeypatch)
     folder = project(FIVE)
-    house = House(folder)
+    warehouse = Warehouse(folder)
     arrive(folder, 0, *FIRST)
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     arrive(folder, 1, *SECOND)
-    house.watch.observing.poll(house.lake.now(), all_of_them=True)
+    warehouse.watch.observing.poll(warehouse.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
-    plans = [house.watch.forced(name, "test") for name in order]
+    plans = [warehouse.watch.forced(name, "test") for name in order]
     wanted = [Permitted(p, dies(commit) if p.table == table else lambda: None) for p in plans]
     done: list[str] = []
     with pytest.raises(Died):
-        done += (name for name, _ in perform_together(house.watch, wanted[0], wanted[1:]))
+        done += (name for name, _ in perform_together(warehouse.watch, wanted[0], wanted[1:]))
     assert done == list(order[: order.index(table)])
     # A new process, which knows only the tables: some stand at the second file, some after it.
-    again = House(folder)
+    again = Warehouse(folder)
     assert again.refresh().ok
     assert rows(again) == _alone(folder, tmp_path, FIVE)
     arrive(folder, 2, *orders(6, 7))
@@ -220,12 +220,12 @@ CREATE STREAMING TABLE raising AS SELECT id, 1 / amount AS share FROM {FILES};
 """
     folder = project(sql)
     arrive(folder, 0, *orders(1, 0))
-    house = House(folder)
-    refreshed = house.refresh()
+    warehouse = Warehouse(folder)
+    refreshed = warehouse.refresh()
     assert sorted(refreshed.failures) == ["fair", "raising"]
     assert 'broke the expectation "never"' in refreshed.failures["fair"].problem
     assert "DIVIDE_BY_ZERO" in refreshed.failures["raising"].problem
-    assert house.query("SELECT count(*) FROM good").collect() == [(2,)]
+    assert warehouse.query("SELECT count(*) FROM good").collect() == [(2,)]
 
 
 def test_tables_over_a_table_and_over_events_share_too(project: Callable[..., Path]) -> None:
@@ -237,17 +237,17 @@ CREATE STREAMING TABLE tocks AS SELECT offset AS n FROM
 CREATE STREAMING TABLE even AS SELECT offset FROM STREAM(ticks) WHERE offset % 2 = 0;
 CREATE STREAMING TABLE odd AS SELECT offset FROM STREAM(ticks) WHERE offset % 2 = 1;
 """
-    house = House(project(sql))
-    assert house.refresh().ok
-    assert together(house, "ticks") == ["tocks"]
-    assert together(house, "odd") == ["even"]
-    assert house.query("SELECT count(*), sum(n) FROM tocks").collect() == [(6, 39)]
-    assert house.query("SELECT sum(offset) FROM odd").collect() == [(25,)]
+    warehouse = Warehouse(project(sql))
+    assert warehouse.refresh().ok
+    assert together(warehouse, "ticks") == ["tocks"]
+    assert together(warehouse, "odd") == ["even"]
+    assert warehouse.query("SELECT count(*), sum(n) FROM tocks").collect() == [(6, 39)]
+    assert warehouse.query("SELECT sum(offset) FROM odd").collect() == [(25,)]
     # What a table that is made of another reflects is the same as if it had been alone.
-    assert house.history("odd")[0]["reflects"] == house.history("even")[0]["reflects"] != {}
+    assert warehouse.history("odd")[0]["reflects"] == warehouse.history("even")[0]["reflects"] != {}
 
 
-def test_a_running_house_takes_along_what_it_owns(project: Callable[..., Path]) -> None:
+def test_a_running_warehouse_takes_along_what_it_owns(project: Callable[..., Path]) -> None:
     folder = project(FIVE)
     arrive(folder, 0, *FIRST)
     permits = Permits(everything=False)
@@ -260,15 +260,15 @@ def test_a_running_house_takes_along_what_it_owns(project: Callable[..., Path]) 
         if {"large", "small"} <= {e.table for e in heard if isinstance(e, Finished) and e.done}:
             done.set()
 
-    house = House(folder, permits=permits, listener=listen)
-    runner = threading.Thread(target=house.run)
+    warehouse = Warehouse(folder, permits=permits, listener=listen)
+    runner = threading.Thread(target=warehouse.run)
     runner.start()
     try:
         assert done.wait(patience(90)), heard
     finally:
-        house.stop()
+        warehouse.stop()
         runner.join(60)
     started = [(event.table, event.track) for event in heard if isinstance(event, Started)]
     assert sorted(started[:2]) == [("large", started[0][1]), ("small", started[0][1])]
-    assert together(house, "large", -1) == ["small"]
-    assert house.lake.log("everything").newest() is None
+    assert together(warehouse, "large", -1) == ["small"]
+    assert warehouse.lake.log("everything").newest() is None

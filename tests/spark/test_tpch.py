@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 sys.path += [
     str(Path(__file__).parents[2] / "examples" / "tpch"),
@@ -17,9 +17,10 @@ sys.path += [
 ]
 
 import tpch
-import warehouse as in_duckdb
 from base_table import refresh
 from tpch_warehouse import BaseTable, view_of, write_project
+
+import warehouse as in_duckdb
 
 SCALE = 0.01
 CHANGES = (0.01, 0.002)
@@ -38,8 +39,10 @@ def check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Chec
     tables = {n: tpch.read(p) for n, p in tpch.generate(SCALE, folder / "data").items()}
     schemas = {name: table.schema for name, table in tables.items()}
     settings = {"spark.sql.session.timeZone": "UTC"}
-    house = House(write_project(folder / "project", schemas, settings, refresh="incremental"))
-    stored = {name: BaseTable(house, name) for name in tables}
+    warehouse = Warehouse(
+        write_project(folder / "project", schemas, settings, refresh="incremental")
+    )
+    stored = {name: BaseTable(warehouse, name) for name in tables}
     for name, table in tables.items():
         stored[name].load(table)
     ways: dict[int, list[str]] = {number: [] for number in tpch.QUERIES}
@@ -49,13 +52,13 @@ def check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Chec
         for name, table in tables.items():
             spark.createDataFrame(table).createOrReplaceTempView(name)
         for number in tpch.QUERIES:
-            view = house.project.views[view_of(number)]
-            refresh(house, view.name)
-            newest = house.lake.log(view.name).newest()
+            view = warehouse.project.views[view_of(number)]
+            refresh(warehouse, view.name)
+            newest = warehouse.lake.log(view.name).newest()
             assert newest is not None
             assert newest.note is not None
             ways[number].append(newest.note.variant)
-            ours = _bag(house.lake.open(view.name).to_arrow())
+            ours = _bag(warehouse.lake.open(view.name).to_arrow())
             if ours != _bag(spark.sql(tpch.query(number)).toArrow()):
                 wrong[number] = f"after {len(ways[number]) - 1} changes"
         for name in tables:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from springhouse.cli.app import app
-from springhouse.house import Event, Finished, House, Warned
+from springhouse.warehouse import Event, Finished, Warehouse, Warned
 
 VIEWS = """
 CREATE MATERIALIZED VIEW rates AS SELECT * FROM VALUES ('EUR', 1.0), ('USD', 1.1) AS t(name, rate);
@@ -39,8 +39,8 @@ def write(folder: Path, *prices: float) -> None:
     (folder / "cities" / "a.csv").write_text("".join(f"City {price}\n" for price in prices))
 
 
-def dear(house: House) -> list[float]:
-    found = house.query("SELECT price FROM dear ORDER BY id").collect()
+def dear(warehouse: Warehouse) -> list[float]:
+    found = warehouse.query("SELECT price FROM dear ORDER BY id").collect()
     return [round(float(row[0]), 2) for row in found]
 
 
@@ -53,28 +53,28 @@ def test_run_makes_views_over_inputs_that_nobody_can_watch(project: Any, tmp_pat
         if isinstance(event, Finished):
             made.add(event.table)
         if made >= ALL:
-            house.stop()
+            warehouse.stop()
 
-    house = House(folder, listener=listen)
-    refreshed = house.run(300.0)
+    warehouse = Warehouse(folder, listener=listen)
+    refreshed = warehouse.run(300.0)
     assert refreshed.ok, refreshed.failures
     assert made >= ALL
-    assert dear(house) == [10.0, 22.0]
-    assert tuple(house.query("SELECT count, city FROM names").collect()[0]) == (2, "City 20.0")
+    assert dear(warehouse) == [10.0, 22.0]
+    assert tuple(warehouse.query("SELECT count, city FROM names").collect()[0]) == (2, "City 20.0")
 
 
 def test_what_reads_such_a_view_follows_it(project: Any, tmp_path: Path) -> None:
     write(tmp_path, 10.0, 20.0)
     folder = project(VIEWS.format(folder=tmp_path), PYTHON.format(folder=tmp_path))
-    house = House(folder)
-    refreshed = house.refresh()
+    warehouse = Warehouse(folder)
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert dear(house) == [10.0, 22.0]
+    assert dear(warehouse) == [10.0, 22.0]
     write(tmp_path, 30.0, 40.0, 50.0)
-    refreshed = house.refresh()
+    refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
-    assert dear(house) == [30.0, 44.0, 50.0]
-    assert tuple(house.query("SELECT count, city FROM names").collect()[0]) == (3, "City 50.0")
+    assert dear(warehouse) == [30.0, 44.0, 50.0]
+    assert tuple(warehouse.query("SELECT count, city FROM names").collect()[0]) == (3, "City 50.0")
 
 
 def test_a_source_folder_that_is_not_there_is_told_every_time(project: Any) -> None:
@@ -84,19 +84,19 @@ def test_a_source_folder_that_is_not_there_is_told_every_time(project: Any) -> N
     )
     for _ in range(2):
         heard: list[Event] = []
-        house = House(folder, listener=heard.append)
-        assert house.refresh().ok
+        warehouse = Warehouse(folder, listener=heard.append)
+        assert warehouse.refresh().ok
         (warned,) = [event for event in heard if isinstance(event, Warned)]
         assert warned.table == "orders"
         assert 'data/ordres" names is not there' in warned.warning
-        (status,) = house.status()
+        (status,) = warehouse.status()
         assert (status.state, status.warning) == ("no source", warned.warning)
     told = CliRunner().invoke(app, ["status", "--project", str(folder)])
     assert "is not there" in told.output
     (folder / "data" / "ordres").mkdir(parents=True)
     heard = []
-    house = House(folder, listener=heard.append)
-    assert house.refresh().ok
+    warehouse = Warehouse(folder, listener=heard.append)
+    assert warehouse.refresh().ok
     assert not [event for event in heard if isinstance(event, Warned)]
-    (status,) = house.status()
+    (status,) = warehouse.status()
     assert (status.problem, status.warning) == (None, None)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from springhouse.house import House
-from springhouse.house.performing import perform
-from springhouse.lake.upkeep import compact
+from springhouse.lake.upkeep.compaction import compact
+from springhouse.warehouse import Warehouse
+from springhouse.warehouse.execution import perform
 
 SQL = """
 CREATE STREAMING TABLE orders AS
@@ -16,76 +16,76 @@ CREATE MATERIALIZED VIEW by_city AS SELECT city, count(*) AS orders FROM orders 
 """
 
 
-def opened(project: Callable[[str], Path]) -> House:
+def opened(project: Callable[[str], Path]) -> Warehouse:
     folder = project(SQL)
     (folder / "data").mkdir()
-    return House(folder)
+    return Warehouse(folder)
 
 
-def arrive(house: House, number: int) -> None:
+def arrive(warehouse: Warehouse, number: int) -> None:
     line = f'{{"id": {number}, "city": "Oslo"}}\n'
-    (house.project.folder / "data" / f"{number:04}.json").write_text(line)
-    assert house.refresh().ok
+    (warehouse.project.folder / "data" / f"{number:04}.json").write_text(line)
+    assert warehouse.refresh().ok
 
 
-def table(house: House, name: str) -> DeltaTable:
-    return DeltaTable(house.lake.place(name).root)
+def table(warehouse: Warehouse, name: str) -> DeltaTable:
+    return DeltaTable(warehouse.lake.place(name).root)
 
 
 def test_compaction_keeps_the_rows_and_wakes_nobody(project: Callable[[str], Path]) -> None:
-    house = opened(project)
+    warehouse = opened(project)
     for number in range(4):
-        arrive(house, number)
-    assert compact(house.lake, "orders", most_files=2) == 4
-    assert len(table(house, "orders").file_uris()) == 1
-    assert sorted(table(house, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 3]
-    assert house.history("orders")[0]["kind"] == "compaction"
+        arrive(warehouse, number)
+    assert compact(warehouse.lake, "orders", most_files=2) == 4
+    assert len(table(warehouse, "orders").file_uris()) == 1
+    assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 3]
+    assert warehouse.history("orders")[0]["kind"] == "compaction"
     # The same rows: nothing is wanted, and the next arrival is still taken in once.
-    assert house.plan() == []
-    arrive(house, 4)
-    assert table(house, "orders").to_pyarrow_table().num_rows == 5
+    assert warehouse.plan() == []
+    arrive(warehouse, 4)
+    assert table(warehouse, "orders").to_pyarrow_table().num_rows == 5
 
 
 def test_vacuum_keeps_what_a_pending_refresh_needs(project: Callable[[str], Path]) -> None:
-    house = opened(project)
-    arrive(house, 1)
-    reflected = house.lake.log("orders").newest()
+    warehouse = opened(project)
+    arrive(warehouse, 1)
+    reflected = warehouse.lake.log("orders").newest()
     assert reflected is not None
     # The view falls behind: one arrival and one compaction that the view has not seen.
-    (house.project.folder / "data" / "0002.json").write_text('{"id": 2, "city": "Moss"}\n')
-    perform(house.watch, house.watch.forced("orders", "test"))
-    compact(house.lake, "orders", most_files=1)
-    house.vacuum("0 seconds", grace_seconds=-1)
-    before = house.lake.open("orders", reflected.version)
+    (warehouse.project.folder / "data" / "0002.json").write_text('{"id": 2, "city": "Moss"}\n')
+    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
+    compact(warehouse.lake, "orders", most_files=1)
+    warehouse.vacuum("0 seconds", grace_seconds=-1)
+    before = warehouse.lake.open("orders", reflected.version)
     assert sorted(before.to_arrow()["id"].to_pylist()) == [1]
-    assert house.refresh().ok
+    assert warehouse.refresh().ok
     # Now everybody is up to date, and only the newest version is needed.
-    assert house.vacuum("0 seconds", grace_seconds=-1)["orders"] == 2
-    assert sorted(table(house, "orders").to_pyarrow_table()["id"].to_pylist()) == [1, 2]
-    arrive(house, 3)
-    counts = {r["city"]: r["orders"] for r in house.query("SELECT * FROM by_city").collect()}
+    assert warehouse.vacuum("0 seconds", grace_seconds=-1)["orders"] == 2
+    assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [1, 2]
+    arrive(warehouse, 3)
+    counts = {r["city"]: r["orders"] for r in warehouse.query("SELECT * FROM by_city").collect()}
     assert counts == {"Oslo": 2, "Moss": 1}
 
 
 def test_vacuum_leaves_alone_what_may_be_about_to_be_committed(
     project: Callable[[str], Path],
 ) -> None:
-    house = opened(project)
-    arrive(house, 1)
-    fresh = Path(house.lake.place("orders").root) / "being-written.parquet"
+    warehouse = opened(project)
+    arrive(warehouse, 1)
+    fresh = Path(warehouse.lake.place("orders").root) / "being-written.parquet"
     fresh.write_bytes(b"not yet")
-    assert house.vacuum("0 seconds") == {}
+    assert warehouse.vacuum("0 seconds") == {}
     assert fresh.exists()
 
 
 def test_vacuum_keeps_what_another_tool_put_together(project: Callable[[str], Path]) -> None:
-    house = opened(project)
+    warehouse = opened(project)
     for number in range(3):
-        arrive(house, number)
+        arrive(warehouse, number)
     # The view falls behind, so that an older version is still needed; then somebody optimizes.
-    (house.project.folder / "data" / "0009.json").write_text('{"id": 9, "city": "Moss"}\n')
-    perform(house.watch, house.watch.forced("orders", "test"))
-    table(house, "orders").optimize.compact()
-    house.vacuum("0 seconds", grace_seconds=-1)
-    assert sorted(table(house, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 9]
-    assert house.refresh().ok
+    (warehouse.project.folder / "data" / "0009.json").write_text('{"id": 9, "city": "Moss"}\n')
+    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
+    table(warehouse, "orders").optimize.compact()
+    warehouse.vacuum("0 seconds", grace_seconds=-1)
+    assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 9]
+    assert warehouse.refresh().ok

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from springhouse.cli.app import app
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 SQL = """
 CREATE STREAMING TABLE orders (CONSTRAINT known EXPECT (city <> '') ON VIOLATION QUARANTINE) AS
@@ -41,7 +41,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "name: test\nstorage: storage\nlibraries:\n  - glob:\n      include: transformations/**\n"
     )
     (folder / "transformations" / "all.sql").write_text(SQL)
-    house = House(folder)
+    warehouse = Warehouse(folder)
     for batch in range(3):
         lines = []
         for number in range(batch * 40, batch * 40 + 40):
@@ -55,32 +55,32 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
             }
             lines.append(json.dumps(row))
         (folder / "data" / f"{batch}.json").write_text("\n".join(lines))
-        assert house.refresh().failures == {}
+        assert warehouse.refresh().failures == {}
     return folder
 
 
 @pytest.fixture
-def house(made: Path, tmp_path: Path) -> House:
-    return House(shutil.copytree(made, tmp_path / "project"))
+def warehouse(made: Path, tmp_path: Path) -> Warehouse:
+    return Warehouse(shutil.copytree(made, tmp_path / "project"))
 
 
-def problems(house: House, *, recompute: bool = False) -> dict[str, tuple[str, ...]]:
-    found = House(house.project.folder).verify(recompute=recompute)
+def problems(warehouse: Warehouse, *, recompute: bool = False) -> dict[str, tuple[str, ...]]:
+    found = Warehouse(warehouse.project.folder).verify(recompute=recompute)
     return {each.table: each.problems for each in found if each.problems}
 
 
-def test_all_is_as_it_should_be(house: House) -> None:
-    found = house.verify(recompute=True)
+def test_all_is_as_it_should_be(warehouse: Warehouse) -> None:
+    found = warehouse.verify(recompute=True)
     assert {each.table for each in found} == {
         *("orders", "orders_quarantine", "newest", "by_city", "spread", "dear")
     }
-    assert problems(house, recompute=True) == {}
+    assert problems(warehouse, recompute=True) == {}
     assert all(each.files and each.rows and each.size and not each.untold for each in found)
 
 
-def test_a_file_that_is_gone_cut_or_other(house: House) -> None:
-    place = Path(house.lake.place("orders").root)
-    one, two, three = (place / file.path for file in house.lake.open("orders").files)
+def test_a_file_that_is_gone_cut_or_other(warehouse: Warehouse) -> None:
+    place = Path(warehouse.lake.place("orders").root)
+    one, two, three = (place / file.path for file in warehouse.lake.open("orders").files)
     one.unlink()
     two.write_bytes(two.read_bytes()[:-9])
     # Another one in its place, with fewer rows, as large as the first.
@@ -88,7 +88,7 @@ def test_a_file_that_is_gone_cut_or_other(house: House) -> None:
     size = three.stat().st_size
     pq.write_table(rows, three)
     assert three.stat().st_size <= size
-    found = problems(house)["orders"]
+    found = problems(warehouse)["orders"]
     assert [
         f'"{path.name}"' in problem for path, problem in zip((one, two, three), found, strict=True)
     ]
@@ -96,9 +96,9 @@ def test_a_file_that_is_gone_cut_or_other(house: House) -> None:
     assert "instead of" in found[1]
 
 
-def test_statistics_that_lie(house: House) -> None:
+def test_statistics_that_lie(warehouse: Warehouse) -> None:
     """Readers prune by them: rows would be passed over."""
-    log = Path(house.lake.place("orders").root) / "_delta_log"
+    log = Path(warehouse.lake.place("orders").root) / "_delta_log"
     commit = next(f for f in sorted(log.glob("*.json")) if '"add"' in f.read_text())
     text = commit.read_text()
     assert '\\"maxValues\\":' in text
@@ -113,47 +113,49 @@ def test_statistics_that_lie(house: House) -> None:
             value["add"]["stats"] = json.dumps(told)
         lied.append(json.dumps(value))
     commit.write_text("\n".join(lied))
-    found = problems(house)["orders"]
+    found = problems(warehouse)["orders"]
     assert any('values of "id" outside the bounds' in problem for problem in found)
     assert any('NULLs of "price"' in problem for problem in found)
 
 
 @pytest.mark.parametrize("kind", ["_state", "_changes"])
-def test_state_and_changes(house: House, kind: str) -> None:
+def test_state_and_changes(warehouse: Warehouse, kind: str) -> None:
     harmed = {}
-    for path in Path(house.lake.storage.root).glob(f"tables/*/{kind}/**/*.parquet"):
+    for path in Path(warehouse.lake.storage.root).glob(f"tables/*/{kind}/**/*.parquet"):
         rows = pq.read_table(path)
         if kind == "_changes":
             pq.write_table(rows.slice(1), path)
         else:
             path.unlink()
-        harmed[path.relative_to(Path(house.lake.storage.root) / "tables").parts[0]] = path
+        harmed[path.relative_to(Path(warehouse.lake.storage.root) / "tables").parts[0]] = path
     assert harmed
-    assert problems(house).keys() <= harmed.keys()
-    assert "by_city" in problems(house) if kind == "_changes" else "spread" in problems(house)
+    assert problems(warehouse).keys() <= harmed.keys()
+    assert (
+        "by_city" in problems(warehouse) if kind == "_changes" else "spread" in problems(warehouse)
+    )
 
 
 @pytest.mark.parametrize("how", ["gone", "rotten"])
-def test_changes_that_nobody_reads_any_more_may_go_or_rot(house: House, how: str) -> None:
-    found = list(Path(house.lake.storage.root).glob("tables/*/_changes/*.parquet"))
+def test_changes_that_nobody_reads_any_more_may_go_or_rot(warehouse: Warehouse, how: str) -> None:
+    found = list(Path(warehouse.lake.storage.root).glob("tables/*/_changes/*.parquet"))
     for path in found:
         if how == "gone":
             path.unlink()
         else:
             path.write_bytes(b"PAR1" + b"\xff" * (path.stat().st_size - 8) + b"PAR1")
     assert found
-    assert problems(house) == {}
+    assert problems(warehouse) == {}
 
 
-def test_a_view_that_is_not_what_its_query_gives(house: House) -> None:
-    stored = house.lake.open("dear")
+def test_a_view_that_is_not_what_its_query_gives(warehouse: Warehouse) -> None:
+    stored = warehouse.lake.open("dear")
     (file,) = stored.files if len(stored.files) == 1 else stored.files[:1]
     path = Path(stored.storage.root) / file.path
     rows = pq.read_table(path)
     price = pa.array([None if v is None else 1.0 + v for v in rows["price"].to_pylist()])
     changed = rows.set_column(rows.schema.get_field_index("price"), "price", price)
     write_deltalake(stored.storage.root, changed.select(["id", "price"]), mode="overwrite")
-    again = House(house.project.folder)
+    again = Warehouse(warehouse.project.folder)
     (found,) = again.verify("dear", recompute=True)
     assert "another writer" in found.untold
     # A commit that says that it is ours, and is not right.
@@ -161,9 +163,9 @@ def test_a_view_that_is_not_what_its_query_gives(house: House) -> None:
     assert problems(again, recompute=True) == {}
 
 
-def test_a_wrong_row_is_shown(house: House) -> None:
+def test_a_wrong_row_is_shown(warehouse: Warehouse) -> None:
     """A file with other values of the same size and bounds is found only by the query."""
-    stored = house.lake.open("by_city")
+    stored = warehouse.lake.open("by_city")
     (file,) = stored.files
     path = Path(stored.storage.root) / file.path
     rows = pq.read_table(path)
@@ -174,18 +176,18 @@ def test_a_wrong_row_is_shown(house: House) -> None:
     for commit in log:
         text = commit.read_text().replace(f'"size":{file.size}', f'"size":{path.stat().st_size}')
         commit.write_text(text)
-    (found,) = House(house.project.folder).verify("by_city", recompute=True)
+    (found,) = Warehouse(warehouse.project.folder).verify("by_city", recompute=True)
     told = " ".join(found.problems)
     assert "outside the bounds" in told or "it holds 2 rows that its query does not give" in told
 
 
-def test_the_command(house: House) -> None:
-    folder = str(house.project.folder)
+def test_the_command(warehouse: Warehouse) -> None:
+    folder = str(warehouse.project.folder)
     runner = CliRunner()
     well = runner.invoke(app, ["verify", "--project", folder])
     assert well.exit_code == 0, well.output
     assert "6 tables verified: all is as it should be" in well.output
-    stored = house.lake.open("by_city")
+    stored = warehouse.lake.open("by_city")
     (Path(stored.storage.root) / stored.files[0].path).unlink()
     ill = runner.invoke(app, ["verify", "--project", folder])
     assert ill.exit_code == 1
@@ -196,21 +198,21 @@ def test_the_command(house: House) -> None:
     assert json.loads(one.output)[0]["problems"] == []
 
 
-def test_what_lies_beside_the_tables(house: House) -> None:
+def test_what_lies_beside_the_tables(warehouse: Warehouse) -> None:
     """The list of files, and the quarantine."""
-    storage = house.project.folder / "storage"
+    storage = warehouse.project.folder / "storage"
     (listed, *_) = sorted(storage.glob("files/*/*.parquet"))
     kept = listed.read_bytes()
     listed.unlink()
-    assert [f"{listed.name}" in each for each in problems(house)["orders"]] == [True]
+    assert [f"{listed.name}" in each for each in problems(warehouse)["orders"]] == [True]
     listed.write_bytes(kept)
-    assert problems(house) == {}
+    assert problems(warehouse) == {}
     shutil.rmtree(storage / "files")
-    (problem,) = problems(house)["orders"]
+    (problem,) = problems(warehouse)["orders"]
     assert 'has read from the folder "data" is gone' in problem
     assert not (storage / "files").exists()
     shutil.rmtree(storage / "tables" / "orders_quarantine")
-    assert any("30 records were set aside" in each for each in problems(house)["orders"])
+    assert any("30 records were set aside" in each for each in problems(warehouse)["orders"])
 
 
 def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -234,15 +236,15 @@ def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path:
     append(folder / "rates", 1)
     shutil.copytree(folder / "rates", folder / "backup")
     append(folder / "rates", 2)
-    house = House(folder)
-    assert house.refresh().failures == {}
-    assert problems(house) == {}
+    warehouse = Warehouse(folder)
+    assert warehouse.refresh().failures == {}
+    assert problems(warehouse) == {}
     for was in ("nothing", "backup"):
         shutil.rmtree(folder / "rates")
         if was == "backup":
             shutil.copytree(folder / was, folder / "rates")
         append(folder / "rates", *([20] if was == "backup" else [10, 20]))
-        found = problems(house)
+        found = problems(warehouse)
         expected = "older copy" if was == "backup" else '"rates" was deleted and made anew'
         assert expected in found["copied"][0]
         assert "of another" in found["total"][0]
@@ -251,11 +253,11 @@ def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path:
     log = folder / "storage" / "tables" / "copied" / "_delta_log"
     (newest,) = sorted(log.glob("*.json"))[-1:]
     newest.write_text(newest.read_text() + "\n")
-    found = problems(house)
+    found = problems(warehouse)
     assert any('the sink "out"' in each for each in found["copied"])
     assert any('another "copied"' in each for each in found["shown"])
     # Elsewhere: an entry is looked at once in the life of a process.
     other = shutil.copytree(folder, tmp_path / "other")
     (ledger,) = sorted(other.glob("storage/sinks/*/_delta_log/*.json"))[-1:]
     ledger.write_text("")
-    assert any("the file is empty" in each for each in problems(House(other))["copied"])
+    assert any("the file is empty" in each for each in problems(Warehouse(other))["copied"])

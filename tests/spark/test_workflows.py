@@ -15,8 +15,8 @@ import pytest
 
 import springhouse
 from recomputed import differences
-from springhouse.house import House
-from springhouse.lake.log import Snapshot
+from springhouse.lake.delta.log import Snapshot
+from springhouse.warehouse import Warehouse
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOUR, DAY = 3_600.0, 86_400.0
@@ -34,12 +34,12 @@ def workflows(spark: object, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 class Ran:
     """A workflow after a run, and what its logs tell."""
 
-    house: House
+    warehouse: Warehouse
     told: Any
     snapshots: list[Snapshot]
 
     def apart(self, snapshot: Snapshot) -> float:
-        left, right = snapshot.provenance.interval(self.house.watch.chooser.channels())
+        left, right = snapshot.provenance.interval(self.warehouse.watch.chooser.channels())
         return left - right
 
 
@@ -57,20 +57,20 @@ def ran(
     workflow = workflows.WORKFLOWS[name]
     workflows.copied(workflow, folder, "declared", bounds)
     clock = workflows.FastClock(speed)
-    with springhouse.open(folder, clock=clock, configuration=workflows.QUICK) as house:
-        began = workflows.begun(house, clock, DAY)
-        house.run(seconds=days * DAY)
-        assert not house.failures
-        told = workflows.outcome_of(house, workflow.output, workflow.critical, began, clock())
-        snapshots = [s for s in house.lake.log(workflow.output).snapshots() if s.at > began]
-        yield Ran(house, told, snapshots)
+    with springhouse.open(folder, clock=clock, configuration=workflows.QUICK) as warehouse:
+        began = workflows.begun(warehouse, clock, DAY)
+        warehouse.run(seconds=days * DAY)
+        assert not warehouse.failures
+        told = workflows.outcome_of(warehouse, workflow.output, workflow.critical, began, clock())
+        snapshots = [s for s in warehouse.lake.log(workflow.output).snapshots() if s.at > began]
+        yield Ran(warehouse, told, snapshots)
 
 
-def prove_rows(house: House) -> None:
+def prove_rows(warehouse: Warehouse) -> None:
     """Every view holds what plain Spark computes from the versions that the view's log tells."""
-    for view in house.project.views:
-        assert differences(house, view) == [], view
-    assert [p for each in house.verify(recompute=True) for p in each.problems] == []
+    for view in warehouse.project.views:
+        assert differences(warehouse, view) == [], view
+    assert [p for each in warehouse.verify(recompute=True) for p in each.problems] == []
 
 
 def test_search(workflows: ModuleType, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_search(workflows: ModuleType, tmp_path: Path) -> None:
         assert refreshes.total() > refreshes["asynchronous"], refreshes
         scores = [len(s.provenance.reflected["clicks>click_score"]) for s in run.snapshots]
         assert max(scores) > 1, scores
-        prove_rows(run.house)
+        prove_rows(run.warehouse)
 
 
 def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
         assert len(others) > 1, "the other searches never came in"
         # So nothing was ever made anew.
         assert refreshes["full"] == 0, refreshes
-        prove_rows(run.house)
+        prove_rows(run.warehouse)
 
 
 def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
         apart = [run.apart(each) for each in run.snapshots]
         assert max(apart) < 16 * HOUR, "the bound was broken"
         assert max(apart) > 0, "it was never apart"
-        done = {view: refreshed(run.house, view) for view in run.house.project.views}
+        done = {view: refreshed(run.warehouse, view) for view in run.warehouse.project.views}
         assert done["top_unfetched"] > done["periodic_recrawl"], done
         # Only what the bound on inconsistency, the last of all, asks for reaches the links.
         assert done["links"] < done["top_unfetched"], done
         assert done["indegree"] >= 2, done
-        prove_rows(run.house)
+        prove_rows(run.warehouse)
 
 
-def refreshed(house: House, view: str) -> int:
+def refreshed(warehouse: Warehouse, view: str) -> int:
     """How often a view was refreshed."""
-    return sum(c.note is not None and bool(c.note.read) for c in house.lake.log(view).commits())
+    return sum(c.note is not None and bool(c.note.read) for c in warehouse.lake.log(view).commits())

@@ -1,4 +1,4 @@
-"""Workers: processes with a House in them, that a test talks to, listens to, and kills."""
+"""Workers: processes with a warehouse in them, that a test talks to, listens to, and kills."""
 
 import json
 import os
@@ -19,7 +19,7 @@ import pyspark
 import pytest
 
 from patience import patience
-from springhouse.lake.session import find_java
+from springhouse.lake.spark.session import find_java
 
 # Programs that tests start, with imports of their own: there are no doctests in them.
 collect_ignore = ["flow_life.py", "flow_twice.py", "lent_session.py", "remote.py", "worker.py"]
@@ -47,7 +47,7 @@ Event = dict[str, Any]
 
 
 class Worker:
-    """A process with a House, in a session of its own, so that it can be killed with its JVM."""
+    """A process with a warehouse, in its own session, so that it can be killed with its JVM."""
 
     def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 import springhouse
 from springhouse.flows.declare import Draft
-from springhouse.flows.settings import Settings
+from springhouse.flows.flow_settings import Settings
 from springhouse.lake.flows import run_flow as running
-from springhouse.lake.session import Spark
+from springhouse.lake.spark.session import Spark
 
 folder = Path(sys.argv[1])
 dies_at = sys.argv[2] if len(sys.argv) > 2 else None

@@ -15,10 +15,10 @@ from pyspark import TaskContext
 
 import springhouse
 from springhouse.flows.declare import Draft
-from springhouse.flows.settings import Settings
+from springhouse.flows.flow_settings import Settings
 from springhouse.lake.flows import run_flow as running
 from springhouse.lake.flows.task import StageTask
-from springhouse.lake.session import Spark
+from springhouse.lake.spark.session import Spark
 
 folder, master = Path(sys.argv[1]), sys.argv[2]
 MARK = str(folder / "an attempt hangs")

@@ -1,11 +1,11 @@
-"""A House beside a Spark Connect session of the user: `lent_session.py ADDRESS FOLDER`."""
+"""A warehouse beside a Spark Connect session of the user: `lent_session.py ADDRESS FOLDER`."""
 
 import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from springhouse.house import House
+from springhouse.warehouse import Warehouse
 
 ADDRESS, FOLDER = sys.argv[1], Path(sys.argv[2])
 ZONE = "spark.sql.session.timeZone"
@@ -31,10 +31,10 @@ def refreshed_zone(settings: str) -> str:
         f"configuration:\n  spark.sql.shuffle.partitions: '3'\n{settings}"
         "libraries:\n  - glob:\n      include: transformations/**\n"
     )
-    with House(folder) as house:
-        done = house.refresh()
+    with Warehouse(folder) as warehouse:
+        done = warehouse.refresh()
         assert done.ok, done.failures
-        return str(house.query("SELECT zone FROM zones").collect()[0].zone)
+        return str(warehouse.query("SELECT zone FROM zones").collect()[0].zone)
 
 
 FOLDER.mkdir()

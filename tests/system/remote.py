@@ -1,4 +1,4 @@
-"""A House whose Spark is a server elsewhere: `python remote.py shop|… FOLDER KEY=ADDRESS`.
+"""A warehouse whose Spark is a server elsewhere: `python remote.py shop|… FOLDER KEY=ADDRESS`.
 
 It makes the project in FOLDER, refreshes it while data arrives, holds every view against its query,
 and says in one line of JSON what it found.
@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from springhouse.house import House, Refreshed
-from springhouse.lake.commits import Change, commit
-from springhouse.lake.note import Note
-from springhouse.lake.presence import FileLost
-from springhouse.lake.writing import write_arrow
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.writing import write_arrow
+from springhouse.lake.storage.presence import FileLost
 from springhouse.project.declaration import SqlQuery, View
 from springhouse.project.graph import Graph
+from springhouse.warehouse import Refreshed, Warehouse
 
 SQL = """
 CREATE STREAMING TABLE ticks AS
@@ -138,31 +138,31 @@ def shop(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
     book = ledger.Ledger()
     moments = [*(trade.tick() for _ in range(6)), trade.closing()]
     failures: dict[str, str] = {}
-    with House(folder, configuration=configuration) as house:
+    with Warehouse(folder, configuration=configuration) as warehouse:
         for first, last in ((0, 3), (3, len(moments))):
             for number in range(first, last):
                 generator.write(moments[number], number, folder / "data")
                 book.enter(moments[number].entries)
-            failures |= _failures(house.refresh())
+            failures |= _failures(warehouse.refresh())
         read = checks.reader(lambda name: str(folder / "storage" / "tables" / name))
         accounts = ledger.from_json(book.to_json())
         findings = [
             *checks.check_tables(accounts, read),
             *checks.check_clicks(read),
             *checks.check_quarantines(accounts, read),
-            *_recomputed(house, read),
+            *_recomputed(warehouse, read),
             *checks.check_diamond(str(folder / "storage" / "tables" / "reconciliation")),
         ]
-        billed, in_ledger = house.query(
+        billed, in_ledger = warehouse.query(
             "SELECT (SELECT count(*) FROM order_totals), (SELECT count(*) FROM order_payments)",
             consistent=True,
         ).collect()[0]
         return {
             "failures": failures,
             "wrong": [f"{each.claim}: {each.problem}" for each in findings if not each.ok],
-            "tables": len(house.project.tables),
-            "views": len(house.project.views),
-            "quarantined": house.query("SELECT * FROM orders_quarantine").count(),
+            "tables": len(warehouse.project.tables),
+            "views": len(warehouse.project.views),
+            "quarantined": warehouse.query("SELECT * FROM orders_quarantine").count(),
             "billed": billed,
             "in_ledger": in_ledger,
         }
@@ -178,20 +178,21 @@ def features(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
     (folder / "transformations" / "all.sql").write_text(SQL)
     (folder / "transformations" / "all.py").write_text(PYTHON)
     failures: dict[str, str] = {}
-    with House(folder, configuration=configuration) as house:
+    with Warehouse(folder, configuration=configuration) as warehouse:
         for number in range(3):
             _arrive(folder / "data", number)
-            failures |= {k: v for k, v in _failures(house.refresh()).items() if BUSY not in v}
-        last = _failures(house.refresh())
+            failures |= {k: v for k, v in _failures(warehouse.refresh()).items() if BUSY not in v}
+        last = _failures(warehouse.refresh())
         for _ in range(5):
-            # A House that runs repeats what a busy server could not do in time, and so does this.
+            # A warehouse that runs repeats what a busy server could not do in time, and so does
+            # this.
             if any(BUSY in each for each in last.values()):
-                last = _failures(house.refresh())
+                last = _failures(warehouse.refresh())
         failures |= last
         read = checks.reader(lambda name: str(folder / "storage" / "tables" / name))
-        wrong = [f"{f.claim}: {f.problem}" for f in _recomputed(house, read) if not f.ok]
-        places = house.query("SELECT max(place) FROM ranked", consistent=True).collect()[0][0]
-        assert places == house.query("SELECT * FROM ranked").count()
+        wrong = [f"{f.claim}: {f.problem}" for f in _recomputed(warehouse, read) if not f.ok]
+        places = warehouse.query("SELECT max(place) FROM ranked", consistent=True).collect()[0][0]
+        assert places == warehouse.query("SELECT * FROM ranked").count()
     return {"failures": failures, "wrong": wrong, "rows": _rows(folder / "storage" / "tables")}
 
 
@@ -281,40 +282,42 @@ def lost(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
     write_deltalake(data / "rates", pa.table({"code": codes, "rate": [1] * 100}))
     write_deltalake(data / "many", pa.table({"id": [0]}))
     told: dict[str, Any] = {}
-    with House(folder, configuration=configuration) as house:
-        failures = _failures(house.refresh())
+    with Warehouse(folder, configuration=configuration) as warehouse:
+        failures = _failures(warehouse.refresh())
         outside = DeltaTable(data / "rates")
         outside.update(updates={"rate": "2"}, predicate="code = 'c1'")
         outside.vacuum(0, dry_run=False, enforce_retention_duration=False)
         for number in range(1, BEHIND + 1):
-            _append(house, number)
+            _append(warehouse, number)
             write_deltalake(data / "many", pa.table({"id": [number]}), mode="append")
-        failures |= _failures(house.refresh())
+        failures |= _failures(warehouse.refresh())
         told["failures"] = failures
-        told["rates"] = _sorted(house.query("SELECT * FROM rates"))
-        told["by_city"] = _sorted(house.query("SELECT * FROM by_city"))
+        told["rates"] = _sorted(warehouse.query("SELECT * FROM rates"))
+        told["by_city"] = _sorted(warehouse.query("SELECT * FROM by_city"))
         for name in ("followed", "rated"):
-            told[name] = _sorted(house.query(f"SELECT count(*), sum(id) FROM {name}"))
-        gone = Path(house.lake.place("orders").root) / house.lake.open("orders").files[0].path
+            told[name] = _sorted(warehouse.query(f"SELECT count(*), sum(id) FROM {name}"))
+        gone = (
+            Path(warehouse.lake.place("orders").root) / warehouse.lake.open("orders").files[0].path
+        )
         gone.unlink()
         (folder / "transformations" / "more.sql").write_text(
             "CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM orders;"
         )
         told["gone"] = gone.name
         try:
-            told["queried"] = house.query("SELECT count(*) FROM orders").collect()[0][0]
+            told["queried"] = warehouse.query("SELECT count(*) FROM orders").collect()[0][0]
         except FileLost as error:
             told["queried"] = error.problem
-    with House(folder, configuration=configuration) as house:
-        told["then"] = _failures(house.refresh())
+    with Warehouse(folder, configuration=configuration) as warehouse:
+        told["then"] = _failures(warehouse.refresh())
     return told
 
 
-def _append(house: House, number: int) -> None:
+def _append(warehouse: Warehouse, number: int) -> None:
     """A commit as a refresh makes it."""
-    ground = house.lake.open("orders")
+    ground = warehouse.lake.open("orders")
     rows = pa.table({"id": [number], "city": ["Moss" if number % 3 else "Oslo"]})
-    note = Note(kind="append", at=house.lake.now(), channel=True, rows=number + 1, rows_added=1)
+    note = Note(kind="append", at=warehouse.lake.now(), channel=True, rows=number + 1, rows_added=1)
     commit(ground, Change(note, [write_arrow(ground.storage, rows)]))
 
 
@@ -329,10 +332,10 @@ def _failures(refreshed: Refreshed) -> dict[str, str]:
     return {name: failure.problem for name, failure in refreshed.failures.items()}
 
 
-def _recomputed(house: House, read: checks.Read) -> Iterator[checks.Finding]:
+def _recomputed(warehouse: Warehouse, read: checks.Read) -> Iterator[checks.Finding]:
     """Every view against its query, run by the server over plain tables."""
-    project = house.project
-    session = house.query("SELECT 1").sparkSession
+    project = warehouse.project
+    session = warehouse.query("SELECT 1").sparkSession
     tables = [name for name in project.tables if read(name).num_rows]
     views = [project.views[name] for name in Graph(project).order if name in project.views]
     for finding in checks.check_views(session, tables, [_plain(view) for view in views], read):

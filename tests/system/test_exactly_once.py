@@ -1,8 +1,8 @@
-"""A House that is killed again and again, at any moment, takes in every record exactly once.
+"""A warehouse that is killed again and again, at any moment, takes in every record exactly once.
 
-Files keep arriving while a worker runs the House live. The worker and its JVM are killed at moments
-that the dice choose, and started anew. In the end every table is held against what was written, and
-every view against a recomputation that shares no code with the warehouse.
+Files keep arriving while a worker runs the warehouse live. The worker and its JVM are killed at
+moments that the dice choose, and started anew. In the end every table is held against what was
+written, and every view against a recomputation that shares no code with the warehouse.
 """
 
 import json

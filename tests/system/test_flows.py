@@ -13,9 +13,9 @@ from pathlib import Path
 import pyspark
 
 from patience import patience
-from springhouse.lake.session import find_java
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
+from springhouse.lake.delta.tables import open_table
+from springhouse.lake.spark.session import find_java
+from springhouse.lake.storage.storage import Storage
 
 HERE = Path(__file__).parent
 SOURCE = Path(__file__).parents[2] / "src"

@@ -1,6 +1,6 @@
-"""Does `springhouse simulate` tell what a House then does? The shop, live and simulated.
+"""Does `springhouse simulate` tell what a warehouse then does? The shop, live and simulated.
 
-The bounds are generous, because the machine may be busy with other things while the House runs;
+The bounds are generous, because the machine may be busy with other things while the warehouse runs;
 `bench/simulated.py` measures how near the two worlds really are.
 """
 

@@ -1,4 +1,4 @@
-"""A House in a process of its own, for tests that kill it.
+"""A warehouse in a process of its own, for tests that kill it.
 
 It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`, `arm POINT`. It
 tells on stdout what happens, a JSON object each. A POINT is where something happens to it, once:
@@ -17,18 +17,14 @@ from typing import Any
 
 import springhouse
 from springhouse.errors import CommitConflict
-from springhouse.house import Event, Failed, Finished, House, Refreshed, Started
-from springhouse.lake import (
-    cdc,
-    commits,
-    quarantine,
-    recompute,
-    refresh_table,
-    refresh_view,
-    upkeep,
-)
+from springhouse.lake.delta import commits
+from springhouse.lake.ingest import cdc, refresh_table
+from springhouse.lake.landing import quarantine
 from springhouse.lake.sinks import delivery
 from springhouse.lake.sources import file_log
+from springhouse.lake.upkeep import compaction
+from springhouse.lake.views import recompute, refresh_view
+from springhouse.warehouse import Event, Failed, Finished, Refreshed, Started, Warehouse
 
 WRITERS = (
     cdc,
@@ -39,7 +35,7 @@ WRITERS = (
     recompute,
     refresh_table,
     refresh_view,
-    upkeep,
+    compaction,
 )
 CALLS = ("commit", "create", "ensure")
 
@@ -128,20 +124,20 @@ def told(refreshed: Refreshed) -> dict[str, Any]:
 
 def main() -> None:
     watch_commits()
-    house: House | None = None
+    warehouse: Warehouse | None = None
     tell("ready")
     for line in sys.stdin:
         command, _, argument = line.strip().partition(" ")
         if command == "open":
-            house = springhouse.open(argument, listener=on_event)
+            warehouse = springhouse.open(argument, listener=on_event)
             tell("opened")
             continue
         if command == "arm":
             armed.append(argument)
             tell("armed")
             continue
-        assert house is not None, "open a House first"
-        tell("refreshed", **told(house.refresh() if command == "refresh" else house.run()))
+        assert warehouse is not None, "open a warehouse first"
+        tell("refreshed", **told(warehouse.refresh() if command == "refresh" else warehouse.run()))
 
 
 if __name__ == "__main__":

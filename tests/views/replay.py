@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from random_cases import Case, case, describe
-from warehouse import Row, Warehouse, shared_database
 
 from springhouse.views.compile import compile_view
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 from springhouse.views.statement import Bag, Keyed, Statement, Step, Top
+from warehouse import Row, Warehouse, shared_database
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def judged(seed: int, only: str | None = None) -> Verdict:
                 return Verdict(
                     seed, only, step=step, extra=stored - wanted, missing=wanted - stored
                 )
-    except Refused as refused:
+    except NotCompilable as refused:
         return Verdict(seed, only, refused=refused.reason)
     except Exception:  # noqa: BLE001  whatever it is, the seed has to be known
         return Verdict(seed, only, step=step, error=traceback.format_exc())

@@ -13,10 +13,9 @@ Every change refreshes the view, which must then be what its query gives when it
 import re
 from collections.abc import Sequence
 
-from warehouse import Delta, Row, Warehouse, shared_database
-
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.statement import Reading, Statement
+from springhouse.views.statement import RelationRead, Statement
+from warehouse import Delta, Row, Warehouse, shared_database
 
 Table = tuple[str, Sequence[Row]]
 """The columns with their types, as in CREATE TABLE, and the rows."""
@@ -71,6 +70,6 @@ def compiled(query: str, **tables: str) -> Compiled:
     return compile_view(query, {name: schema(columns) for name, columns in tables.items()})
 
 
-def read(statement: Statement) -> dict[str, Reading]:
+def read(statement: Statement) -> dict[str, RelationRead]:
     """What a statement reads, by name."""
     return {reading.name: reading for reading in statement.reads}

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import pytest
 from scenario import View, compiled
 from sqlglot import parse_one
-from warehouse import Row, Warehouse, shared_database
 
-from springhouse.views.aggregate import Kept, kept
+from springhouse.views.aggregate import AggregateState, kept
 from springhouse.views.algebra import Aggregate, Scan
 from springhouse.views.exact import number_type
 from springhouse.views.statement import Keyed
+from warehouse import Row, Warehouse, shared_database
 
 SALES = "shop string, amount int"
 
@@ -188,7 +188,7 @@ def test_groups_of_groups() -> None:
 # What is carried forward
 
 
-def carried(measure: str, kind: str = "int") -> Kept | None:
+def carried(measure: str, kind: str = "int") -> AggregateState | None:
     """How a measure over a column `a` of some type is carried forward."""
     node = Aggregate(Scan("t", ("k", "a"), ("k", "a")), ("k",), (("m", parse_one(measure)),))
     return kept(node, lambda _: number_type(kind))

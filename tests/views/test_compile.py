@@ -12,10 +12,10 @@ from springhouse.views.statement import (
     STALE,
     Bag,
     Keyed,
-    Kind,
-    Layout,
+    RelationKind,
     Statement,
     Step,
+    TableLayout,
     Top,
     readings,
 )
@@ -52,7 +52,7 @@ def last(query: str, *changed: str) -> Step:
     return steps(query, *changed)[-1]
 
 
-def layout(query: str) -> Layout:
+def layout(query: str) -> TableLayout:
     return shop(query).build[-1].layout
 
 
@@ -99,11 +99,11 @@ def test_the_top_of_the_query_decides_how_a_view_is_kept(query: str, kind: type)
 
 
 def test_rows_are_stored_as_they_are() -> None:
-    assert layout(JOINED) == Layout(("id", "country"))
+    assert layout(JOINED) == TableLayout(("id", "country"))
 
 
 def test_groups_are_stored_with_their_states() -> None:
-    assert layout(REVENUE) == Layout(
+    assert layout(REVENUE) == TableLayout(
         visible=("country", "revenue"),
         hidden=("__springhouse_count", "__springhouse_present_1", "__springhouse_decimal_sum_2"),
         keys=("country",),
@@ -120,19 +120,19 @@ def test_a_key_that_is_not_selected_is_stored_all_the_same() -> None:
 
 def test_one_group_has_no_key() -> None:
     (step,) = shop("SELECT count(*) AS n FROM orders").build
-    assert step.layout == Layout(("n",), ("__springhouse_count",))
+    assert step.layout == TableLayout(("n",), ("__springhouse_count",))
     assert isinstance(step, Keyed)
     assert step.is_one_group
 
 
 def test_groups_without_states_are_stored_as_they_are_shown() -> None:
     found = layout("SELECT order_id, sum(price) AS total FROM items GROUP BY order_id")
-    assert found == Layout(("order_id", "total"), (), ("order_id",))
+    assert found == TableLayout(("order_id", "total"), (), ("order_id",))
 
 
 def test_what_orders_the_first_rows_is_stored() -> None:
     found = layout("SELECT country FROM customers ORDER BY id LIMIT 3")
-    assert found == Layout(("country",), ("__springhouse_order_key",))
+    assert found == TableLayout(("country",), ("__springhouse_order_key",))
 
 
 def test_names_may_be_given() -> None:
@@ -206,13 +206,15 @@ def test_a_hidden_table_is_not_called_like_an_input() -> None:
 
 def test_a_hidden_table_is_kept_by_its_own_keys_with_its_own_states() -> None:
     hidden, view = shop(SPENDERS).build
-    assert hidden.layout == Layout(
+    assert hidden.layout == TableLayout(
         visible=("customer", "sum_amount"),
         hidden=("__springhouse_count", "__springhouse_present_1", "__springhouse_decimal_sum_2"),
         keys=("customer",),
         types={"__springhouse_decimal_sum_2": "decimal(22,2)"},
     )
-    assert view.layout == Layout(("country", "spenders"), ("__springhouse_count",), ("country",))
+    assert view.layout == TableLayout(
+        ("country", "spenders"), ("__springhouse_count",), ("country",)
+    )
 
 
 def test_a_hidden_table_of_constants_is_built_and_never_refreshed() -> None:
@@ -307,7 +309,7 @@ def test_what_does_not_change_is_read_once_as_it_is_now() -> None:
     for step in steps(query, "orders"):
         for statement in statements(step):
             of_customers = [each for each in statement.reads if each.of == "customers"]
-            assert {each.kind for each in of_customers} <= {Kind.AFTER}
+            assert {each.kind for each in of_customers} <= {RelationKind.AFTER}
             assert len({each.near for each in of_customers}) == len(of_customers)
     step = last(JOINED, "orders")
     assert isinstance(step, Bag)
@@ -374,12 +376,12 @@ def test_every_relation_that_a_statement_reads_is_there_by_then(first: int) -> N
             written: set[str] = set()
             for step in found.refresh(changed).steps:
                 for reading in readings(statements(step)):
-                    if reading.kind is Kind.CHANGE:
+                    if reading.kind is RelationKind.CHANGE:
                         assert reading.of in changed | written, describe(given)
-                    if reading.kind is Kind.BEFORE:
+                    if reading.kind is RelationKind.BEFORE:
                         below = names.get(reading.of)
                         moves = inputs(below) if below is not None else {reading.of}
                         assert moves & changed, describe(given)
-                    if reading.kind is Kind.AFTER:
+                    if reading.kind is RelationKind.AFTER:
                         assert reading.of in found.inputs | names.keys(), describe(given)
                 written.add(step.table)

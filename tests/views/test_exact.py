@@ -6,7 +6,7 @@ from sqlglot import parse_one
 
 from springhouse.views.algebra import Scan
 from springhouse.views.exact import Kinds
-from springhouse.views.parse import parse
+from springhouse.views.parse_query import parse
 
 TABLE = schema("i int, l bigint, m decimal(12,2), x double, s string, b boolean, e date")
 

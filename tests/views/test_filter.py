@@ -2,7 +2,7 @@
 
 from scenario import View, compiled
 
-from springhouse.views.statement import Bag, Kind
+from springhouse.views.statement import Bag, RelationKind
 
 NUMBERS = "k int, a int"
 
@@ -96,4 +96,4 @@ def test_nothing_but_the_change_is_read() -> None:
     ):
         (step,) = compiled(query, t=NUMBERS).refresh(frozenset({"t"})).steps
         assert isinstance(step, Bag)
-        assert {reading.kind for reading in step.change.reads} == {Kind.CHANGE}
+        assert {reading.kind for reading in step.change.reads} == {RelationKind.CHANGE}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from scenario import schema
 
-from springhouse.project.declaration import Project, Reading
+from springhouse.project.declaration import Project, ReadMode
 from springhouse.project.load import load
 from springhouse.views.algebra import Scan, walk
 from springhouse.views.inline import Inlined, inlined
-from springhouse.views.parse import parse
-from springhouse.views.refused import Refused
+from springhouse.views.parse_query import parse
+from springhouse.views.refused import NotCompilable
 
 PIPELINE = "name: shop\nstorage: storage\ndatabase: shop\nlibraries:\n  - glob: {include: all/**}\n"
 TABLES = """
@@ -61,8 +61,8 @@ def test_a_table_keeps_its_name_and_is_still_called_so(inline: Inline) -> None:
         "SELECT orders.id, c.id AS other FROM Orders JOIN shop.customers c ON orders.id = c.id"
     )
     assert dict(found.inputs) == {
-        "orders": (Reading.TABLE, "orders"),
-        "customers": (Reading.TABLE, "customers"),
+        "orders": (ReadMode.TABLE, "orders"),
+        "customers": (ReadMode.TABLE, "customers"),
     }
     assert found.text == (
         "SELECT orders.id, c.id AS other FROM `orders` AS `orders` JOIN `customers` c "
@@ -86,8 +86,8 @@ def test_temporary_views_are_written_out_one_in_the_other(inline: Inline) -> Non
 def test_a_delta_table_of_others_is_called_by_the_end_of_its_path(inline: Inline) -> None:
     found = inline("SELECT a.id FROM delta.`/data/raw-events/` a JOIN delta.`s3://b/orders` b")
     assert dict(found.inputs) == {
-        "raw_events": (Reading.DELTA, "/data/raw-events/"),
-        "orders": (Reading.DELTA, "s3://b/orders"),
+        "raw_events": (ReadMode.DELTA, "/data/raw-events/"),
+        "orders": (ReadMode.DELTA, "s3://b/orders"),
     }
 
 
@@ -126,7 +126,7 @@ def test_a_cte_does_not_capture_a_delta_table_of_others(inline: Inline) -> None:
     ],
 )
 def test_what_spark_reads_by_itself_is_refused(inline: Inline, query: str, reason: str) -> None:
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(NotCompilable, match=reason):
         inline(query)
 
 
@@ -138,5 +138,5 @@ def test_a_python_function_can_not_be_looked_into(
         "@dp.materialized_view\ndef busy():\n    return spark.read.table('orders').limit(3)\n"
     )
     declared = project({"all/c.py": code})
-    with pytest.raises(Refused, match='the Python function "busy"'):
+    with pytest.raises(NotCompilable, match='the Python function "busy"'):
         inlined(declared, declared.views["busy"])

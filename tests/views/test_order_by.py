@@ -2,8 +2,8 @@
 
 from scenario import View, schema
 
-from springhouse.views.algebra import Project, TopK
-from springhouse.views.parse import parse
+from springhouse.views.algebra import Projection, TopK
+from springhouse.views.parse_query import parse
 
 SCORES = "name string, points int"
 ROWS = [("ann", 30), ("bob", 20), ("cid", 10)]
@@ -19,9 +19,9 @@ def test_what_is_selected_under_a_name_wins_over_the_column_of_that_name() -> No
         "SELECT name, -points AS points FROM scores ORDER BY points + 1 LIMIT 1",
         {"scores": schema(SCORES)},
     ).root
-    assert isinstance(root, Project)
+    assert isinstance(root, Projection)
     assert isinstance(root.child, TopK)
-    assert isinstance(root.child.child, Project)
+    assert isinstance(root.child.child, Projection)
     outputs = dict(root.child.child.outputs)
     assert outputs["order_key"].sql() == "-points + 1"
 

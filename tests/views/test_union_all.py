@@ -2,7 +2,7 @@
 
 from scenario import View, compiled
 
-from springhouse.views.statement import Bag, Kind
+from springhouse.views.statement import Bag, RelationKind
 
 NUMBERS = "k int, a int"
 
@@ -78,4 +78,4 @@ def test_nothing_but_changes_is_read() -> None:
     view = compiled("SELECT k FROM r UNION ALL SELECT a FROM t", r=NUMBERS, t=NUMBERS)
     (step,) = view.refresh(frozenset({"r", "t"})).steps
     assert isinstance(step, Bag)
-    assert {reading.kind for reading in step.change.reads} == {Kind.CHANGE}
+    assert {reading.kind for reading in step.change.reads} == {RelationKind.CHANGE}

@@ -12,15 +12,15 @@ from springhouse.views.algebra import (
     Node,
     OuterJoin,
     Partner,
-    Project,
+    Projection,
     Scan,
     SemiJoin,
     TopK,
     UnionAll,
     Window,
 )
-from springhouse.views.expressions import Expression, column
-from springhouse.views.refused import Refused
+from springhouse.views.conditions_of_rows import Expression, column
+from springhouse.views.refused import NotCompilable
 from springhouse.views.well_formed import prove_well_formed
 
 T = Scan("t", ("k", "a"), ("k", "a"))
@@ -47,7 +47,7 @@ def semi(condition: str, found: str = "found", or_else: str = "TRUE") -> SemiJoi
     [
         (Filter(T, (value("a > z"),)), "a condition speaks of `z`"),
         (Filter(T, (column("subquery 1"),)), "a condition speaks of `subquery 1`"),
-        (Project(T, (("x", value("a + z")),)), "the SELECT list speaks of `z`"),
+        (Projection(T, (("x", value("a + z")),)), "the SELECT list speaks of `z`"),
         (Generate(T, value("explode(z)"), ("x",), False), "a generator speaks of `z`"),
         (InnerJoin((T, R), (value("k = z"),)), "the ON of a join speaks of `z`"),
         (OuterJoin(T, R, (value("k = z"),)), "the ON of a join speaks of `z`"),
@@ -64,11 +64,14 @@ def semi(condition: str, found: str = "found", or_else: str = "TRUE") -> SemiJoi
         (order("z"), "ORDER BY speaks of `z`"),
         (Constant(("x",), ((value("z"),),)), "VALUES speaks of `z`"),
         # Below the top as well.
-        (Project(Filter(T, (value("z"),)), ()), "a condition speaks of `z`"),
+        (Projection(Filter(T, (value("z"),)), ()), "a condition speaks of `z`"),
         # What stands where nobody computes it.
         (Filter(T, (value("sum(a) > 1"),)), "an aggregate in a condition"),
-        (Project(T, (("n", value("rank() OVER (ORDER BY a)")),)), "a window function in the SELEC"),
-        (Project(T, (("x", value("explode(a)")),)), "a generator in the SELECT list"),
+        (
+            Projection(T, (("n", value("rank() OVER (ORDER BY a)")),)),
+            "a window function in the SELEC",
+        ),
+        (Projection(T, (("x", value("explode(a)")),)), "a generator in the SELECT list"),
         (Aggregate(T, (), (("s", value("sum(max(a))")),)), "an aggregate in an aggregate"),
         (
             Window(T, (), (("n", value("rank() OVER (ORDER BY sum(a))")),)),
@@ -82,7 +85,7 @@ def semi(condition: str, found: str = "found", or_else: str = "TRUE") -> SemiJoi
     ],
 )
 def test_what_can_not_be_written_as_sql_is_refused(node: Node, reason: str) -> None:
-    with pytest.raises(Refused) as found:
+    with pytest.raises(NotCompilable) as found:
         prove_well_formed(node)
     assert found.value.reason.startswith(reason)
 
@@ -95,12 +98,12 @@ def test_what_can_not_be_written_as_sql_is_refused(node: Node, reason: str) -> N
         Aggregate(T, ("k",), (("s", value("sum(a) FILTER (WHERE k > 1)")),)),
         Window(T, ("k",), (("n", value("lag(a) IGNORE NULLS OVER (PARTITION BY k ORDER BY a)")),)),
         Generate(T, value("explode(array(k, a))"), ("x",), False),
-        Project(T, (("x", value("transform(array(k), y -> y + a)")),)),
+        Projection(T, (("x", value("transform(array(k), y -> y + a)")),)),
         order("a + k DESC"),
     ],
 )
 def test_what_can_be_is_not(node: Node) -> None:
     prove_well_formed(node)
     # The very same is refused once it speaks of a column that nobody has.
-    with pytest.raises(Refused):
+    with pytest.raises(NotCompilable):
         prove_well_formed(Filter(node, (value("nobody = 1"),)))

@@ -15,10 +15,19 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
-from springhouse.lake.reach import out_of_reach
+from springhouse.lake.views.reach import out_of_reach
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.rows import WEIGHT, Near, sql, touched_name
-from springhouse.views.statement import STALE, Bag, Keyed, Kind, Reading, Statement, Step, Top
+from springhouse.views.row_select import WEIGHT, Near, sql, touched_name
+from springhouse.views.statement import (
+    STALE,
+    Bag,
+    Keyed,
+    RelationKind,
+    RelationRead,
+    Statement,
+    Step,
+    Top,
+)
 from springhouse.views.variants import regrouped, synchronous
 
 Row = tuple[Any, ...]
@@ -225,7 +234,7 @@ class Warehouse:
             return False
         reads = {each.name: each for each in step.candidates.reads}
         among = [(reads[name], column) for name, column in step.leading.among]
-        if any(reading.kind is not Kind.CHANGE for reading, _ in among):
+        if any(reading.kind is not RelationKind.CHANGE for reading, _ in among):
             return False
         changed = [self._relation(reading, {})[column] for reading, column in among]
         return out_of_reach(step.leading, old[step.leading.stored], changed)
@@ -244,10 +253,10 @@ class Warehouse:
             self._db.register(reading.name, table)
         return self._db.query(statement.sql)
 
-    def _relation(self, reading: Reading, given: Mapping[str, pa.Table]) -> pa.Table:
-        if reading.kind is Kind.STORED:
+    def _relation(self, reading: RelationRead, given: Mapping[str, pa.Table]) -> pa.Table:
+        if reading.kind is RelationKind.STORED:
             return given["stored"]
-        if reading.kind is Kind.GIVEN:
+        if reading.kind is RelationKind.GIVEN:
             return given[reading.of]
         return self._tables[f"{reading.kind.value} {reading.of}"]
 

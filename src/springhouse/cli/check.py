@@ -1,6 +1,6 @@
 """`springhouse check`: is the project well declared?"""
 
-from springhouse.cli.options import ProjectFolder, open_house
+from springhouse.cli.options import ProjectFolder, open_warehouse
 from springhouse.cli.plan import warn_unkeepable
 from springhouse.cli.screen import count_text, show
 
@@ -9,8 +9,8 @@ def check(project: ProjectFolder = None) -> None:
     """Read the project and print everything that is wrong with it."""
     # By the same door as `run`, so that the two agree. Spark starts only if a file of the project
     # uses it while it is loaded.
-    with open_house(project) as house:
-        declared, unkeepable = house.project, house.unkeepable()
+    with open_warehouse(project) as warehouse:
+        declared, unkeepable = warehouse.project, warehouse.unkeepable()
     counts = [
         count_text(len(declared.tables), "table"),
         count_text(len(declared.views), "view"),

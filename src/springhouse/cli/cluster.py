@@ -12,8 +12,8 @@ from springhouse.errors import SpringhouseError
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.cli.cluster_options import Given
-    from springhouse.cluster.report import ClusterReport, NodeReport
+    from springhouse.cli.cluster_options import ClusterOptions
+    from springhouse.cluster.cluster_report import ClusterReport, NodeReport
 
 app = typer.Typer(no_args_is_help=True, help="Look after the nodes of a cluster.")
 
@@ -74,9 +74,9 @@ def drain(
     show(f"{leader} leads and sees to it: {what}. See `springhouse cluster status`.")
 
 
-def _ask(said: "Given", at: str | None, method: str, request: bytes) -> bytes:
+def _ask(said: "ClusterOptions", at: str | None, method: str, request: bytes) -> bytes:
     """The answer of the node that was named, or of the first configured one that has one."""
-    from springhouse.cluster.network import Line
+    from springhouse.cluster.network import PeerChannel
 
     addresses = [at] if at else list(said.nodes.values())
     if not addresses:
@@ -86,7 +86,7 @@ def _ask(said: "Given", at: str | None, method: str, request: bytes) -> bytes:
         )
     problems = []
     for address in addresses:
-        line = Line(said.cluster, address, said.papers)
+        line = PeerChannel(said.cluster, address, said.papers)
         try:
             return line.call(method, request, _ASK_SECONDS)
         except SpringhouseError as error:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from springhouse.cli.options import parse_settings, project_folder
-from springhouse.house.joining import Joining
 from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.secrets import Configuration
+from springhouse.warehouse.cluster_settings import Joining
 
 
 @dataclass(frozen=True)
-class Given(Joining):
+class ClusterOptions(Joining):
     """A cluster as configured, with the settings that were given on the command line."""
 
     given: Mapping[str, str]
@@ -19,7 +19,7 @@ class Given(Joining):
 
 def joining(
     project: Path | None, settings: Sequence[str] | None, *, without_tls: bool = False
-) -> Given:
+) -> ClusterOptions:
     """What the project and the command line say; neither Spark nor the project's code is run."""
     folder = project_folder(project).resolve()
     pipeline = read_pipeline_file(folder)
@@ -27,4 +27,4 @@ def joining(
     if without_tls:
         given["springhouse.cluster.tls"] = "off"
     said = {key: value.value for key, value in pipeline.configuration.items()}
-    return Given(pipeline.name, folder, Configuration(said | given, folder), given)
+    return ClusterOptions(pipeline.name, folder, Configuration(said | given, folder), given)

@@ -8,16 +8,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import Json, Name, ProjectFolder, open_house
+from springhouse.cli.options import Json, Name, ProjectFolder, open_warehouse
 from springhouse.cli.screen import count_text, moment_text, print_json, show
-from springhouse.lake.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant, span_text
 
 
 def explain(name: Name, project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show how a table or a view is made, and what it reflects now."""
-    with open_house(project) as house:
-        told = house.explain(name)
+    with open_warehouse(project) as warehouse:
+        told = warehouse.explain(name)
     if as_json:
         print_json(told)
         return

@@ -7,9 +7,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import Json, Name, ProjectFolder, open_house
+from springhouse.cli.options import Json, Name, ProjectFolder, open_warehouse
 from springhouse.cli.screen import moment_text, note, print_json, show, table
-from springhouse.lake.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant, span_text
 
 
@@ -22,8 +22,8 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Show the commits of a table or a view, newest first."""
-    with open_house(project) as house:
-        commits = house.history(name, limit)
+    with open_warehouse(project) as warehouse:
+        commits = warehouse.history(name, limit)
     if as_json:
         print_json(commits)
     elif commits:

@@ -8,10 +8,10 @@ import typer
 
 from springhouse.cli.options import Duration, ProjectFolder, Settings
 from springhouse.cli.signals import stopped_by_signals
-from springhouse.lake.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock
 
 if TYPE_CHECKING:
-    from springhouse.house import Event
+    from springhouse.warehouse import Event
 
 _LOG_LINE = "%(asctime)s %(levelname)s %(message)s"
 
@@ -45,24 +45,26 @@ def node(
 ) -> None:
     """Share the work on a project with other nodes, until Ctrl-C."""
     from springhouse.cli.cluster_options import joining
-    from springhouse.house.node import NodeOfHouse
+    from springhouse.warehouse.cluster_member import ClusterMember
 
     logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.WARNING)
     logging.getLogger("springhouse").setLevel(logging.INFO)
     said = joining(project, settings, without_tls=without_tls)
     members = said.members(name, listen, peers)
-    running = NodeOfHouse(members, said)
+    running = ClusterMember(members, said)
     given = {**said.given, "springhouse.node.name": name}
     others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
-    # The first signal lets the node hand its units over, the second ends its House.
+    # The first signal lets the node hand its units over, the second ends its warehouse.
     with running.joined(), stopped_by_signals(running.stop):
         _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
         # Only now: it brings Arrow and Spark along, and our vote must not wait for that.
-        from springhouse.house import House
+        from springhouse.warehouse import Warehouse
 
         permits = running.permits
-        with House(said.folder, configuration=given, listener=_tell, permits=permits) as house:
-            refreshed = running.run(house, duration)
+        with Warehouse(
+            said.folder, configuration=given, listener=_tell, permits=permits
+        ) as warehouse:
+            refreshed = running.run(warehouse, duration)
     for table, failure in refreshed.failures.items():
         _say(f"failing: {table}: {failure.problem}")
 

@@ -10,8 +10,8 @@ from springhouse.errors import DeclarationError, SpringhouseError
 from springhouse.units import Seconds
 
 if TYPE_CHECKING:
-    from springhouse.house import House
-    from springhouse.house.live import Listener
+    from springhouse.warehouse import Warehouse
+    from springhouse.warehouse.runner import Listener
 
 ProjectFolder = Annotated[
     Path | None,
@@ -53,19 +53,19 @@ def project_folder(given: Path | None) -> Path:
     )
 
 
-def open_house(
+def open_warehouse(
     given: Path | None,
     settings: Sequence[str] | None = None,
     listener: "Listener" = lambda event: None,
     *,
     read_only: bool = True,
-) -> "House":
-    """The House over the project that was meant."""
-    from springhouse.house import House
+) -> "Warehouse":
+    """The warehouse over the project that was meant."""
+    from springhouse.warehouse import Warehouse
 
     configuration = parse_settings(settings)
     folder = project_folder(given)
-    return House(folder, configuration=configuration, listener=listener, read_only=read_only)
+    return Warehouse(folder, configuration=configuration, listener=listener, read_only=read_only)
 
 
 def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import Json, ProjectFolder, open_house
+from springhouse.cli.options import Json, ProjectFolder, open_warehouse
 from springhouse.cli.screen import note, print_json, show, table
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.house import PlannedRefresh
     from springhouse.refresh.feasible import Finding
+    from springhouse.warehouse import PlannedRefresh
 
 
 def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show what would be refreshed now, in which order, and why."""
-    with open_house(project) as house:
-        planned, unkeepable = house.plan(), house.unkeepable()
+    with open_warehouse(project) as warehouse:
+        planned, unkeepable = warehouse.plan(), warehouse.unkeepable()
     if as_json:
         print_json([asdict(each) for each in planned])
     elif planned:

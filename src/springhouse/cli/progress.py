@@ -1,4 +1,4 @@
-"""What is there to see while a House runs?
+"""What is there to see while a warehouse runs?
 
 `Progress` is what the events so far add up to; everything else here turns it, and the status of the
 tables, into text. A terminal shows a picture that is drawn again and again, a pipe gets a line per
@@ -15,11 +15,19 @@ from rich.text import Text
 
 from springhouse.cli.screen import clock_text, count_text
 from springhouse.cli.status import live_table
-from springhouse.house.live import Delivered, Event, Failed, Finished, SparkNeeded, Started, Warned
 from springhouse.units import Instant, Seconds, span_text
+from springhouse.warehouse.runner import (
+    Delivered,
+    Event,
+    Failed,
+    Finished,
+    SparkNeeded,
+    Started,
+    Warned,
+)
 
 if TYPE_CHECKING:
-    from springhouse.house import Done, TableStatus
+    from springhouse.warehouse import Done, TableStatus
 
 _LAST_LINES = 8
 STARTING = "starting Spark …"
@@ -139,7 +147,7 @@ def totals_text(progress: Progress, now: Instant) -> str:
 
 
 def kept_line(name: str, promise: Seconds, share: float, worst: Seconds) -> str:
-    """How one promise was kept while the House ran."""
+    """How one promise was kept while the warehouse ran."""
     return (
         f"{name} kept its promise of {span_text(promise)} {100 * share:.4g} % of the time"
         f", largest lag {span_text(worst)}"

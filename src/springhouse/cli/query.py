@@ -10,14 +10,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import ProjectFolder, Settings, open_house
+from springhouse.cli.options import ProjectFolder, Settings, open_warehouse
 from springhouse.cli.screen import console, note, plain, print_json, show, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """How rows are printed."""
 
     TABLE = "table"
@@ -30,7 +30,9 @@ def query(
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Read all tables as of one common moment.")
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = Format.TABLE,
+    form: Annotated[
+        OutputFormat, typer.Option("--format", help="How to print the rows.")
+    ] = OutputFormat.TABLE,
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many rows at most; 0 for all.")
     ] = 20,
@@ -38,13 +40,13 @@ def query(
     settings: Settings = None,
 ) -> None:
     """Run a SELECT over the tables and views."""
-    from springhouse.lake.queries import blamed_on
+    from springhouse.lake.spark.queries import blamed_on
     from springhouse.project.declaration import Place
 
     # The spinner goes to stderr, and only if that is a terminal.
-    with open_house(project, settings) as house:
+    with open_warehouse(project, settings) as warehouse:
         with console(stderr=True).status("starting Spark …") as spinner:
-            rows = house.query(sql, consistent=consistent)
+            rows = warehouse.query(sql, consistent=consistent)
             spinner.update("computing …")
             with blamed_on(Place("query", 1)):
                 # One row too many tells that there are more.
@@ -55,16 +57,16 @@ def query(
             note(f"only the first {limit:,} rows are shown; --limit 0 shows all")
 
 
-def print_rows(rows: "pa.Table", form: Format) -> None:
+def print_rows(rows: "pa.Table", form: OutputFormat) -> None:
     """Rows to stdout, in one of the formats."""
     names = rows.column_names
     records = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
     match form:
-        case Format.TABLE:
+        case OutputFormat.TABLE:
             show(_rows_table(names, _numeric(rows), records))
-        case Format.JSON:
+        case OutputFormat.JSON:
             print_json([dict(zip(names, record, strict=True)) for record in records])
-        case Format.CSV:
+        case OutputFormat.CSV:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(names)
             writer.writerows([plain(value) for value in record] for record in records)

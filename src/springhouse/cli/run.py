@@ -1,7 +1,7 @@
 """`springhouse run`: keep everything fresh, or bring it up to date once.
 
-The House runs in this thread. A signal asks it to stop: the first lets running refreshes commit,
-the second ends the process on the spot, which loses work but never breaks a table.
+The warehouse runs in this thread. A signal asks it to stop: the first lets running refreshes
+commit, the second ends the process on the spot, which loses work but never breaks a table.
 """
 
 import os
@@ -16,16 +16,16 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from springhouse.cli.options import Duration, ProjectFolder, Settings, open_house
+from springhouse.cli.options import Duration, ProjectFolder, Settings, open_warehouse
 from springhouse.cli.screen import clock_text, console, show
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
-from springhouse.lake.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from springhouse.cli.progress import Progress
-    from springhouse.house import Event, House, Refreshed, TableStatus
+    from springhouse.warehouse import Event, Refreshed, TableStatus, Warehouse
 
 _STOPPING = "stopping after the running commits, once more to stop at once"
 _KILLED = 130
@@ -51,12 +51,12 @@ def run(
     listening = _Listening(console())
     allowed = ["springhouse.reread=allow"] if yes else []
     given = [*(settings or []), *allowed]
-    with open_house(project, given, listening.hear, read_only=False) as house:
-        stop = partial(_stop, house, listening.progress)
-        with listening.to(house), stopped_by_signals(stop):
-            listening.say(Text(f"{clock_text(_now())} running {house.project.name}"))
-            refreshed = house.refresh() if once else house.run(duration)
-        _print_summary(house, listening.progress, refreshed)
+    with open_warehouse(project, given, listening.hear, read_only=False) as warehouse:
+        stop = partial(_stop, warehouse, listening.progress)
+        with listening.to(warehouse), stopped_by_signals(stop):
+            listening.say(Text(f"{clock_text(_now())} running {warehouse.project.name}"))
+            refreshed = warehouse.refresh() if once else warehouse.run(duration)
+        _print_summary(warehouse, listening.progress, refreshed)
     was_asked_to_stop = listening.progress.stopping is not None
     if refreshed.failures and (once or not was_asked_to_stop):
         raise typer.Exit(1)
@@ -66,13 +66,13 @@ def run(
 
 
 class _Listening:
-    """Shows what a House tells: as a picture on a terminal, as lines elsewhere."""
+    """Shows what a warehouse tells: as a picture on a terminal, as lines elsewhere."""
 
     def __init__(self, screen: Console) -> None:
         from springhouse.cli.progress import Progress
 
         self._screen = screen
-        self._house: House | None = None
+        self._warehouse: Warehouse | None = None
         self._tables: list[TableStatus] = []
         self._looked = Instant(0.0)
         self.progress: Progress = Progress(_now(), frozenset())
@@ -89,10 +89,10 @@ class _Listening:
             self._screen.file.flush()
 
     @contextmanager
-    def to(self, house: "House") -> Iterator[None]:
-        """Show what happens in this House, as long as it lasts."""
-        self._house = house
-        self.progress.tables = frozenset(house.project.tables)
+    def to(self, warehouse: "Warehouse") -> Iterator[None]:
+        """Show what happens in this warehouse, as long as it lasts."""
+        self._warehouse = warehouse
+        self.progress.tables = frozenset(warehouse.project.tables)
         if not self._screen.is_terminal:
             yield
             return
@@ -104,41 +104,41 @@ class _Listening:
 
     def _picture(self) -> RenderableType:
         from springhouse.cli.progress import picture
-        from springhouse.house.report import standing
+        from springhouse.warehouse.report import standing
 
-        assert self._house is not None
+        assert self._warehouse is not None
         now = _now()
         if now - self._looked >= _LOOK_SECONDS:
             self._looked = now
             # A picture can wait for a table that can't be read just now.
             with suppress(SpringhouseError, OSError):
-                self._tables = standing(self._house.watch, self._house.failures, now)
-        return picture(self._house.project.name, self.progress, self._tables, now)
+                self._tables = standing(self._warehouse.watch, self._warehouse.failures, now)
+        return picture(self._warehouse.project.name, self.progress, self._tables, now)
 
 
-def _stop(house: "House", progress: "Progress") -> None:
+def _stop(warehouse: "Warehouse", progress: "Progress") -> None:
     """Stop in peace, or at once when asked again. No print here: a signal may interrupt one."""
     if progress.stopping is not None:
         if sys.stdout.isatty():
             os.write(sys.stdout.fileno(), _SHOW_CURSOR)
         os._exit(_KILLED)
     progress.stopping = _STOPPING
-    house.stop()
+    warehouse.stop()
     if not sys.stdout.isatty():
         os.write(sys.stderr.fileno(), f"{_STOPPING}\n".encode())
 
 
-def _print_summary(house: "House", progress: "Progress", refreshed: "Refreshed") -> None:
+def _print_summary(warehouse: "Warehouse", progress: "Progress", refreshed: "Refreshed") -> None:
     from springhouse.cli.progress import kept_line, totals_text
 
     show(totals_text(progress, _now()))
-    for name, kept in house.kept.items():
-        declared = house.project.tables.get(name) or house.project.views[name]
+    for name, kept in warehouse.kept.items():
+        declared = warehouse.project.tables.get(name) or warehouse.project.views[name]
         promise = declared.promise.strictest_seconds
         share = kept.share(promise)
         if promise is not None and share is not None and kept.lags:
             show(kept_line(name, promise, share, kept.worst))
-    for name, warning in house.watch.warnings().items():
+    for name, warning in warehouse.watch.warnings().items():
         said = Text.assemble(("warning: ", "bold yellow"), f"{name}: {warning}")
         console(stderr=True).print(said)
     for name, failure in refreshed.failures.items():

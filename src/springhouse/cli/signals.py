@@ -1,4 +1,4 @@
-"""What do Ctrl-C and a polite kill do while a House runs?"""
+"""What do Ctrl-C and a polite kill do while a warehouse runs?"""
 
 import signal
 from collections.abc import Callable, Iterator

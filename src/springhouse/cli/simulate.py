@@ -13,15 +13,15 @@ from springhouse.cli.options import Json
 from springhouse.cli.plot import Plot, draw_staleness, prove_plot
 from springhouse.cli.screen import count_text, print_json, show, table
 from springhouse.cli.simulate_cluster import cluster
-from springhouse.cli.simulate_project import Asked, simulate_project
+from springhouse.cli.simulate_project import WhatIfOptions, simulate_project
 from springhouse.cli.simulate_workflow import workflow
 from springhouse.project.durations import duration_seconds
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
     from springhouse.refresh.policy import Policy
-    from springhouse.simulate.warehouse import Conditions
-    from springhouse.simulate.what_if import Answer, Run
+    from springhouse.simulate.pretend_schedule import ScheduleConditions
+    from springhouse.simulate.what_if import PolicyComparison, Run
     from springhouse.simulate.workload import Workload
 
 app = typer.Typer(
@@ -48,7 +48,7 @@ def warehouse(
             "--project",
             "-p",
             metavar="DIR",
-            help="Simulate this project: replay what its logs recorded, in the House's own loop.",
+            help="Simulate this project: replay what its logs recorded, in the same loop.",
             show_default=False,
         ),
     ] = None,
@@ -114,8 +114,8 @@ def warehouse(
     plot: Plot = None,
 ) -> None:
     """Simulate a warehouse: its tables' staleness and promises, compared with FIFO."""
+    from springhouse.simulate.pretend_schedule import ScheduleConditions
     from springhouse.simulate.slowdowns import NEVER, Slowdowns
-    from springhouse.simulate.warehouse import Conditions
     from springhouse.simulate.what_if import what_if
 
     prove_plot(plot)
@@ -130,7 +130,7 @@ def warehouse(
                 "--events": events,
             },
         )
-        asked = Asked(
+        asked = WhatIfOptions(
             duration_seconds(span or "10 minutes"),
             tracks,
             policy,
@@ -154,7 +154,7 @@ def warehouse(
         slowdowns = Slowdowns(slowdown, cycle_seconds=cycle)
     workload = workload.at_utilisation(utilisation / slowdowns.mean, tracks)
     workload = workload.costs_times(costs_times).arrivals_times(arrivals_times)
-    conditions = Conditions(tracks, slowdowns, seed=seed)
+    conditions = ScheduleConditions(tracks, slowdowns, seed=seed)
     answer = what_if(workload, conditions, _policy(policy), events or 200_000)
     if plot is not None:
         _draw(plot, answer)
@@ -204,7 +204,7 @@ def _policy(words: str | None) -> "Policy":
     return Policy() if words is None else read_policy(words)
 
 
-def outcome_table(answer: "Answer", workload: "Workload") -> Table:
+def outcome_table(answer: "PolicyComparison", workload: "Workload") -> Table:
     """One row per table."""
     shown = table(
         "table", ">priority", ">period", ">refresh", ">refreshes", ">staleness", ">worst lag",
@@ -227,7 +227,9 @@ def outcome_table(answer: "Answer", workload: "Workload") -> Table:
     return shown
 
 
-def totals(answer: "Answer", workload: "Workload", conditions: "Conditions") -> list[str]:
+def totals(
+    answer: "PolicyComparison", workload: "Workload", conditions: "ScheduleConditions"
+) -> list[str]:
     """What was simulated."""
     run = answer.run.outcome
     share = workload.busy * conditions.slowdowns.mean / conditions.tracks
@@ -239,7 +241,7 @@ def totals(answer: "Answer", workload: "Workload", conditions: "Conditions") -> 
     ]
 
 
-def comparison(answer: "Answer", conditions: "Conditions") -> Table:
+def comparison(answer: "PolicyComparison", conditions: "ScheduleConditions") -> Table:
     """The policy, FIFO and the run in which nothing waits, a line each."""
     shown = table(
         "in all", ">staleness by priority", ">times the least", ">promises kept", ">refreshes",
@@ -263,7 +265,9 @@ def comparison(answer: "Answer", conditions: "Conditions") -> Table:
     return shown
 
 
-def _as_json(answer: "Answer", workload: "Workload", conditions: "Conditions") -> Mapping[str, Any]:
+def _as_json(
+    answer: "PolicyComparison", workload: "Workload", conditions: "ScheduleConditions"
+) -> Mapping[str, Any]:
     return {
         "policy": str(answer.policy),
         "tracks": conditions.tracks,
@@ -291,7 +295,7 @@ def _run_json(run: "Run") -> Mapping[str, Any]:
     }
 
 
-def _draw(file: Path, answer: "Answer") -> None:
+def _draw(file: Path, answer: "PolicyComparison") -> None:
     runs = {
         str(answer.policy): answer.run,
         "FIFO": answer.fifo,

@@ -15,7 +15,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.simulate.cluster_model import Outcome
+    from springhouse.simulate.cluster_model import ClusterOutcome
 
 
 def cluster(
@@ -33,16 +33,16 @@ def cluster(
     as_json: Json = False,
 ) -> None:
     """Simulate a cluster: crashes, lost disks, bad networks, bad clocks; and check its laws."""
-    from springhouse.simulate.cluster import ClusterRun
     from springhouse.simulate.cluster_checkers import BrokenLaw
-    from springhouse.simulate.cluster_model import Conditions
+    from springhouse.simulate.cluster_model import ClusterConditions
+    from springhouse.simulate.cluster_run import ClusterRun
 
     if story and seeds > 1:
         raise typer.BadParameter("the story is that of one seed", param_hint="--story")
-    outcomes: list[Outcome] = []
+    outcomes: list[ClusterOutcome] = []
     with _each(range(seed, seed + seeds), quiet=as_json or story) as numbers:
         for number in numbers:
-            run = ClusterRun(Conditions(nodes, units, number), tell=_tell if story else None)
+            run = ClusterRun(ClusterConditions(nodes, units, number), tell=_tell if story else None)
             try:
                 outcomes.append(run.run())
             except BrokenLaw as broken:
@@ -79,7 +79,7 @@ def _each(numbers: Sequence[int], *, quiet: bool) -> Iterator[Iterator[int]]:
         yield iter(bar.track(numbers, description="seeds"))
 
 
-def _table(outcomes: "Sequence[Outcome]") -> Table:
+def _table(outcomes: "Sequence[ClusterOutcome]") -> Table:
     """What happened, on average and at most."""
     shown = table("a run", ">average", ">at most")
     rows: tuple[tuple[str, list[float]], ...] = (

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import open_house
+from springhouse.cli.options import open_warehouse
 from springhouse.cli.plot import draw_staleness
 from springhouse.cli.screen import count_text, note, print_json, show, table
 from springhouse.errors import SpringhouseError
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from springhouse.project.declaration import Project, Promise
     from springhouse.simulate.fate import Fate, Fates
     from springhouse.simulate.pretend_project import WhatIf
-    from springhouse.simulate.recorded import Recorded
+    from springhouse.simulate.recorded import ProjectRecord
 
 
 @dataclass(frozen=True)
-class Asked:
+class WhatIfOptions:
     """What is to be otherwise than it was recorded."""
 
     seconds: float
@@ -38,7 +38,9 @@ class Asked:
     seed: int
 
 
-def simulate_project(folder: Path, asked: Asked, plot: Path | None, *, as_json: bool) -> None:
+def simulate_project(
+    folder: Path, asked: WhatIfOptions, plot: Path | None, *, as_json: bool
+) -> None:
     """Replay what a project's logs recorded, and show how its tables would fare."""
     from springhouse.simulate.fate import fates
     from springhouse.simulate.policy_words import configured_policy, read_policy
@@ -66,18 +68,18 @@ def simulate_project(folder: Path, asked: Asked, plot: Path | None, *, as_json: 
         show("tables with a promise wait as long as it allows, which saves refreshes")
 
 
-def _read(folder: Path) -> "tuple[Project, Recorded, Mapping[str, Offered]]":
+def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]":
     """A project, what its logs recorded, and in which ways its views can be refreshed."""
     from springhouse.simulate.recorded import record_of
 
-    with open_house(folder) as house:
-        offers, project = house.watch.offers, house.project
-        made = [name for name in project.views if house.lake.log(name).newest() is not None]
+    with open_warehouse(folder) as warehouse:
+        offers, project = warehouse.watch.offers, warehouse.project
+        made = [name for name in project.views if warehouse.lake.log(name).newest() is not None]
         offered = {name: offers.offered(name) for name in (*project.tables, *made)}
-        return project, record_of(project, house.lake), offered
+        return project, record_of(project, warehouse.lake), offered
 
 
-def _with_promises(project: "Project", asked: Asked) -> "Project":
+def _with_promises(project: "Project", asked: WhatIfOptions) -> "Project":
     """The project with other promises and priorities."""
     for text in asked.promises:
         name, span = _named(project, text, "--promise", "revenue=30 seconds")

@@ -13,7 +13,7 @@ from springhouse.cli.plot import Plot, draw, prove_plot
 from springhouse.cli.screen import console, note, print_json, show, table
 
 if TYPE_CHECKING:
-    from springhouse.simulate.workflow import Outcome
+    from springhouse.simulate.workflow_run import WorkflowOutcome
 
 _METHODS = {"async-incr": 0, "sync-incr": 1, "async-batch": 2, "sync-batch": 3}
 _ALGORITHMS = {"dynamic": 0, "greedy": 1, "random": 2}
@@ -58,7 +58,7 @@ def workflow(
 ) -> None:
     """Simulate the planner: freshness lag and cost of batch, incremental and asynchronous work."""
     from springhouse.simulate.paper_workflows import PAPER_WORKFLOWS
-    from springhouse.simulate.workflow import Algorithm, Conditions, Method, WorkflowRun
+    from springhouse.simulate.workflow_run import Algorithm, Method, WorkflowConditions, WorkflowRun
 
     prove_plot(plot)
     for option, number in (
@@ -72,8 +72,8 @@ def workflow(
     methods = [list(Method)[_METHODS[each]] for each in _known(method, _METHODS, "--method")]
     wanted = _known(algorithm or ["dynamic"], _ALGORITHMS, "--algorithm")
     algorithms = [list(Algorithm)[_ALGORITHMS[each]] for each in wanted]
-    conditions = Conditions(hours, machines, noise, seed)
-    outcomes: list[Outcome] = []
+    conditions = WorkflowConditions(hours, machines, noise, seed)
+    outcomes: list[WorkflowOutcome] = []
     with _Bar(as_json) as bar:
         for name in workflows:
             for each in methods:
@@ -137,21 +137,21 @@ class _Bar:
         return lambda passed: self._bar.update(task, completed=passed)
 
 
-def _who(outcome: "Outcome") -> str:
-    from springhouse.simulate.workflow import Algorithm
+def _who(outcome: "WorkflowOutcome") -> str:
+    from springhouse.simulate.workflow_run import Algorithm
 
     if outcome.algorithm is Algorithm.DYNAMIC:
         return outcome.method.value
     return f"{outcome.method.value} {outcome.algorithm.value}"
 
 
-def _table(outcomes: "Sequence[Outcome]") -> Table:
+def _table(outcomes: "Sequence[WorkflowOutcome]") -> Table:
     """One row per run, each also against the first run of its workflow."""
     shown = table(
         "workflow", "processing", ">median lag", ">times", ">cost", ">times", ">plans", ">steps",
         ">planning", ">inconsistent",
     )  # fmt: skip
-    first: dict[str, Outcome] = {}
+    first: dict[str, WorkflowOutcome] = {}
     for each in outcomes:
         against = first.setdefault(each.workflow, each)
         shown.add_row(
@@ -181,7 +181,7 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _as_json(outcome: "Outcome", seed: int) -> Mapping[str, Any]:
+def _as_json(outcome: "WorkflowOutcome", seed: int) -> Mapping[str, Any]:
     return {
         "workflow": outcome.workflow,
         "method": outcome.method.value,
@@ -203,7 +203,7 @@ def _as_json(outcome: "Outcome", seed: int) -> Mapping[str, Any]:
     }
 
 
-def _draw(outcomes: "Sequence[Outcome]", plot: Any) -> None:
+def _draw(outcomes: "Sequence[WorkflowOutcome]", plot: Any) -> None:
     """The lag of every repair, over time."""
     several = len({each.workflow for each in outcomes}) > 1
     curves = {

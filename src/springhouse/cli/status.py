@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from springhouse.cli.options import Json, ProjectFolder, open_house
+from springhouse.cli.options import Json, ProjectFolder, open_warehouse
 from springhouse.cli.screen import console, count_text, moment_text, print_json, show, table
-from springhouse.lake.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant, span_text
 
 if TYPE_CHECKING:
-    from springhouse.house import TableStatus
+    from springhouse.warehouse import TableStatus
 
 _WIDE = 105
 _STYLES = {"up to date": "green", "waiting": "yellow", "failing": "red", "no source": "red"}
@@ -20,8 +20,8 @@ _STYLES = {"up to date": "green", "waiting": "yellow", "failing": "red", "no sou
 
 def status(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show how fresh every table and view is, against its promise."""
-    with open_house(project) as house:
-        tables = house.status()
+    with open_warehouse(project) as warehouse:
+        tables = warehouse.status()
     if as_json:
         print_json([each.as_json() for each in tables])
         return
@@ -61,7 +61,7 @@ def _schedule(each: "TableStatus") -> list[Text]:
 def live_table(
     tables: Sequence["TableStatus"], now: Instant, running: Mapping[str, Instant]
 ) -> Table:
-    """The same while a House runs: `running` are being refreshed, since then."""
+    """The same while a warehouse runs: `running` are being refreshed, since then."""
     shown = table("table", ">rows", "state", "lag", ">staleness")
     for each in tables:
         since = running.get(each.name)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from springhouse.cli.options import ProjectFolder, open_house, parse_duration
+from springhouse.cli.options import ProjectFolder, open_warehouse, parse_duration
 from springhouse.cli.screen import count_text, show, table
 
 
@@ -27,8 +27,8 @@ def vacuum(
     project: ProjectFolder = None,
 ) -> None:
     """Delete the files of old versions that nobody can need any more."""
-    with open_house(project, read_only=False) as house:
-        deleted = house.vacuum(retain)
+    with open_warehouse(project, read_only=False) as warehouse:
+        deleted = warehouse.vacuum(retain)
     if not deleted:
         show("nothing to delete")
         return

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from springhouse.cli.options import Json, ProjectFolder, open_house
+from springhouse.cli.options import Json, ProjectFolder, open_warehouse
 from springhouse.cli.screen import count_text, note, print_json, show
 
 if TYPE_CHECKING:
-    from springhouse.house import House
-    from springhouse.lake.verify import Verified
+    from springhouse.lake.upkeep.verification import Verified
+    from springhouse.warehouse import Warehouse
 
 
 def verify(
@@ -28,9 +28,9 @@ def verify(
 
     Nothing is changed. The exit code is 1 if anything is not as it should be.
     """
-    with open_house(project) as house:
+    with open_warehouse(project) as warehouse:
         found = []
-        for each in house.verifying(name, recompute=recompute):
+        for each in warehouse.verifying(name, recompute=recompute):
             found.append(each)
             if not as_json:
                 _tell(each)
@@ -41,7 +41,7 @@ def verify(
         note("there is nothing to verify yet")
     elif problems:
         show(f"\n{count_text(problems, 'problem')} in {count_text(len(found), 'table')}")
-        _advise(house, found)
+        _advise(warehouse, found)
     else:
         show(f"\n{count_text(len(found), 'table')} verified: all is as it should be")
     if problems:
@@ -58,9 +58,9 @@ def _tell(each: "Verified") -> None:
         show(Text(f"  {problem}"))
 
 
-def _advise(house: "House", found: "list[Verified]") -> None:
-    views = [e.table for e in found if e.problems and e.table in house.project.views]
-    others = [e.table for e in found if e.problems and e.table not in house.project.views]
+def _advise(warehouse: "Warehouse", found: "list[Verified]") -> None:
+    views = [e.table for e in found if e.problems and e.table in warehouse.project.views]
+    others = [e.table for e in found if e.problems and e.table not in warehouse.project.views]
     if views:
         note(f"`springhouse run --once` computes views with lost files anew: {', '.join(views)}")
     if others:

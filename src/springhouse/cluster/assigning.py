@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from springhouse.cluster.balance import EPSILON, Books, moves
 from springhouse.cluster.messages import Appended
 from springhouse.cluster.ring import Ring
-from springhouse.cluster.state import Holding, Stamp, State
+from springhouse.cluster.state import Assignment, ClusterState, SnapshotVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Presence:
 class Assigner:
     """Decides for the leader; made anew with every election."""
 
-    def __init__(self, ring: Ring, state: State, units: Mapping[str, float]) -> None:
+    def __init__(self, ring: Ring, state: ClusterState, units: Mapping[str, float]) -> None:
         self._ring = ring
         self._books = Books()
         self._handing: dict[str, None] = {}
@@ -51,7 +51,7 @@ class Assigner:
         self._undeclared = {unit: None for unit in self._books.weights if unit not in units}
         self._balanced_for = None
 
-    def reported(self, node: str, answer: Appended, holdings: Mapping[str, Holding]) -> bool:
+    def reported(self, node: str, answer: Appended, holdings: Mapping[str, Assignment]) -> bool:
         """Take in what a node said of its units; whether it let go of something."""
         for unit, offset in answer.offsets:
             holding = holdings.get(unit)
@@ -60,7 +60,11 @@ class Assigner:
         return self.released(node, answer.released, answer.acting, holdings)
 
     def released(
-        self, node: str, units: Iterable[str], acting: Stamp, holdings: Mapping[str, Holding]
+        self,
+        node: str,
+        units: Iterable[str],
+        acting: SnapshotVersion,
+        holdings: Mapping[str, Assignment],
     ) -> bool:
         """A node that acts on a state let go of these; whether that was waited for."""
         found = False
@@ -82,10 +86,10 @@ class Assigner:
         return whole * books.loads.get(node, 0.0) / books.total / (1 + EPSILON)
 
     def changes(
-        self, state: State, version: int, presence: Presence
-    ) -> tuple[dict[str, Holding | None], set[str]]:
+        self, state: ClusterState, version: int, presence: Presence
+    ) -> tuple[dict[str, Assignment | None], set[str]]:
         """The holdings that `version` changes, and who is expelled by that."""
-        made: dict[str, Holding | None] = {}
+        made: dict[str, Assignment | None] = {}
         expelled: set[str] = set()
         if self._undeclared:
             self._drop(state, made)
@@ -102,7 +106,7 @@ class Assigner:
                 self._enter(unit, changed)
         return made, expelled
 
-    def _enter(self, unit: str, holding: Holding) -> None:
+    def _enter(self, unit: str, holding: Assignment) -> None:
         if self._books.homes.get(unit) != holding.next_owner:
             self._books.move(unit, holding.next_owner)
         if holding.heir is None:
@@ -110,7 +114,7 @@ class Assigner:
         else:
             self._handing[unit] = None
 
-    def _drop(self, state: State, made: dict[str, Holding | None]) -> None:
+    def _drop(self, state: ClusterState, made: dict[str, Assignment | None]) -> None:
         for unit in self._undeclared:
             self._books.remove(unit)
             self._handing.pop(unit, None)
@@ -120,10 +124,10 @@ class Assigner:
 
     def _complete(
         self,
-        state: State,
+        state: ClusterState,
         version: int,
         presence: Presence,
-        made: dict[str, Holding | None],
+        made: dict[str, Assignment | None],
         expelled: set[str],
     ) -> None:
         """Handovers whose owner let go, or is gone."""
@@ -131,17 +135,17 @@ class Assigner:
             holding = state.holdings[unit]
             assert holding.heir is not None
             if self._released.get(unit) == holding.owner or holding.owner in presence.gone:
-                made[unit] = Holding(holding.heir, None, version, holding.offset)
+                made[unit] = Assignment(holding.heir, None, version, holding.offset)
                 if holding.owner in presence.gone:
                     expelled.add(holding.owner)
         self._released.clear()
 
     def _rebalance(
         self,
-        state: State,
+        state: ClusterState,
         version: int,
         presence: Presence,
-        made: dict[str, Holding | None],
+        made: dict[str, Assignment | None],
         expelled: set[str],
     ) -> None:
         shares = {node: state.shares.get(node, 1.0) for node in presence.here}
@@ -154,10 +158,10 @@ class Assigner:
         for unit, target in moves(self._books, self._ring, shares, leaving).items():
             holding = made.get(unit, state.holdings.get(unit))
             if holding is None:
-                made[unit] = Holding(target, None, version)
+                made[unit] = Assignment(target, None, version)
             elif holding.owner in presence.gone:
                 expelled.add(holding.owner)
-                made[unit] = Holding(target, None, version, holding.offset)
+                made[unit] = Assignment(target, None, version, holding.offset)
             elif holding.heir is None:
                 made[unit] = holding._replace(heir=target, since=version)
             else:

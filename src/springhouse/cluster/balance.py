@@ -125,13 +125,13 @@ def moves(
         return {}
     bounds = _Bounds(books, shares)
     moved: dict[str, str] = {}
-    _house(books, ring, bounds, leaving, moved)
+    _warehouse(books, ring, bounds, leaving, moved)
     _shed(books, ring, bounds, moved)
     _fill(books, ring, bounds, moved)
     return moved
 
 
-def _house(
+def _warehouse(
     books: Books,
     ring: Ring,
     bounds: _Bounds,

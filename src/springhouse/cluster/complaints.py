@@ -12,7 +12,7 @@ QUIET_SECONDS = Seconds(60.0)
 _MOST_KINDS = 1000
 
 
-class Complaints:
+class LogThrottle:
     """What was told, and when."""
 
     def __init__(self) -> None:

@@ -14,14 +14,15 @@ time-out; that is what `timing` reckons with.
 
 from collections.abc import Iterable, Mapping
 
-from springhouse.cluster.state import Disks, Stamp, State
+from springhouse.cluster.state import ClusterState, Disks, SnapshotVersion
 from springhouse.units import Instant, Seconds
 
 
-def up_to_date(candidate: Stamp, own: Stamp) -> bool:
+def up_to_date(candidate: SnapshotVersion, own: SnapshotVersion) -> bool:
     """Whether a candidate can't lack anything that its voter keeps.
 
-    >>> up_to_date(Stamp(3, 7), Stamp(2, 9)), up_to_date(Stamp(2, 8), Stamp(2, 9))
+    >>> ours = SnapshotVersion(2, 9)
+    >>> up_to_date(SnapshotVersion(3, 7), ours), up_to_date(SnapshotVersion(2, 8), ours)
     (True, False)
     """
     return candidate >= own
@@ -45,7 +46,7 @@ def is_heard(echo: Instant, now: Instant, election_seconds: Seconds) -> bool:
     return now < echo + election_seconds
 
 
-def is_voter(state: State, name: str, disk: int) -> bool:
+def is_voter(state: ClusterState, name: str, disk: int) -> bool:
     """Whether a node is one of those that decide, with the memory that it has."""
     return state.voters.get(name) == disk
 

@@ -13,7 +13,7 @@ of the previous stamp. Always:
 from collections.abc import Mapping
 
 from springhouse.cluster.messages import AppendEntries
-from springhouse.cluster.state import Holding, Stamp, State
+from springhouse.cluster.state import Assignment, ClusterState, SnapshotVersion
 
 OUTDATED = "outdated"
 """The message is of a leader that is no more."""
@@ -22,7 +22,7 @@ MISSING = "missing"
 """The changes do not continue what the node keeps, which needs the whole state."""
 
 
-def verdict(term: int, accepted: State, message: AppendEntries) -> State | str:
+def verdict(term: int, accepted: ClusterState, message: AppendEntries) -> ClusterState | str:
     """The state to keep from now on, or why the message can't be followed."""
     if message.term < term or message.stamp.term != message.term:
         return OUTDATED
@@ -37,7 +37,7 @@ def verdict(term: int, accepted: State, message: AppendEntries) -> State | str:
     return MISSING
 
 
-def is_committed(own: Stamp, committed: Stamp) -> bool:
+def is_committed(own: SnapshotVersion, committed: SnapshotVersion) -> bool:
     """Whether what a node keeps is committed, when the leader says that `committed` is.
 
     Within one term there is one leader and one line of versions; across terms nothing follows.
@@ -45,6 +45,6 @@ def is_committed(own: Stamp, committed: Stamp) -> bool:
     return own.term == committed.term and own.version <= committed.version
 
 
-def of_owner(name: str, holdings: Mapping[str, Holding]) -> dict[str, Holding]:
+def of_owner(name: str, holdings: Mapping[str, Assignment]) -> dict[str, Assignment]:
     """What a node owns, by a look at everything."""
     return {unit: holding for unit, holding in holdings.items() if holding.owner == name}

@@ -16,11 +16,11 @@ lost a disk meanwhile lost nothing, even if others founded with it.
 from collections.abc import Iterable
 
 from springhouse.cluster.messages import Introduced, Sent
-from springhouse.cluster.state import Disks, Stamp, State
+from springhouse.cluster.state import ClusterState, Disks, SnapshotVersion
 from springhouse.cluster.timing import Timing
 from springhouse.units import Dice, Instant
 
-FOUNDED = Stamp(0, 1)
+FOUNDED = SnapshotVersion(0, 1)
 """The stamp of the state that a cluster begins with, which no leader made."""
 
 _NUMBERS = 2**52
@@ -31,7 +31,7 @@ def new_number(dice: Dice) -> int:
     return 1 + int(dice.between(0, _NUMBERS))
 
 
-class Founding:
+class Bootstrap:
     """What a node with an empty disk knows of the others."""
 
     def __init__(self, name: str, peers: Iterable[str], timing: Timing) -> None:
@@ -46,7 +46,9 @@ class Founding:
         self._asked = sent
         self._empty = {}
 
-    def answered(self, peer: str, answer: Introduced, disk: int, now: Instant) -> State | None:
+    def answered(
+        self, peer: str, answer: Introduced, disk: int, now: Instant
+    ) -> ClusterState | None:
         """The state to begin with, once it is certain."""
         asked = self._asked
         if asked is None or answer.answers != asked or now > asked.at + self._window_seconds:
@@ -56,12 +58,12 @@ class Founding:
             return self.complete(disk)
         if answer.voters.get(self._name) == disk:
             # The others count on this very disk, which never had anything to forget.
-            return State(FOUNDED, answer.voters)
+            return ClusterState(FOUNDED, answer.voters)
         return None
 
-    def complete(self, disk: int) -> State | None:
+    def complete(self, disk: int) -> ClusterState | None:
         """The state to begin with, if all others have empty disks, too."""
         if self._empty.keys() != self._peers:
             return None
         voters: Disks = dict(sorted({**self._empty, self._name: disk}.items()))
-        return State(FOUNDED, voters)
+        return ClusterState(FOUNDED, voters)

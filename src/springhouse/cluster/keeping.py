@@ -12,15 +12,15 @@ import os
 from hashlib import blake2b
 from pathlib import Path
 
-from springhouse.cluster.state import Memory
-from springhouse.cluster.wire import Refused, recalled, remembered
+from springhouse.cluster.state import PersistentState
+from springhouse.cluster.wire import MessageRefused, recalled, remembered
 from springhouse.errors import SpringhouseError
 
 _TITLE = b"springhouse cluster memory 1\n"
 _DIGEST = 32
 
 
-class Keeping:
+class StateFile:
     """The file of one node, and the lock that keeps a second process of that node away."""
 
     def __init__(self, folder: Path, cluster: str, node: str) -> None:
@@ -39,7 +39,7 @@ class Keeping:
                 hint="Stop it first, or give this node another name and a folder of its own.",
             ) from None
 
-    def load(self) -> Memory | None:
+    def load(self) -> PersistentState | None:
         """What was kept last; None if nothing ever was."""
         try:
             data = self.file.read_bytes()
@@ -50,7 +50,7 @@ class Keeping:
             raise self._damaged()
         try:
             cluster, node, memory = recalled(body)
-        except Refused:
+        except MessageRefused:
             raise self._damaged() from None
         if (cluster, node) != (self._cluster, self._node):
             raise SpringhouseError(
@@ -61,7 +61,7 @@ class Keeping:
             )
         return memory
 
-    def save(self, memory: Memory) -> None:
+    def save(self, memory: PersistentState) -> None:
         """Keep this instead; it is on the disk when the call returns."""
         body = remembered(self._cluster, self._node, memory)
         fresh = self._folder / "memory.new"

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 
 from springhouse.cluster.assigning import Assigner, Presence
 from springhouse.cluster.election import is_voter, quorum_since, without_memory
-from springhouse.cluster.load import Load, LoadWatch
 from springhouse.cluster.messages import Appended, AppendEntries, Sent
+from springhouse.cluster.node_load import LoadWatch, NodeLoad
 from springhouse.cluster.ring import Ring
-from springhouse.cluster.state import NO_CHANGES, ZERO, Changes, Stamp, State
+from springhouse.cluster.state import NO_CHANGES, ZERO, ClusterState, SnapshotVersion, StateChanges
 from springhouse.cluster.timing import Timing
 from springhouse.units import Instant, Seconds
 
@@ -32,7 +32,7 @@ class Peer:
 
     __slots__ = ("answered", "disk", "echo", "heard", "here", "required", "stamp")
 
-    def __init__(self, stamp: Stamp, required: Stamp, heard: Instant) -> None:
+    def __init__(self, stamp: SnapshotVersion, required: SnapshotVersion, heard: Instant) -> None:
         self.stamp = stamp
         self.required = required
         self.heard = heard
@@ -42,14 +42,14 @@ class Peer:
         self.disk = 0
 
 
-class Office:
+class LeaderState:
     """One leader in one term."""
 
     def __init__(
         self,
         name: str,
         term: int,
-        state: State,
+        state: ClusterState,
         ring: Ring,
         units: Mapping[str, float],
         timing: Timing,
@@ -63,11 +63,11 @@ class Office:
         self.state = state
         self.committed = ZERO
         self.newest = NO_CHANGES
-        self.first = Stamp(term, state.stamp.version + 1)
+        self.first = SnapshotVersion(term, state.stamp.version + 1)
         self.watch = LoadWatch()
         self.assigner = Assigner(ring, state, units)
         self._timing = timing
-        self._changes: dict[Stamp, tuple[Stamp, Changes]] = {}
+        self._changes: dict[SnapshotVersion, tuple[SnapshotVersion, StateChanges]] = {}
         self._kept_by: set[str] = set()
         self._made_at = now
         self._bound: dict[str, Instant] = {}
@@ -86,9 +86,9 @@ class Office:
         """Whether the newest version is not committed yet."""
         return self.committed != self.state.stamp
 
-    def _make(self, changes: Changes, now: Instant) -> None:
+    def _make(self, changes: StateChanges, now: Instant) -> None:
         before = self.state.stamp
-        stamp = Stamp(self.term, before.version + 1)
+        stamp = SnapshotVersion(self.term, before.version + 1)
         self.state = self.state.changed(stamp, changes)
         self.newest = changes
         self._changes[before] = (stamp, changes)
@@ -116,16 +116,16 @@ class Office:
             return False
         voters = self._next_voters()
         if voters is not None:
-            self._make(Changes(voters=voters), now)
+            self._make(StateChanges(voters=voters), now)
             return True
         presence = self.presence(now)
         shares = self._next_shares(presence, drains, now)
         state = self.state
         if shares is not None:
-            state = state.changed(state.stamp, Changes(shares=shares))
+            state = state.changed(state.stamp, StateChanges(shares=shares))
         version = state.stamp.version + 1
         holdings, expelled = self.assigner.changes(state, version, presence)
-        changes = Changes(holdings, None, shares)
+        changes = StateChanges(holdings, None, shares)
         if not changes:
             return False
         self._make(changes, now)
@@ -162,7 +162,7 @@ class Office:
 
     # --- The others -----------------------------------------------------------------------------
 
-    def reported(self, node: str, load: Load, now: Instant) -> None:
+    def reported(self, node: str, load: NodeLoad, now: Instant) -> None:
         """A node told its load, and whether it can work at all."""
         self.watch.reported(node, load, now)
         if load.able:
@@ -248,7 +248,7 @@ class Office:
                 self.committed, peer.required, has_quorum, age,
             )  # fmt: skip
 
-    def _since(self, stamp: Stamp) -> Changes | None:
+    def _since(self, stamp: SnapshotVersion) -> StateChanges | None:
         """All changes since a version, if they are still known."""
         step = self._changes.get(stamp)
         if step is None:

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
-class Papers:
+class Credentials:
     """What a node shows, and by whom what it is shown has to be signed; all in PEM."""
 
     certificate: bytes
@@ -36,7 +36,7 @@ class Members:
     name: str
     listen: str
     peers: Mapping[str, str] = field(default_factory=dict)
-    papers: Papers | None = None
+    papers: Credentials | None = None
 
     def __post_init__(self) -> None:
         _prove_name("cluster", self.cluster)
@@ -100,7 +100,7 @@ def cluster_name(project: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", project.lower()).strip("-") or "springhouse"
 
 
-def read_papers(certificate: Path, key: Path, authority: Path) -> Papers:
+def read_papers(certificate: Path, key: Path, authority: Path) -> Credentials:
     """The files of a node, once they are proven to be what they should be."""
     found = {}
     for what, path in (("certificate", certificate), ("key", key), ("authority", authority)):
@@ -122,7 +122,7 @@ def read_papers(certificate: Path, key: Path, authority: Path) -> Papers:
             where=f"{certificate}, {key}, {authority}",
             hint="All three are PEM files; the key has no password.",
         ) from None
-    return Papers(found["certificate"], found["key"], found["authority"])
+    return Credentials(found["certificate"], found["key"], found["authority"])
 
 
 def _prove_name(what: str, name: str) -> None:

@@ -14,8 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from springhouse.cluster.load import Load
-from springhouse.cluster.state import Changes, Disks, Memory, Stamp, State
+from springhouse.cluster.node_load import NodeLoad
+from springhouse.cluster.state import (
+    ClusterState,
+    Disks,
+    PersistentState,
+    SnapshotVersion,
+    StateChanges,
+)
 from springhouse.units import Instant, Seconds
 
 
@@ -34,7 +40,7 @@ class AskForVote:
     """`sender` would lead in `term`. A canvass asks what the answer would be, and binds nobody."""
 
     term: int
-    stamp: Stamp
+    stamp: SnapshotVersion
     canvass: bool
 
 
@@ -56,12 +62,12 @@ class AppendEntries:
     term: int
     sent: Sent
     echo: Sent | None
-    previous: Stamp
-    stamp: Stamp
-    changes: Changes
-    state: State | None
-    committed: Stamp
-    required: Stamp
+    previous: SnapshotVersion
+    stamp: SnapshotVersion
+    changes: StateChanges
+    state: ClusterState | None
+    committed: SnapshotVersion
+    required: SnapshotVersion
     has_quorum: bool
     quorum_age: Seconds
 
@@ -85,11 +91,11 @@ class Appended:
     sent: Sent
     bound: bool
     taken: bool
-    stamp: Stamp
-    acting: Stamp
+    stamp: SnapshotVersion
+    acting: SnapshotVersion
     released: tuple[str, ...]
     offsets: tuple[tuple[str, int], ...]
-    load: Load
+    load: NodeLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +148,10 @@ class Progressed:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class LoadMeasured:
     """How busy this node is."""
 
-    load: Load
+    load: NodeLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,7 @@ class DrainAsked:
     drained: bool = True
 
 
-Event = Tick | Received | Released | Progressed | Measured | UnitsDeclared | DrainAsked
+Event = Tick | Received | Released | Progressed | LoadMeasured | UnitsDeclared | DrainAsked
 
 # --- Orders -------------------------------------------------------------------------------------
 
@@ -172,7 +178,7 @@ Event = Tick | Received | Released | Progressed | Measured | UnitsDeclared | Dra
 class Persist:
     """Write this to disk, and wait until it is there, before the orders after it are followed."""
 
-    memory: Memory
+    memory: PersistentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +190,14 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class Assign:
     """Begin with these units, each from the offset that is known to be done."""
 
     units: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class Release:
     """Begin nothing more in these units; say `Released` when what is under way has ended.
 
     `at_once`: the right to process has ended, so what is under way is given up and not committed.
@@ -201,4 +207,4 @@ class LetGo:
     at_once: bool
 
 
-Order = Persist | Send | Take | LetGo
+Order = Persist | Send | Assign | Release

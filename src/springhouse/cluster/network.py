@@ -17,10 +17,10 @@ from typing import Any, Protocol
 import grpc
 
 from springhouse.cluster import wire
-from springhouse.cluster.complaints import Complaints
-from springhouse.cluster.members import Members, Papers
+from springhouse.cluster.cluster_report import ClusterReport, NodeReport
+from springhouse.cluster.complaints import LogThrottle
+from springhouse.cluster.members import Credentials, Members
 from springhouse.cluster.messages import Message
-from springhouse.cluster.report import ClusterReport, NodeReport
 from springhouse.errors import SpringhouseError
 from springhouse.units import Instant, Seconds
 
@@ -32,7 +32,7 @@ _MOST_UNDER_WAY = 16
 
 
 @dataclass(frozen=True)
-class Limits:
+class MessageLimits:
     """What a call may take, and what a message may weigh: 100,000 units are 8 MB."""
 
     call_seconds: Seconds = Seconds(1.0)
@@ -40,7 +40,7 @@ class Limits:
     most_bytes: int = 32 * 2**20
 
 
-LIMITS = Limits()
+LIMITS = MessageLimits()
 
 
 class Answers(Protocol):
@@ -59,11 +59,11 @@ class Answers(Protocol):
         ...
 
 
-class Line:
+class PeerChannel:
     """The way to one node; made once, used by many threads."""
 
     def __init__(
-        self, cluster: str, address: str, papers: Papers | None, limits: Limits = LIMITS
+        self, cluster: str, address: str, papers: Credentials | None, limits: MessageLimits = LIMITS
     ) -> None:
         options: list[tuple[str, Any]] = [
             ("grpc.max_send_message_length", limits.most_bytes),
@@ -130,20 +130,20 @@ class Network:
         members: Members,
         answers: Answers,
         clock: Callable[[], Instant],
-        limits: Limits = LIMITS,
+        limits: MessageLimits = LIMITS,
     ) -> None:
         self._members = members
         self._answers = answers
         self._limits = limits
         self._clock = clock
-        self._complaints = Complaints()
-        self._lines: dict[str, Line] = {}
+        self._complaints = LogThrottle()
+        self._lines: dict[str, PeerChannel] = {}
         self._under_way = dict.fromkeys(members.peers, 0)
         self._lock = threading.Lock()
         self._server = self._serving()
 
     @property
-    def lines(self) -> Mapping[str, Line]:
+    def lines(self) -> Mapping[str, PeerChannel]:
         """The way to each peer."""
         return self._lines
 
@@ -151,7 +151,7 @@ class Network:
         """Begin to listen, and to reach out."""
         for name, address in self._members.peers.items():
             papers = self._members.papers
-            self._lines[name] = Line(self._members.cluster, address, papers, self._limits)
+            self._lines[name] = PeerChannel(self._members.cluster, address, papers, self._limits)
         self._server.start()
 
     def stop(self) -> None:
@@ -267,7 +267,7 @@ class Network:
             try:
                 self._prove_papers(context)
                 return handler(self._first(requests))
-            except wire.Refused as refused:
+            except wire.MessageRefused as refused:
                 problem, code = refused.problem, grpc.StatusCode.PERMISSION_DENIED
                 hint = f". {refused.hint}" if refused.hint else ""
                 self._complain((peer, problem), f"{peer} was refused: {problem}{hint}")
@@ -284,7 +284,9 @@ class Network:
             return next(requests)
         except (grpc.RpcError, StopIteration):  # Which one it is depends on who is first to see it.
             most = self._limits.most_bytes
-            raise wire.Refused(f"its message has more than {most:,} bytes, or broke off") from None
+            raise wire.MessageRefused(
+                f"its message has more than {most:,} bytes, or broke off"
+            ) from None
 
     def _prove_papers(self, context: Any) -> None:
         """The certificate is signed by our authority, or TLS had failed: is it of this cluster?"""
@@ -294,7 +296,7 @@ class Network:
         names = shown.get("x509_subject_alternative_name", [])
         if self._members.cluster.encode() not in names:
             told = ", ".join(sorted(name.decode(errors="replace") for name in names)) or "nothing"
-            raise wire.Refused(
+            raise wire.MessageRefused(
                 f'its certificate is of {told}, not of the cluster "{self._members.cluster}"',
                 hint="A node's certificate has the cluster's name among its DNS names.",
             )

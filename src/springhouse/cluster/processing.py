@@ -10,8 +10,8 @@ can be told to the leader as released.
 from collections.abc import Mapping
 
 from springhouse.cluster.following import of_owner
-from springhouse.cluster.messages import LetGo, Order, Take
-from springhouse.cluster.state import EMPTY, Holding, State
+from springhouse.cluster.messages import Assign, Order, Release
+from springhouse.cluster.state import EMPTY, Assignment, ClusterState
 
 
 class Processing:
@@ -23,11 +23,11 @@ class Processing:
         self.taken: dict[str, None] = {}
         self.leaving: dict[str, None] = {}
         self._allowed = False
-        self._mine: dict[str, Holding] = {}
+        self._mine: dict[str, Assignment] = {}
         self._inherited: dict[str, None] = {}
         self._offsets: dict[str, int] = {}
 
-    def act_on(self, state: State, changes: Mapping[str, Holding | None] | None) -> None:
+    def act_on(self, state: ClusterState, changes: Mapping[str, Assignment | None] | None) -> None:
         """A later state is committed; `changes` lead to it from the one before, if known."""
         self.acting = state
         if changes is None:
@@ -43,7 +43,7 @@ class Processing:
                 if unit in self._mine and offset > self._mine[unit].offset
             }
 
-    def _own(self, unit: str, holding: Holding | None) -> None:
+    def _own(self, unit: str, holding: Assignment | None) -> None:
         self._inherited.pop(unit, None)
         if holding is None or holding.owner != self._name:
             self._mine.pop(unit, None)
@@ -59,7 +59,7 @@ class Processing:
             if self._allowed and (self.taken or self.leaving):
                 self.leaving.update(self.taken)
                 self.taken.clear()
-                orders.append(LetGo(tuple(self.leaving), at_once=True))
+                orders.append(Release(tuple(self.leaving), at_once=True))
             self._allowed = False
             return orders
         self._allowed = True
@@ -69,7 +69,7 @@ class Processing:
             for unit in let_go:
                 del self.taken[unit]
                 leaving[unit] = None
-            orders.append(LetGo(tuple(let_go), at_once=False))
+            orders.append(Release(tuple(let_go), at_once=False))
         if len(self.taken) + len(inherited) < len(mine):
             take = [
                 (unit, max(holding.offset, self._offsets.get(unit, 0)))
@@ -78,7 +78,7 @@ class Processing:
             ]
             if take:
                 self.taken.update((unit, None) for unit, _ in take)
-                orders.append(Take(tuple(take)))
+                orders.append(Assign(tuple(take)))
         return orders
 
     def let_go(self, units: tuple[str, ...]) -> None:

@@ -17,25 +17,25 @@ from random import SystemRandom
 from typing import Protocol, TypeVar
 
 from springhouse.cluster import wire
-from springhouse.cluster.keeping import Keeping
+from springhouse.cluster.cluster_report import ClusterReport, NodeReport, describe
+from springhouse.cluster.keeping import StateFile
 from springhouse.cluster.members import Members
 from springhouse.cluster.messages import (
     AppendEntries,
     AskForVote,
+    Assign,
     DrainAsked,
     Event,
-    LetGo,
     Message,
     Order,
     Persist,
     Received,
+    Release,
     Send,
-    Take,
     Tick,
 )
-from springhouse.cluster.network import LIMITS, LOG, Limits, Network
-from springhouse.cluster.node import Node, Role
-from springhouse.cluster.report import ClusterReport, NodeReport, describe
+from springhouse.cluster.network import LIMITS, LOG, MessageLimits, Network
+from springhouse.cluster.raft_node import Node, Role
 from springhouse.cluster.timing import Timing
 from springhouse.errors import SpringhouseError
 from springhouse.units import Dice, Instant
@@ -46,7 +46,7 @@ _Found = TypeVar("_Found")
 Asked = Callable[[Node, Instant], None]
 
 
-class Hands(Protocol):
+class Worker(Protocol):
     """Whoever does the work; called by the node's thread, and must not wait."""
 
     def take(self, units: tuple[tuple[str, int], ...]) -> None:
@@ -71,16 +71,16 @@ class Agent:
         members: Members,
         timing: Timing,
         folder: Path,
-        hands: Hands,
+        hands: Worker,
         *,
-        limits: Limits = LIMITS,
+        limits: MessageLimits = LIMITS,
         clock: Callable[[], Instant] = steady_clock,
     ) -> None:
         self.members = members
         self.problem: BaseException | None = None
         self._hands = hands
         self._clock = clock
-        self._keeping = Keeping(folder, members.cluster, members.name)
+        self._keeping = StateFile(folder, members.cluster, members.name)
         try:
             memory = self._keeping.load()
             self._network = Network(members, self, clock, limits)
@@ -202,9 +202,9 @@ class Agent:
                 self._keeping.save(memory)
             case Send(to, message):
                 self._network.send(to, message)
-            case Take(units):
+            case Assign(units):
                 self._hands.take(units)
-            case LetGo(units, at_once):
+            case Release(units, at_once):
                 self._hands.let_go(units, at_once=at_once)
 
     # --- The log --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Stamp(NamedTuple):
+class SnapshotVersion(NamedTuple):
     """Which snapshot: the term of the leader that made it, and its global version."""
 
     term: int
@@ -29,11 +29,11 @@ class Stamp(NamedTuple):
         return f"{self.version} of term {self.term}"
 
 
-ZERO = Stamp(0, 0)
+ZERO = SnapshotVersion(0, 0)
 """Before everything."""
 
 
-class Holding(NamedTuple):
+class Assignment(NamedTuple):
     """Whose a unit is: to be handed to `heir`, if there is one; as it is since a version."""
 
     owner: str
@@ -52,35 +52,35 @@ Disks = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class StateChanges:
     """What is different in a later snapshot. A holding of None: the unit is gone."""
 
-    holdings: Mapping[str, Holding | None] = field(default_factory=dict)
+    holdings: Mapping[str, Assignment | None] = field(default_factory=dict)
     voters: Disks | None = None
     shares: Mapping[str, float] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.holdings) or self.voters is not None or self.shares is not None
 
-    def then(self, later: "Changes") -> "Changes":
+    def then(self, later: "StateChanges") -> "StateChanges":
         """Both, as one."""
-        return Changes(
+        return StateChanges(
             {**self.holdings, **later.holdings},
             self.voters if later.voters is None else later.voters,
             self.shares if later.shares is None else later.shares,
         )
 
 
-NO_CHANGES = Changes()
+NO_CHANGES = StateChanges()
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ClusterState:
     """One snapshot. A node without a share in `shares` has a share of 1, a drained one of 0."""
 
-    stamp: Stamp = ZERO
+    stamp: SnapshotVersion = ZERO
     voters: Disks = field(default_factory=dict)
-    holdings: Mapping[str, Holding] = field(default_factory=dict)
+    holdings: Mapping[str, Assignment] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -88,7 +88,7 @@ class State:
         """How many voters decide."""
         return len(self.voters) // 2 + 1
 
-    def changed(self, stamp: Stamp, changes: Changes) -> "State":
+    def changed(self, stamp: SnapshotVersion, changes: StateChanges) -> "ClusterState":
         """The snapshot after these changes."""
         holdings = self.holdings
         if changes.holdings:
@@ -99,7 +99,7 @@ class State:
                 else:
                     made[unit] = holding
             holdings = made
-        return State(
+        return ClusterState(
             stamp,
             self.voters if changes.voters is None else changes.voters,
             holdings,
@@ -107,11 +107,11 @@ class State:
         )
 
 
-EMPTY = State()
+EMPTY = ClusterState()
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class PersistentState:
     """What a node must not forget: it is on disk before anything that depends on it is said.
 
     `disk` is a number rolled when the disk was empty: who comes back with another number forgot
@@ -121,4 +121,4 @@ class Memory:
     disk: int
     term: int
     vote: str | None
-    state: State
+    state: ClusterState

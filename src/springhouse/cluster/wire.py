@@ -2,8 +2,8 @@
 
 The values of `messages` as protobuf (`cluster.proto`) and back. Everything that comes from outside
 goes through `opened`: who is not of this cluster, speaks another protocol, is not a configured peer
-or sends what can't be a message is `Refused`, with a sentence for the log, before anything of it
-reaches the node.
+or sends what can't be a message is `MessageRefused`, with a sentence for the log, before anything
+of it reaches the node.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from math import isfinite
 from google.protobuf.message import DecodeError
 
 from springhouse.cluster import cluster_pb2 as pb
-from springhouse.cluster.load import Load
+from springhouse.cluster.cluster_report import ClusterReport, NodeReport
 from springhouse.cluster.messages import (
     Appended,
     AppendEntries,
@@ -23,8 +23,15 @@ from springhouse.cluster.messages import (
     Sent,
     Vote,
 )
-from springhouse.cluster.report import ClusterReport, NodeReport
-from springhouse.cluster.state import NO_CHANGES, Changes, Holding, Memory, Stamp, State
+from springhouse.cluster.node_load import NodeLoad
+from springhouse.cluster.state import (
+    NO_CHANGES,
+    Assignment,
+    ClusterState,
+    PersistentState,
+    SnapshotVersion,
+    StateChanges,
+)
 from springhouse.errors import SpringhouseError
 from springhouse.units import Instant, Seconds
 
@@ -32,7 +39,7 @@ PROTOCOL = 1
 """Raised when nodes of the version before would misunderstand what is said."""
 
 
-class Refused(SpringhouseError):
+class MessageRefused(SpringhouseError):
     """What came is not for this node, or can't be what it says it is."""
 
 
@@ -69,30 +76,30 @@ def opened(data: bytes, cluster: str, own: str, peers: Collection[str]) -> tuple
     _parse(envelope, data)
     prove_kin(envelope.protocol, envelope.cluster, cluster)
     if envelope.sender not in peers:
-        raise Refused(
+        raise MessageRefused(
             f'"{envelope.sender}" is not one of this cluster\'s nodes',
             hint=f"Its nodes are configured: {', '.join(sorted((own, *peers)))}.",
         )
     if envelope.receiver != own:
-        raise Refused(
+        raise MessageRefused(
             f'a message of "{envelope.sender}" for "{envelope.receiver}" came to "{own}"',
             hint="Two nodes have the same address, or an address belongs to another node.",
         )
     try:
         return envelope.sender, _message(envelope)
     except ValueError as error:
-        raise Refused(f'a message of "{envelope.sender}" makes no sense: {error}') from None
+        raise MessageRefused(f'a message of "{envelope.sender}" makes no sense: {error}') from None
 
 
 def prove_kin(protocol: int, theirs: str, ours: str) -> None:
     """Refuse who speaks another protocol or is of another cluster."""
     if protocol != PROTOCOL:
-        raise Refused(
+        raise MessageRefused(
             f"it speaks version {protocol} of the protocol, this node speaks version {PROTOCOL}",
             hint="Run the same version of springhouse on all nodes.",
         )
     if theirs != ours:
-        raise Refused(
+        raise MessageRefused(
             f'it is of the cluster "{theirs}", this node is of the cluster "{ours}"',
             hint="springhouse.cluster.name tells clusters apart.",
         )
@@ -102,7 +109,7 @@ def _parse(into: object, data: bytes) -> None:
     try:
         into.ParseFromString(data)  # type: ignore[attr-defined]  # generated classes are untyped
     except (DecodeError, RecursionError):
-        raise Refused(f"{len(data)} bytes came that are no message") from None
+        raise MessageRefused(f"{len(data)} bytes came that are no message") from None
 
 
 def _message(envelope: pb.Envelope) -> Message:
@@ -206,12 +213,12 @@ def _number(value: float) -> float:
     return value
 
 
-def _stamp(stamp: Stamp) -> pb.Stamp:
+def _stamp(stamp: SnapshotVersion) -> pb.Stamp:
     return pb.Stamp(term=stamp.term, version=stamp.version)
 
 
-def _to_stamp(told: pb.Stamp) -> Stamp:
-    return Stamp(told.term, told.version)
+def _to_stamp(told: pb.Stamp) -> SnapshotVersion:
+    return SnapshotVersion(told.term, told.version)
 
 
 def _sent(sent: Sent) -> pb.Sent:
@@ -222,7 +229,7 @@ def _to_sent(told: pb.Sent) -> Sent:
     return Sent(told.life, Instant(_number(told.at)))
 
 
-def _load(load: Load) -> pb.Load:
+def _load(load: NodeLoad) -> pb.Load:
     return pb.Load(
         cpu=load.cpu,
         memory=load.memory,
@@ -232,8 +239,8 @@ def _load(load: Load) -> pb.Load:
     )
 
 
-def _to_load(told: pb.Load) -> Load:
-    return Load(
+def _to_load(told: pb.Load) -> NodeLoad:
+    return NodeLoad(
         _number(told.cpu),
         _number(told.memory),
         _number(told.tracks),
@@ -242,16 +249,16 @@ def _to_load(told: pb.Load) -> Load:
     )
 
 
-def _holdings(holdings: Iterable[tuple[str, Holding]]) -> list[pb.Holding]:
+def _holdings(holdings: Iterable[tuple[str, Assignment]]) -> list[pb.Holding]:
     return [
         pb.Holding(unit=unit, owner=of.owner, heir=of.heir, since=of.since, offset=of.offset)
         for unit, of in holdings
     ]
 
 
-def _to_holdings(told: Iterable[pb.Holding]) -> dict[str, Holding]:
+def _to_holdings(told: Iterable[pb.Holding]) -> dict[str, Assignment]:
     return {
-        of.unit: Holding(of.owner, of.heir if of.HasField("heir") else None, of.since, of.offset)
+        of.unit: Assignment(of.owner, of.heir if of.HasField("heir") else None, of.since, of.offset)
         for of in told
     }
 
@@ -264,7 +271,7 @@ def _to_shares(told: pb.Shares) -> dict[str, float]:
     return {node: _number(share) for node, share in sorted(told.of.items())}
 
 
-def _changes(changes: Changes) -> pb.Changes:
+def _changes(changes: StateChanges) -> pb.Changes:
     here = ((unit, each) for unit, each in changes.holdings.items() if each is not None)
     return pb.Changes(
         holdings=_holdings(here),
@@ -274,8 +281,8 @@ def _changes(changes: Changes) -> pb.Changes:
     )
 
 
-def _to_changes(told: pb.Changes) -> Changes:
-    changes = Changes(
+def _to_changes(told: pb.Changes) -> StateChanges:
+    changes = StateChanges(
         {**_to_holdings(told.holdings), **dict.fromkeys(told.gone)},
         dict(sorted(told.voters.disks.items())) if told.HasField("voters") else None,
         _to_shares(told.shares) if told.HasField("shares") else None,
@@ -283,7 +290,7 @@ def _to_changes(told: pb.Changes) -> Changes:
     return changes or NO_CHANGES
 
 
-def _state(state: State) -> pb.State:
+def _state(state: ClusterState) -> pb.State:
     return pb.State(
         stamp=_stamp(state.stamp),
         voters=pb.Voters(disks=state.voters),
@@ -292,8 +299,8 @@ def _state(state: State) -> pb.State:
     )
 
 
-def _to_state(told: pb.State) -> State:
-    return State(
+def _to_state(told: pb.State) -> ClusterState:
+    return ClusterState(
         _to_stamp(told.stamp),
         dict(sorted(told.voters.disks.items())),
         _to_holdings(told.holdings),
@@ -304,7 +311,7 @@ def _to_state(told: pb.State) -> State:
 # --- Memory -------------------------------------------------------------------------------------
 
 
-def remembered(cluster: str, node: str, memory: Memory) -> bytes:
+def remembered(cluster: str, node: str, memory: PersistentState) -> bytes:
     """A memory as the bytes of a file; the same memory is always the same bytes."""
     kept = pb.Memory(
         cluster=cluster,
@@ -317,16 +324,16 @@ def remembered(cluster: str, node: str, memory: Memory) -> bytes:
     return bytes(kept.SerializeToString(deterministic=True))
 
 
-def recalled(data: bytes) -> tuple[str, str, Memory]:
-    """Of which cluster and node, and the memory; `Refused` if the bytes are no memory."""
+def recalled(data: bytes) -> tuple[str, str, PersistentState]:
+    """Of which cluster and node, and the memory; `MessageRefused` if the bytes are no memory."""
     kept = pb.Memory()
     _parse(kept, data)
     try:
         state = _to_state(kept.state)
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise MessageRefused(str(error)) from None
     vote = kept.vote if kept.HasField("vote") else None
-    return kept.cluster, kept.node, Memory(kept.disk, kept.term, vote, state)
+    return kept.cluster, kept.node, PersistentState(kept.disk, kept.term, vote, state)
 
 
 # --- Reports ------------------------------------------------------------------------------------

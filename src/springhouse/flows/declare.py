@@ -19,11 +19,11 @@ from typing import overload
 
 import pyarrow as pa
 
-from springhouse.flows.endpoints import Collected, Sink, Source
-from springhouse.flows.expressions import schema_of
-from springhouse.flows.graph import Edge, FlowError, Graph, Kind, Node, recordset
-from springhouse.flows.rows import Rows
-from springhouse.flows.settings import Settings, settings_of
+from springhouse.flows.endpoints import Collected, PackSink, Source
+from springhouse.flows.flow_graph import Edge, FlowError, FlowGraph, FlowNode, NodeKind, recordset
+from springhouse.flows.flow_rows import Rows
+from springhouse.flows.flow_settings import Settings, settings_of
+from springhouse.flows.row_expressions import schema_of
 
 
 class Draft:
@@ -32,7 +32,7 @@ class Draft:
     def __init__(self, name: str, schemas: Mapping[str, pa.Schema]) -> None:
         self.name = name
         self._schemas = schemas
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, FlowNode] = {}
         self._edges: list[Edge] = []
 
     def read(self, name: str, schema: str | pa.Schema | None = None) -> Rows:
@@ -50,11 +50,11 @@ class Draft:
             self._nodes[name] = recordset(name, schema)
         return Rows(self, name, 0)
 
-    def graph(self) -> Graph:
+    def graph(self) -> FlowGraph:
         """What was declared."""
-        return Graph(self._nodes, tuple(self._edges))
+        return FlowGraph(self._nodes, tuple(self._edges))
 
-    def add(self, node: Node, feeding: Sequence[Rows]) -> None:
+    def add(self, node: FlowNode, feeding: Sequence[Rows]) -> None:
         """Put an activity behind its inputs."""
         for schema in node.outputs:
             twice = [name for name, count in Counter(schema.names).items() if count > 1]
@@ -70,7 +70,7 @@ class Draft:
     def write(self, name: str, rows: Rows) -> None:
         """Let rows rest in a target."""
         target = self._nodes.setdefault(name, recordset(name, rows.schema))
-        if target.kind is not Kind.RECORDSET:
+        if target.kind is not NodeKind.RECORDSET:
             raise FlowError(f'"{name}" is an activity of this flow', hint="Name the target anew.")
         self._edges.append(Edge(rows.node, rows.port, name, 0))
 
@@ -101,7 +101,7 @@ class Flow:
         """How it runs: as its declaration says, and what is said now before that."""
         return settings_of(self._said | dict(said or {}))
 
-    def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> Graph:
+    def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> FlowGraph:
         """The activities and recordsets, given the columns of what it reads."""
         draft = Draft(self.name, schemas or {})
         self._declare(draft)
@@ -114,7 +114,7 @@ class Flow:
         schemas = {name: rows.schema for name, rows in sources.items() if hasattr(rows, "schema")}
         graph = self.graph(schemas)
         collected = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
-        sinks: dict[str, Sink] = dict(collected)
+        sinks: dict[str, PackSink] = dict(collected)
         run_flow(graph, sources, sinks, self.settings(settings))
         return {name: sink.table() for name, sink in collected.items()}
 

@@ -1,7 +1,7 @@
 """How do rows come from a recordset, and how do they get into one?
 
 A flow's graph only names its recordsets. What they are is given when it runs: a source is anything
-that gives record batches, a target is a `Sink`. A recordset between that nobody gave is kept in
+that gives record batches, a target is a `PackSink`. A recordset between that nobody gave is kept in
 memory.
 """
 
@@ -10,7 +10,14 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from springhouse.flows.graph import FlowError, Graph, Kind, Operator, Output, schema_difference
+from springhouse.flows.flow_graph import (
+    FlowError,
+    FlowGraph,
+    FlowOperator,
+    NodeKind,
+    Output,
+    schema_difference,
+)
 from springhouse.flows.row_pack import packs_of, under
 
 Rows: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
@@ -18,7 +25,7 @@ Source: TypeAlias = Rows | Callable[[], Rows]
 """Rows, or how to get them when it is time to read."""
 
 
-class Sink(Protocol):
+class PackSink(Protocol):
     """Where a writer puts its packs."""
 
     def write(self, pack: pa.RecordBatch) -> None:
@@ -76,7 +83,7 @@ class Read:
 class Write:
     """A writer: what it takes, from all that feed it, leaves the flow."""
 
-    def __init__(self, sink: Sink, feeding: int) -> None:
+    def __init__(self, sink: PackSink, feeding: int) -> None:
         self._sink = sink
         self._feeding = feeding
 
@@ -92,8 +99,8 @@ class Write:
 
 
 def operators(
-    graph: Graph, sources: Mapping[str, Source], sinks: Mapping[str, Sink], pack_bytes: int
-) -> dict[str, Operator]:
+    graph: FlowGraph, sources: Mapping[str, Source], sinks: Mapping[str, PackSink], pack_bytes: int
+) -> dict[str, FlowOperator]:
     """A fresh operator for every node of an extended graph that runs."""
     missing = [name for name in graph.sources if name not in sources and graph.outgoing[name]]
     if missing:
@@ -104,24 +111,24 @@ def operators(
     between = {
         name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets if name not in sinks
     }
-    made: dict[str, Operator] = {}
+    made: dict[str, FlowOperator] = {}
     for node in graph.nodes.values():
-        if node.kind is Kind.READER:
+        if node.kind is NodeKind.READER:
             (name,) = graph.producers(node.name)
             kept = between.get(name) or sinks.get(name)
             source = sources[name] if kept is None else _again(kept, name)
             made[node.name] = Read(name, node.outputs[0], source, pack_bytes)
-        elif node.kind is Kind.WRITER:
+        elif node.kind is NodeKind.WRITER:
             (name,) = graph.consumers(node.name)
             sink = sinks[name] if name in sinks else between[name]
             made[node.name] = Write(sink, len(node.inputs))
-        elif node.kind is Kind.ACTIVITY:
+        elif node.kind is NodeKind.ACTIVITY:
             assert node.make is not None, f"{node.name} does nothing"
             made[node.name] = node.make(pack_bytes)
     return made
 
 
-def _again(sink: Sink, name: str) -> Source:
+def _again(sink: PackSink, name: str) -> Source:
     """The rows that were written to a recordset, for those who read it in the same flow."""
     if not isinstance(sink, Collected):
         raise FlowError(

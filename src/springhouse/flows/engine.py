@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from springhouse.flows.item import Item, Message, Performed
-from springhouse.flows.policies.policy import Policy, Turn
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
 from springhouse.flows.request import Request
 from springhouse.units import Instant
 
 
-class Step(NamedTuple):
+class EngineStep(NamedTuple):
     """What a thread does with no lock held: `item.perform(message)`."""
 
     item: Item
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 class Advice(NamedTuple):
     """What follows: the next step (None: sleep), threads to wake, flows that are over."""
 
-    step: Step | None = None
+    step: EngineStep | None = None
     wake: tuple[int, ...] = ()
     over: tuple[Request, ...] = ()
 
@@ -35,7 +35,7 @@ class Advice(NamedTuple):
 class Engine:
     """Running flows on numbered threads; `nodes` are the threads of each node."""
 
-    def __init__(self, policy: Policy, nodes: Sequence[Sequence[int]]) -> None:
+    def __init__(self, policy: TaskPolicy, nodes: Sequence[Sequence[int]]) -> None:
         self.policy = policy
         self._nodes = [tuple(threads) for threads in nodes]
         self._turns: dict[int, tuple[Turn, Instant, int]] = {}
@@ -90,7 +90,7 @@ class Engine:
 
     def _go_on(
         self, thread: int, did: Performed, seconds: float, now: Instant
-    ) -> tuple[Step | None, tuple[Request, ...]]:
+    ) -> tuple[EngineStep | None, tuple[Request, ...]]:
         turn, began, steps = self._turns[thread]
         request, item = turn.task.request, turn.task.item
         request.performed(item, did, seconds)
@@ -99,7 +99,7 @@ class Engine:
             message = request.message(item, thread, now)
             if message is not None:
                 self._turns[thread] = turn, began, steps
-                return Step(item, message), ()
+                return EngineStep(item, message), ()
         return None, self._end_turn(thread, turn, now)
 
     def balance(self) -> Advice:
@@ -107,7 +107,9 @@ class Engine:
         self.policy.balance(self.idle)
         return Advice(wake=self._wakes())
 
-    def _begin_turn(self, thread: int, now: Instant) -> tuple[Step | None, tuple[Request, ...]]:
+    def _begin_turn(
+        self, thread: int, now: Instant
+    ) -> tuple[EngineStep | None, tuple[Request, ...]]:
         over: tuple[Request, ...] = ()
         while True:
             turn = self.policy.next(thread)
@@ -118,7 +120,7 @@ class Engine:
             message = request.message(item, thread, now)
             if message is not None:
                 self._turns[thread] = turn, now, 0
-                return Step(item, message), over
+                return EngineStep(item, message), over
             # It only had to pass on what was left, or was scheduled for what is done already.
             over += self._end_turn(thread, turn, now)
 

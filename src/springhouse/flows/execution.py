@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from springhouse.flows.graph import Graph
+from springhouse.flows.flow_graph import FlowGraph
 from springhouse.flows.stratum import stratified
 from springhouse.flows.subflow import Subflow, is_scheduled, subflow_of
 
@@ -61,7 +61,7 @@ class ExecutionPlan:
         return "\n".join(lines)
 
 
-def execute_siss(graph: Graph, theta: int = THETA) -> ExecutionPlan:
+def execute_siss(graph: FlowGraph, theta: int = THETA) -> ExecutionPlan:
     """EIS: how a flow (with its readers and writers) runs under the Mixed policy."""
     subflows, strata = stratified(graph)
     policies = {}

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from springhouse.flows.graph import Node, Operator, Output
+from springhouse.flows.flow_graph import FlowNode, FlowOperator, Output
 from springhouse.flows.monitor import ActivityStatistics
-from springhouse.flows.queues import Queue
+from springhouse.flows.pack_queue import PackQueue
 from springhouse.flows.row_pack import scales_for
-from springhouse.flows.states import State
+from springhouse.flows.states import OperatorState
 
 
 class Message(NamedTuple):
@@ -46,10 +46,10 @@ class Performed(NamedTuple):
     failure: BaseException | None = None
 
 
-class Way(NamedTuple):
+class ItemEdge(NamedTuple):
     """One edge out of an item: the queue on it and who takes from there."""
 
-    queue: Queue
+    queue: PackQueue
     consumer: "Item"
     enters: int
 
@@ -57,16 +57,18 @@ class Way(NamedTuple):
 class Item:
     """An operator in a running flow."""
 
-    def __init__(self, index: int, node: Node, operator: Operator, stratum: int = 0) -> None:
+    def __init__(
+        self, index: int, node: FlowNode, operator: FlowOperator, stratum: int = 0
+    ) -> None:
         self.index = index
         self.name = node.name
         self.node = node
         self.operator = operator
         self.stratum = stratum
-        self.inbox: list[Queue] = []
+        self.inbox: list[PackQueue] = []
         self.producers: list[Item | None] = []
-        self.ways: list[list[Way]] = [[] for _ in node.outputs]
-        self.state = State.NOTHING
+        self.ways: list[list[ItemEdge]] = [[] for _ in node.outputs]
+        self.state = OperatorState.NOTHING
         self.marked_immediate = False
         self.ended: set[int] = set()
         self.unsent: deque[Sized] = deque()

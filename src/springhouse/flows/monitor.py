@@ -55,7 +55,7 @@ class ActivityStatistics:
 
 
 @dataclass(frozen=True)
-class Measured:
+class FlowMeasurements:
     """What a finished flow took: memory is what waited in its queues."""
 
     seconds: Seconds
@@ -109,11 +109,13 @@ class Monitor:
         if self.invoked is not None:
             self.invoked.append((now, activity))
 
-    def measured(self, now: Instant, activities: Mapping[str, ActivityStatistics]) -> Measured:
+    def measured(
+        self, now: Instant, activities: Mapping[str, ActivityStatistics]
+    ) -> FlowMeasurements:
         """The averages and maxima until now."""
         self.moved(now, 0, 0)
         seconds = max(now - self.began, 1e-9)
-        return Measured(
+        return FlowMeasurements(
             Seconds(now - self.began),
             self._pack_seconds / seconds,
             self.most_packs,

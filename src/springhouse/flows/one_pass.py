@@ -67,7 +67,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Lane:
+class QueryOutput:
     """Where in the pass the rows of one query are: its columns as (name, column), and their flag.
 
     Without a flag all rows are its.
@@ -91,18 +91,18 @@ class OnePass:
     _depth: dict[str, int] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
-    def begin(self) -> Lane:
+    def begin(self) -> QueryOutput:
         """The rows of the source."""
-        return Lane(tuple((name, name) for name in self.source))
+        return QueryOutput(tuple((name, name) for name in self.source))
 
-    def select(self, lane: Lane, selection: Selection) -> Lane:
+    def select(self, lane: QueryOutput, selection: Selection) -> QueryOutput:
         """The rows of a query over those of a lane; `Alone` if it can't be said beside them."""
         names, flag = lane.by_name, lane.flag
         if selection.condition is not None:
             kept = f"coalesce(({selection.condition.over(names)}), false)"
             whole = kept if flag is None else f"CASE WHEN `{flag}` THEN {kept} ELSE false END"
             flag = self._column(whole, lane)
-        reached = Lane(lane.columns, flag)
+        reached = QueryOutput(lane.columns, flag)
         columns: list[tuple[str, str]] = []
         for each in selection.columns:
             if each is None:
@@ -111,9 +111,9 @@ class OnePass:
                 name, words = each
                 columns.append((name, self.compute(reached, words)))
         _prove_distinct(columns)
-        return Lane(tuple(columns), flag)
+        return QueryOutput(tuple(columns), flag)
 
-    def compute(self, lane: Lane, words: Words) -> str:
+    def compute(self, lane: QueryOutput, words: Words) -> str:
         """The column that holds an expression over the rows of a lane."""
         names = lane.by_name
         if words.names and words.names[0][:2] == (0, len(words.text)):
@@ -125,7 +125,7 @@ class OnePass:
             text if lane.flag is None else f"CASE WHEN `{lane.flag}` THEN {text} END", lane
         )
 
-    def _column(self, text: str, lane: Lane) -> str:
+    def _column(self, text: str, lane: QueryOutput) -> str:
         if text not in self._known:
             name = f"{self.prefix}{len(self._known)}"
             needs = [column for _, column in lane.columns]

@@ -17,27 +17,27 @@ from enum import Enum
 from typing import NamedTuple
 
 from springhouse.flows.execution import ExecutionPlan
-from springhouse.flows.graph import Graph, Kind, Operator
-from springhouse.flows.item import RESUME, Item, Message, Performed, Way
-from springhouse.flows.monitor import Measured, Monitor
-from springhouse.flows.queues import Queue
-from springhouse.flows.states import Happening, State, becomes, makes_a_task
+from springhouse.flows.flow_graph import FlowGraph, FlowOperator, NodeKind
+from springhouse.flows.item import RESUME, Item, ItemEdge, Message, Performed
+from springhouse.flows.monitor import FlowMeasurements, Monitor
+from springhouse.flows.pack_queue import PackQueue
+from springhouse.flows.states import Happening, OperatorState, becomes, makes_a_task
 from springhouse.units import Instant
 
 
-class Urgency(Enum):
+class TaskUrgency(Enum):
     """002 section 3.1: a task that follows a pack finds it in the cache, any other may wait."""
 
     IMMEDIATE = "immediate"
     DEFERRED = "deferred"
 
 
-class Task(NamedTuple):
+class FlowTask(NamedTuple):
     """An item that has something to do; `thread` made it (None: nobody, the flow just began)."""
 
     request: "Request"
     item: Item
-    urgency: Urgency
+    urgency: TaskUrgency
     thread: int | None
 
 
@@ -50,8 +50,8 @@ class Request:
 
     def __init__(
         self,
-        graph: Graph,
-        operators: Mapping[str, Operator],
+        graph: FlowGraph,
+        operators: Mapping[str, FlowOperator],
         *,
         now: Instant,
         limit: int,
@@ -66,9 +66,9 @@ class Request:
         self.waiting_tasks = 0
         self.running = 0
         self.unfinished = 0
-        self._emit: Callable[[Task], None] = lambda task: None
+        self._emit: Callable[[FlowTask], None] = lambda task: None
         strata = plan.stratum if plan else {}
-        names = [n for n in graph.order if graph.nodes[n].kind is not Kind.RECORDSET]
+        names = [n for n in graph.order if graph.nodes[n].kind is not NodeKind.RECORDSET]
         self.items = {
             name: Item(index, graph.nodes[name], operators[name], strata.get(name, 0))
             for index, name in enumerate(names)
@@ -83,13 +83,13 @@ class Request:
             feeding = _feeding(self.graph, name)
             for port, (producer, leaves) in enumerate(feeding):
                 staged = subflow.get(producer) != subflow.get(name)
-                queue = Queue(None if staged else limit)
+                queue = PackQueue(None if staged else limit)
                 item.inbox.append(queue)
                 item.producers.append(self.items[producer])
-                self.items[producer].ways[leaves].append(Way(queue, item, port))
+                self.items[producer].ways[leaves].append(ItemEdge(queue, item, port))
             if not feeding:
                 # A reader of a source is told at once that nothing else has to end before.
-                begun = Queue(1)
+                begun = PackQueue(1)
                 begun.closed = True
                 item.inbox.append(begun)
                 item.producers.append(None)
@@ -102,17 +102,17 @@ class Request:
             return self.running == 0
         return self.unfinished == 0
 
-    def measured(self, now: Instant) -> Measured:
+    def measured(self, now: Instant) -> FlowMeasurements:
         """What it took so far."""
         for item in self.items.values():
             item.did.most_waiting = max((queue.most for queue in item.inbox), default=0)
         return self.monitor.measured(now, {name: item.did for name, item in self.items.items()})
 
-    def start(self, emit: Callable[[Task], None]) -> None:
+    def start(self, emit: Callable[[FlowTask], None]) -> None:
         """Schedule what can begin; every task, now and later, is given to `emit`."""
         self._emit = emit
         for item in self.items.values():
-            self._schedule(item, Urgency.DEFERRED, None)
+            self._schedule(item, TaskUrgency.DEFERRED, None)
 
     def begin(self, item: Item, now: Instant) -> None:
         """A task was taken: its item runs."""
@@ -148,7 +148,7 @@ class Request:
         self.monitor.moved(now, -1, -size)
         producer = item.producers[port]
         if was_full and producer is not None:
-            self._schedule(producer, Urgency.DEFERRED, thread)
+            self._schedule(producer, TaskUrgency.DEFERRED, thread)
         return Message(port, pack)
 
     def performed(self, item: Item, did: Performed, seconds: float) -> None:
@@ -165,12 +165,12 @@ class Request:
         self.running -= 1
         if item.is_done and not item.finished and self.failure is None:
             self._finish(item, thread)
-        immediate = item.state is State.RUNNING_AND_SCHEDULED and item.marked_immediate
-        if item.state is State.RUNNING and self._may_run(item):
+        immediate = item.state is OperatorState.RUNNING_AND_SCHEDULED and item.marked_immediate
+        if item.state is OperatorState.RUNNING and self._may_run(item):
             item.state = becomes(item.state, Happening.SCHEDULED)
         before, item.state = item.state, becomes(item.state, Happening.FINISHED)
         if makes_a_task(before, item.state):
-            self._give(item, Urgency.IMMEDIATE if immediate else Urgency.DEFERRED, thread)
+            self._give(item, TaskUrgency.IMMEDIATE if immediate else TaskUrgency.DEFERRED, thread)
         if self.waiting_tasks == 0 and self.running == 0 and not self.is_over:
             self._relieve(thread)
 
@@ -182,7 +182,7 @@ class Request:
             for queue, consumer, _ in item.ways[port]:
                 queue.put(pack, size)
                 self.monitor.moved(now, 1, size)
-                self._schedule(consumer, Urgency.IMMEDIATE, thread)
+                self._schedule(consumer, TaskUrgency.IMMEDIATE, thread)
 
     def _finish(self, item: Item, thread: int) -> None:
         item.finished = True
@@ -190,47 +190,47 @@ class Request:
         for ways in item.ways:
             for way in ways:
                 way.queue.closed = True
-                self._schedule(way.consumer, Urgency.DEFERRED, thread)
+                self._schedule(way.consumer, TaskUrgency.DEFERRED, thread)
         self._left[item.stratum] -= 1
         if self._left[self._open] == 0:
             del self._left[self._open]
             self._open = min(self._left, default=self._open)
             for opened in self.items.values():
                 if opened.stratum == self._open:
-                    self._schedule(opened, Urgency.DEFERRED, thread)
+                    self._schedule(opened, TaskUrgency.DEFERRED, thread)
 
     def _may_run(self, item: Item) -> bool:
         return self.failure is None and item.stratum <= self._open and item.can_run()
 
-    def _schedule(self, item: Item, urgency: Urgency, thread: int | None) -> None:
-        if item.state is State.SCHEDULED or not self._may_run(item):
+    def _schedule(self, item: Item, urgency: TaskUrgency, thread: int | None) -> None:
+        if item.state is OperatorState.SCHEDULED or not self._may_run(item):
             return
         before, item.state = item.state, becomes(item.state, Happening.SCHEDULED)
-        item.marked_immediate = urgency is Urgency.IMMEDIATE
+        item.marked_immediate = urgency is TaskUrgency.IMMEDIATE
         if makes_a_task(before, item.state):
             self._give(item, urgency, thread)
 
-    def _give(self, item: Item, urgency: Urgency, thread: int | None) -> None:
+    def _give(self, item: Item, urgency: TaskUrgency, thread: int | None) -> None:
         self.waiting_tasks += 1
-        self._emit(Task(self, item, urgency, thread))
+        self._emit(FlowTask(self, item, urgency, thread))
 
     def _relieve(self, thread: int) -> None:
         """Nothing can run but what waits for another input: let the last of those go on."""
         for item in reversed(self.items.values()):
             item.forced = True
-            self._schedule(item, Urgency.DEFERRED, thread)
-            if item.state is State.SCHEDULED:
+            self._schedule(item, TaskUrgency.DEFERRED, thread)
+            if item.state is OperatorState.SCHEDULED:
                 return
             item.forced = False
         raise AssertionError("a flow that is not over has something to do")
 
 
-def _feeding(graph: Graph, name: str) -> list[tuple[str, int]]:
+def _feeding(graph: FlowGraph, name: str) -> list[tuple[str, int]]:
     """What feeds each input of a node that runs.
 
     A reader is fed by the writer of its recordset, of whose data it sees nothing but the end.
     """
-    if graph.nodes[name].kind is Kind.READER:
+    if graph.nodes[name].kind is NodeKind.READER:
         (recordset,) = graph.producers(name)
         return [(edge.producer, edge.leaves) for edge in graph.incoming[recordset]]
     entering = sorted(graph.incoming[name], key=lambda edge: edge.enters)

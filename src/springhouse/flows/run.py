@@ -12,28 +12,28 @@ from contextlib import suppress
 from time import perf_counter
 
 from springhouse.errors import SpringhouseError
-from springhouse.flows.endpoints import Sink, Source, operators
+from springhouse.flows.endpoints import PackSink, Source, operators
 from springhouse.flows.engine import Advice, Engine
 from springhouse.flows.execution import ExecutionPlan, PolicyName, execute_siss
-from springhouse.flows.graph import FlowError, Graph, Kind, Operator, extended
+from springhouse.flows.flow_graph import FlowError, FlowGraph, FlowOperator, NodeKind, extended
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import Performed
-from springhouse.flows.monitor import Measured, Monitor
+from springhouse.flows.monitor import FlowMeasurements, Monitor
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
 from springhouse.flows.policies.minimum_cost import MinimumCost
 from springhouse.flows.policies.minimum_memory import MinimumMemory
 from springhouse.flows.policies.mixed import Mixed
-from springhouse.flows.policies.policy import Policy
 from springhouse.flows.policies.round_robin import RoundRobin
+from springhouse.flows.policies.task_policy import TaskPolicy
 from springhouse.flows.request import Request
-from springhouse.flows.settings import Settings
 from springhouse.flows.topology import Topology, free_memory, one_node, read_topology
 from springhouse.units import Instant
 
 BALANCE_SECONDS = 0.1
 
 
-class Running:
+class SubmittedFlow:
     """A flow that was submitted."""
 
     def __init__(self, request: Request) -> None:
@@ -46,7 +46,7 @@ class Running:
         self._at = at
         self._over.set()
 
-    def wait(self, patience_seconds: float | None = None) -> Measured:
+    def wait(self, patience_seconds: float | None = None) -> FlowMeasurements:
         """What the flow took, when it is over; raises what made it fail."""
         if not self._over.wait(patience_seconds):
             raise FlowError(f"the flow did not end within {patience_seconds} seconds")
@@ -67,7 +67,7 @@ class Pool:
         self._engine = Engine(policy_of(settings, self.topology, self._all.release), nodes)
         self._lock = threading.Lock()
         self._semaphores = [threading.Lock() for _ in range(count)]
-        self._running: dict[int, Running] = {}
+        self._running: dict[int, SubmittedFlow] = {}
         self._closing = threading.Event()
         self._broken: BaseException | None = None
         work = self._work_simply if settings.policy is PolicyName.FIRST_COME else self._work
@@ -106,9 +106,9 @@ class Pool:
         for worker in self._threads:
             worker.join(10)
 
-    def submit(self, request: Request) -> Running:
+    def submit(self, request: Request) -> SubmittedFlow:
         """Begin a flow beside those that run."""
-        running = Running(request)
+        running = SubmittedFlow(request)
         with self._lock:
             request.failure = request.failure or self._broken
             if request.is_over:
@@ -197,9 +197,9 @@ def clock() -> Instant:
 
 def policy_of(
     settings: Settings, topology: Topology, announce: Callable[[], object] = lambda: None
-) -> Policy:
+) -> TaskPolicy:
     """The policy that the settings name."""
-    makers: dict[PolicyName, Callable[[], Policy]] = {
+    makers: dict[PolicyName, Callable[[], TaskPolicy]] = {
         PolicyName.ROUND_ROBIN: RoundRobin,
         PolicyName.MINIMUM_COST: MinimumCost,
         PolicyName.MINIMUM_MEMORY: lambda: MinimumMemory(settings.slot_seconds),
@@ -212,15 +212,15 @@ def policy_of(
 
 
 def request_of(
-    graph: Graph,
+    graph: FlowGraph,
     sources: Mapping[str, Source],
-    sinks: Mapping[str, Sink],
+    sinks: Mapping[str, PackSink],
     settings: Settings,
     *,
     traced: bool = False,
 ) -> Request:
     """A flow that is ready to be submitted."""
-    if not any(node.kind is Kind.READER for node in graph.nodes.values()):
+    if not any(node.kind is NodeKind.READER for node in graph.nodes.values()):
         graph = extended(graph)
     pack_bytes = settings.pack_bytes or read_topology().pack_bytes
     made = operators(graph, sources, sinks, pack_bytes)
@@ -228,7 +228,7 @@ def request_of(
 
 
 def ready(
-    graph: Graph, made: Mapping[str, Operator], settings: Settings, *, traced: bool = False
+    graph: FlowGraph, made: Mapping[str, FlowOperator], settings: Settings, *, traced: bool = False
 ) -> Request:
     """An extended graph with its operators, ready to be submitted."""
     plan: ExecutionPlan | None = None
@@ -240,11 +240,11 @@ def ready(
 
 
 def run_flow(
-    graph: Graph,
+    graph: FlowGraph,
     sources: Mapping[str, Source],
-    sinks: Mapping[str, Sink],
+    sinks: Mapping[str, PackSink],
     settings: Settings = Settings(),  # noqa: B008  a frozen value
-) -> Measured:
+) -> FlowMeasurements:
     """Run a flow to its end: on this very thread if one is enough, else on a pool."""
     request = request_of(graph, sources, sinks, settings)
     if settings.threads == 1:
@@ -253,7 +253,7 @@ def run_flow(
         return pool.submit(request).wait()
 
 
-def run_here(request: Request, settings: Settings) -> Measured:
+def run_here(request: Request, settings: Settings) -> FlowMeasurements:
     """Run a flow on this thread."""
     topology = one_node(1)
     engine = Engine(policy_of(settings, topology), topology.threads())
@@ -271,7 +271,7 @@ def run_here(request: Request, settings: Settings) -> Measured:
     return outcome(request, clock())
 
 
-def outcome(request: Request, at: Instant) -> Measured:
+def outcome(request: Request, at: Instant) -> FlowMeasurements:
     """What a flow that is over took; raises what made it fail."""
     failure = request.failure
     if failure is None:

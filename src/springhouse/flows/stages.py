@@ -21,7 +21,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from springhouse.flows.graph import Edge, Graph, Kind, Node, extended, recordset
+from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, extended, recordset
 
 TASK = "this task's rows"
 """The reader of a stage: one port per input that is shuffled or stays where it is."""
@@ -37,7 +37,7 @@ class Hand(Enum):
 
 
 @dataclass(frozen=True)
-class Feed:
+class StageFeed:
     """Rows from outside of a stage: a recordset (no port), or what left an activity before it."""
 
     name: str
@@ -48,10 +48,10 @@ class Feed:
 
 
 @dataclass(frozen=True)
-class Intake:
+class StageInput:
     """An input of a stage: from where, with which columns, how, and by which keys."""
 
-    feed: Feed
+    feed: StageFeed
     schema: pa.Schema
     hand: Hand
     keys: tuple[str, ...] = ()
@@ -66,13 +66,13 @@ class Stage:
     """
 
     level: int
-    intakes: tuple[Intake, ...]
-    graph: Graph
+    intakes: tuple[StageInput, ...]
+    graph: FlowGraph
     targets: tuple[str, ...]
-    passed: Mapping[str, Feed]
+    passed: Mapping[str, StageFeed]
 
     @property
-    def shuffled(self) -> tuple[Intake, ...]:
+    def shuffled(self) -> tuple[StageInput, ...]:
         """What comes by the task's reader."""
         return tuple(i for i in self.intakes if i.hand is not Hand.HELD)
 
@@ -82,10 +82,12 @@ class Stage:
         return any(intake.hand is Hand.ALL_TOGETHER for intake in self.intakes)
 
 
-def stages(graph: Graph) -> tuple[Stage, ...]:
+def stages(graph: FlowGraph) -> tuple[Stage, ...]:
     """The stages of a declared flow, by level."""
     whole = extended(halved(graph))
-    running = [n for n in whole.order if whole.nodes[n].kind in (Kind.ACTIVITY, Kind.WRITER)]
+    running = [
+        n for n in whole.order if whole.nodes[n].kind in (NodeKind.ACTIVITY, NodeKind.WRITER)
+    ]
     level: dict[str, int] = {}
     for name in running:
         arrivals = (_arrival(whole, level, edge) for edge in whole.incoming[name])
@@ -104,9 +106,9 @@ def stages(graph: Graph) -> tuple[Stage, ...]:
     return tuple(sorted(made, key=lambda stage: stage.level))
 
 
-def halved(graph: Graph) -> Graph:
+def halved(graph: FlowGraph) -> FlowGraph:
     """The graph with both halves of each activity of which one can be done before a shuffle."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, FlowNode] = {}
     first_of: dict[str, str] = {}
     for name, node in graph.nodes.items():
         if node.halves is None:
@@ -120,10 +122,10 @@ def halved(graph: Graph) -> Graph:
         nodes[name] = replace(node, inputs=between, make=node.halves.second, halves=None)
     edges = [e._replace(consumer=first_of.get(e.consumer, e.consumer)) for e in graph.edges]
     edges += [Edge(first, 0, name, 0) for name, first in first_of.items()]
-    return Graph(nodes, tuple(edges))
+    return FlowGraph(nodes, tuple(edges))
 
 
-def hand_of(node: Node, port: int) -> tuple[Hand, tuple[str, ...], bool]:
+def hand_of(node: FlowNode, port: int) -> tuple[Hand, tuple[str, ...], bool]:
     """How rows come to an input, by which keys, and whether they change hands for it."""
     if port not in node.together:
         return Hand.AS_THEY_ARE, (), False
@@ -133,23 +135,23 @@ def hand_of(node: Node, port: int) -> tuple[Hand, tuple[str, ...], bool]:
     return (Hand.BY_KEY if keys else Hand.ALL_TOGETHER), keys, True
 
 
-def _feed(graph: Graph, edge: Edge) -> Feed:
-    if graph.nodes[edge.producer].kind is Kind.READER:
+def _feed(graph: FlowGraph, edge: Edge) -> StageFeed:
+    if graph.nodes[edge.producer].kind is NodeKind.READER:
         (name,) = graph.producers(edge.producer)
-        return Feed(name)
-    return Feed(edge.producer, edge.leaves)
+        return StageFeed(name)
+    return StageFeed(edge.producer, edge.leaves)
 
 
-def _arrival(graph: Graph, level: Mapping[str, int], edge: Edge) -> int:
+def _arrival(graph: FlowGraph, level: Mapping[str, int], edge: Edge) -> int:
     """The first level at which an activity can have the rows of an edge."""
-    if graph.nodes[edge.producer].kind is Kind.READER:
+    if graph.nodes[edge.producer].kind is NodeKind.READER:
         (name,) = graph.producers(edge.producer)
         return max((level[writer] + 1 for writer in graph.producers(name)), default=0)
     changes_hands = hand_of(graph.nodes[edge.consumer], edge.enters)[2]
     return level[edge.producer] + changes_hands
 
 
-def _groups(graph: Graph, running: list[str], level: Mapping[str, int]) -> dict[str, str]:
+def _groups(graph: FlowGraph, running: list[str], level: Mapping[str, int]) -> dict[str, str]:
     """Who shares a task: the name of one of them, for each."""
     parent = {name: name for name in running}
 
@@ -172,12 +174,12 @@ def _groups(graph: Graph, running: list[str], level: Mapping[str, int]) -> dict[
     return {name: root(name) for name in running}
 
 
-def _stage(graph: Graph, level: int, names: list[str], needed: set[Feed]) -> Stage:
+def _stage(graph: FlowGraph, level: int, names: list[str], needed: set[StageFeed]) -> Stage:
     mine = set(names)
-    nodes: dict[str, Node] = {name: graph.nodes[name] for name in names}
+    nodes: dict[str, FlowNode] = {name: graph.nodes[name] for name in names}
     edges: list[Edge] = []
-    intakes: dict[tuple[Feed, Hand, tuple[str, ...]], Intake] = {}
-    entering: list[tuple[Intake, Edge]] = []
+    intakes: dict[tuple[StageFeed, Hand, tuple[str, ...]], StageInput] = {}
+    entering: list[tuple[StageInput, Edge]] = []
     for name in names:
         for edge in graph.incoming[name]:
             hand, keys, changes_hands = hand_of(graph.nodes[name], edge.enters)
@@ -186,10 +188,10 @@ def _stage(graph: Graph, level: int, names: list[str], needed: set[Feed]) -> Sta
                 continue
             schema = graph.nodes[edge.producer].outputs[edge.leaves]
             feed = _feed(graph, edge)
-            intake = intakes.setdefault((feed, hand, keys), Intake(feed, schema, hand, keys))
+            intake = intakes.setdefault((feed, hand, keys), StageInput(feed, schema, hand, keys))
             entering.append((intake, edge))
     _add_readers(nodes, edges, entering, tuple(intakes.values()))
-    passed: dict[str, Feed] = {}
+    passed: dict[str, StageFeed] = {}
     for feed in sorted((f for f in needed if f.name in mine), key=str):
         assert feed.port is not None
         schema = graph.nodes[feed.name].outputs[feed.port]
@@ -199,19 +201,21 @@ def _stage(graph: Graph, level: int, names: list[str], needed: set[Feed]) -> Sta
         nodes[str(feed)] = recordset(str(feed), schema)
     targets = []
     for name in names:
-        if graph.nodes[name].kind is Kind.WRITER:
+        if graph.nodes[name].kind is NodeKind.WRITER:
             (target,) = graph.consumers(name)
             nodes[target] = graph.nodes[target]
             edges.append(Edge(name, 0, target, 0))
             targets.append(target)
-    return Stage(level, tuple(intakes.values()), Graph(nodes, tuple(edges)), tuple(targets), passed)
+    return Stage(
+        level, tuple(intakes.values()), FlowGraph(nodes, tuple(edges)), tuple(targets), passed
+    )
 
 
 def _add_readers(
-    nodes: dict[str, Node],
+    nodes: dict[str, FlowNode],
     edges: list[Edge],
-    entering: list[tuple[Intake, Edge]],
-    intakes: tuple[Intake, ...],
+    entering: list[tuple[StageInput, Edge]],
+    intakes: tuple[StageInput, ...],
 ) -> None:
     nothing = pa.schema([])
     ports = {i: n for n, i in enumerate(i for i in intakes if i.hand is not Hand.HELD)}
@@ -219,7 +223,7 @@ def _add_readers(
         given = f"rows of {TASK}"
         nodes[given] = recordset(given, nothing)
         outputs = tuple(intake.schema for intake in ports)
-        nodes[TASK] = Node(TASK, Kind.READER, (nothing,), outputs, verb="read")
+        nodes[TASK] = FlowNode(TASK, NodeKind.READER, (nothing,), outputs, verb="read")
         edges.append(Edge(given, 0, TASK, 0))
     for intake, edge in entering:
         if intake.hand is not Hand.HELD:
@@ -228,15 +232,15 @@ def _add_readers(
         held, reader = f"held {intake.feed}", f"read {intake.feed} in every task"
         if held not in nodes:
             nodes[held] = recordset(held, intake.schema)
-            nodes[reader] = Node(
-                reader, Kind.READER, (intake.schema,), (intake.schema,), verb="read"
+            nodes[reader] = FlowNode(
+                reader, NodeKind.READER, (intake.schema,), (intake.schema,), verb="read"
             )
             edges.append(Edge(held, 0, reader, 0))
         edges.append(Edge(reader, 0, edge.consumer, edge.enters))
 
 
 def _add_writer(
-    nodes: dict[str, Node], edges: list[Edge], name: str, schema: pa.Schema, source: Edge
+    nodes: dict[str, FlowNode], edges: list[Edge], name: str, schema: pa.Schema, source: Edge
 ) -> None:
-    nodes[name] = Node(name, Kind.WRITER, (schema,), (schema,), verb="write")
+    nodes[name] = FlowNode(name, NodeKind.WRITER, (schema,), (schema,), verb="write")
     edges.append(Edge(source.producer, source.leaves, name, 0))

@@ -16,7 +16,7 @@ running and scheduled finished   -> scheduled (a new task)
 from enum import Enum
 
 
-class State(Enum):
+class OperatorState(Enum):
     """Of an operator."""
 
     NOTHING = "nothing"
@@ -39,27 +39,27 @@ class Happening(Enum):
 
 
 TRANSITIONS = {
-    (State.NOTHING, Happening.SCHEDULED): State.SCHEDULED,
-    (State.SCHEDULED, Happening.SCHEDULED): State.SCHEDULED,
-    (State.SCHEDULED, Happening.BEGAN): State.RUNNING,
-    (State.RUNNING, Happening.SCHEDULED): State.RUNNING_AND_SCHEDULED,
-    (State.RUNNING, Happening.FINISHED): State.NOTHING,
-    (State.RUNNING_AND_SCHEDULED, Happening.SCHEDULED): State.RUNNING_AND_SCHEDULED,
-    (State.RUNNING_AND_SCHEDULED, Happening.FINISHED): State.SCHEDULED,
+    (OperatorState.NOTHING, Happening.SCHEDULED): OperatorState.SCHEDULED,
+    (OperatorState.SCHEDULED, Happening.SCHEDULED): OperatorState.SCHEDULED,
+    (OperatorState.SCHEDULED, Happening.BEGAN): OperatorState.RUNNING,
+    (OperatorState.RUNNING, Happening.SCHEDULED): OperatorState.RUNNING_AND_SCHEDULED,
+    (OperatorState.RUNNING, Happening.FINISHED): OperatorState.NOTHING,
+    (OperatorState.RUNNING_AND_SCHEDULED, Happening.SCHEDULED): OperatorState.RUNNING_AND_SCHEDULED,
+    (OperatorState.RUNNING_AND_SCHEDULED, Happening.FINISHED): OperatorState.SCHEDULED,
 }
 """What is not here can't happen."""
 
 
-def becomes(state: State, happening: Happening) -> State:
+def becomes(state: OperatorState, happening: Happening) -> OperatorState:
     """The state after something happened."""
     after = TRANSITIONS.get((state, happening))
     assert after is not None, f"an operator in state {state.value} can't be {happening.value}"
     return after
 
 
-def makes_a_task(before: State, after: State) -> bool:
+def makes_a_task(before: OperatorState, after: OperatorState) -> bool:
     """Whether a task is born: every time an operator is switched to Scheduled."""
-    return after is State.SCHEDULED and before is not State.SCHEDULED
+    return after is OperatorState.SCHEDULED and before is not OperatorState.SCHEDULED
 
 
 def drawn() -> str:

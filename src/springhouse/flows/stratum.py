@@ -11,7 +11,7 @@ one unit here: `derive_sis_sets` merges them first.
 
 from collections.abc import Mapping, Sequence
 
-from springhouse.flows.graph import Graph
+from springhouse.flows.flow_graph import FlowGraph
 from springhouse.flows.subflow import Subflow, break_into_subflows, zoomed_out
 
 
@@ -28,7 +28,7 @@ def derive_sis_sets(feeding: Mapping[int, frozenset[int]]) -> tuple[tuple[int, .
     return tuple(strata)
 
 
-def stratified(graph: Graph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ...], ...]]:
+def stratified(graph: FlowGraph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ...], ...]]:
     """The subflows of a flow, with those that would wait for each other made one, and the strata.
 
     A diamond of which one arm has a boundary and the other has none is such a circle: what comes

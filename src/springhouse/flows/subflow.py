@@ -8,7 +8,7 @@ are subflows of their own; take them away, and what is still connected is one su
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springhouse.flows.graph import Graph, Kind
+from springhouse.flows.flow_graph import FlowGraph, NodeKind
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Subflow:
     nodes: tuple[str, ...]
 
 
-def mergeable(graph: Graph, one: str, other: str) -> bool:
+def mergeable(graph: FlowGraph, one: str, other: str) -> bool:
     """Whether two adjacent nodes may be in the same subflow: neither is a boundary."""
     return not (graph.nodes[one].is_boundary or graph.nodes[other].is_boundary)
 
 
-def break_into_subflows(graph: Graph) -> tuple[Subflow, ...]:
+def break_into_subflows(graph: FlowGraph) -> tuple[Subflow, ...]:
     """BIS: each node alone at first, then merged along every edge that can be merged.
 
     Edges are visited in the order of the flow and subflows are merged by union-find: one pass, as
@@ -53,7 +53,7 @@ def subflow_of(subflows: tuple[Subflow, ...]) -> Mapping[str, int]:
     return {name: subflow.number for subflow in subflows for name in subflow.nodes}
 
 
-def zoomed_out(graph: Graph, subflows: tuple[Subflow, ...]) -> Mapping[int, frozenset[int]]:
+def zoomed_out(graph: FlowGraph, subflows: tuple[Subflow, ...]) -> Mapping[int, frozenset[int]]:
     """The subflow graph: for each subflow, those that feed it."""
     of = subflow_of(subflows)
     feeding: dict[int, set[int]] = {subflow.number: set() for subflow in subflows}
@@ -63,6 +63,6 @@ def zoomed_out(graph: Graph, subflows: tuple[Subflow, ...]) -> Mapping[int, froz
     return {number: frozenset(feeds) for number, feeds in feeding.items()}
 
 
-def is_scheduled(graph: Graph, subflow: Subflow) -> bool:
+def is_scheduled(graph: FlowGraph, subflow: Subflow) -> bool:
     """Whether there is something to run in it: recordsets are not scheduled."""
-    return any(graph.nodes[name].kind is not Kind.RECORDSET for name in subflow.nodes)
+    return any(graph.nodes[name].kind is not NodeKind.RECORDSET for name in subflow.nodes)

@@ -1,6 +1,6 @@
 """Which tables does this warehouse have, and how are they opened?
 
-A `Lake` is the storage, the Spark and the Delta logs of one House. Inputs have keys: a table or
+A `Lake` is the storage, the Spark and the Delta logs of one warehouse. Inputs have keys: a table or
 view of the project by its name, a Delta table that others write by ``delta.`path` ``.
 """
 
@@ -10,22 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from springhouse.errors import CommitConflict, LakeError
-from springhouse.lake.clock import steady_clock
-from springhouse.lake.durable import sync_entries
-from springhouse.lake.leases import Leases
-from springhouse.lake.log import TableLog
-from springhouse.lake.note import Note
-from springhouse.lake.session import Spark
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import TableVersion, open_table
+from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import TableVersion, open_table
+from springhouse.lake.spark.kept_change import SharedScan
+from springhouse.lake.spark.session import Spark
+from springhouse.lake.storage.clock import steady_clock
+from springhouse.lake.storage.durable import sync_entries
+from springhouse.lake.storage.leases import Leases
+from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
 from springhouse.units import Instant
-
-if TYPE_CHECKING:
-    from springhouse.lake.one_scan import Scan
 
 QUARANTINE = "_quarantine"
 
@@ -36,17 +34,17 @@ _MOST_KEPT = 64
 
 @dataclass(frozen=True)
 class Lake:
-    """The storage and the Spark of one House."""
+    """The storage and the Spark of one warehouse."""
 
     storage: Storage
     spark: Spark
     folder: Path
-    # What time it is, for everything that is written down: a House has one clock.
+    # What time it is, for everything that is written down: a warehouse has one clock.
     now: Callable[[], Instant] = steady_clock
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
     # The changes that are kept while several views read them.
-    scans: "list[Scan]" = field(default_factory=list)
+    scans: list[SharedScan] = field(default_factory=list)
     _kept: "OrderedDict[tuple[str, int, int | None], TableVersion]" = field(
         default_factory=OrderedDict
     )

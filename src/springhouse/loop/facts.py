@@ -1,7 +1,7 @@
 """What does a loop know about its warehouse?
 
-The declaration, the logs, what waits in sources, and the plans that follow from these. A House and
-a simulator put the same parts together, over real or over pretend logs and sources.
+The declaration, the logs, what waits in sources, and the plans that follow from these. A warehouse
+and a simulator put the same parts together, over real or over pretend logs and sources.
 """
 
 from collections.abc import Callable

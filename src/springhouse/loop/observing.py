@@ -21,7 +21,7 @@ _MOST_ENDS = 256
 
 
 @dataclass(frozen=True)
-class Answer:
+class SourceAnswer:
     """What the sources of one table have for it.
 
     Between `begins` and `ends` lies what can be taken in now, by transaction; with `is_cut` more
@@ -48,7 +48,7 @@ class LastRun:
 class Sources(Protocol):
     """The sources of base tables."""
 
-    def ask(self, table: str, last: LastRun, now: Instant) -> Answer:
+    def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
         """What is there for a table that it does not have."""
         ...
 
@@ -77,7 +77,7 @@ class _Seen:
     # The versions of the warehouse's own tables among them.
     read: Sequence[int] = ()
     waiting_since: Instant | None = None
-    answer: Answer = field(default_factory=Answer)
+    answer: SourceAnswer = field(default_factory=SourceAnswer)
     # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
     last: LastRun = field(default_factory=LastRun)
@@ -164,10 +164,10 @@ class Observing:
         """Why a table is to be refreshed."""
         return self._sources.purpose(table)
 
-    def answer(self, table: str) -> Answer:
+    def answer(self, table: str) -> SourceAnswer:
         """What the sources of a table answered last."""
         seen = self._seen.get(table)
-        return seen.answer if seen is not None else Answer()
+        return seen.answer if seen is not None else SourceAnswer()
 
     def seen_until(self, table: str) -> Instant | None:
         """When the newest data that waits in a table's sources was first seen; None without any."""

@@ -21,7 +21,7 @@ from springhouse.refresh.feasible import Finding
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Instant, RowCount, Seconds
 
@@ -77,7 +77,7 @@ class Schedule:
         facts.offers.learned = self._learned
 
     def take_over(self, name: str) -> None:
-        """A table is this House's to refresh, and others did it until now: see how it stands.
+        """A table is this warehouse's to refresh, and others did it until now: see how it stands.
 
         What waits for it in its sources is new to us, but may have come right after the last
         refresh. Its turn comes as if it had: counted from our first sight, a table whose owners
@@ -289,14 +289,14 @@ class Schedule:
 
     # What a table is
 
-    def _table(self, name: str) -> Table:
+    def _table(self, name: str) -> TableProfile:
         project, graph = self._facts.project, self._facts.graph
         known = {*project.tables, *project.views}
         upstream = tuple(each for each in graph.tables_read(name) if each in known and each != name)
         base = project.tables.get(name)
         period = base.period_seconds if base is not None and not upstream else None
         promise = self._promise(name)
-        return Table(
+        return TableProfile(
             name,
             upstream,
             period,

@@ -6,7 +6,7 @@
     note        what ended is learned from, and every second how late each table is
 
 `Turns` is all of that without a clock and without threads. Who turns it carries out the orders, in
-a House on tracks that are threads, in a simulator by an event that ends later, and tells what
+a warehouse on tracks that are threads, in a simulator by an event that ends later, and tells what
 became of them. It is asked again after `pause`, or as soon as something ends.
 """
 
@@ -27,7 +27,7 @@ _SHORTEST_PAUSE = 0.02
 
 
 @dataclass
-class Kept:
+class FreshnessRecord:
     """How one table did while the loop turned, second by second, for the last day.
 
     Staleness is by arrival: how long ago the newest data came in that the table reflects.
@@ -56,7 +56,7 @@ class Turns:
         owns: Callable[[str], bool] = lambda table: True,
     ) -> None:
         self.schedule = Schedule(facts, policy, tracks, now)
-        self.kept = {name: Kept() for name in facts.graph.order}
+        self.kept = {name: FreshnessRecord() for name in facts.graph.order}
         self.backlog = Seconds(0.0)
         self._facts = facts
         self._owns = owns

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from springhouse.planner.provenance import Channel, Provenance, source_of
-from springhouse.planner.workflow import Workflow
+from springhouse.planner.search.workflow import Workflow
 from springhouse.units import Instant
 
 
@@ -58,7 +58,7 @@ Bound = BoundStaleness | BoundInconsistency
 
 
 @dataclass(frozen=True)
-class Limits:
+class ChannelBounds:
     """All bounds of one channel: seconds of staleness by pathway, and of inconsistency."""
 
     staleness: Mapping[str, float] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class Limits:
         assert all(seconds >= 0 for seconds in self.staleness.values())
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = ChannelBounds()
 _NONE: frozenset[int] = frozenset()
 
 
-def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, Limits]:
+def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, ChannelBounds]:
     """The bounds of each channel that has any; the tightest counts where several say the same."""
     staleness: dict[str, dict[str, float]] = {}
     inconsistency: dict[str, float] = {}
@@ -86,7 +86,7 @@ def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, Limits]:
                 for key in pathways_named(workflow, channel, pathway):
                     found[key] = min(found.get(key, inf), seconds)
     return {
-        channel: Limits(staleness.get(channel, {}), inconsistency.get(channel, inf))
+        channel: ChannelBounds(staleness.get(channel, {}), inconsistency.get(channel, inf))
         for channel in {**staleness, **inconsistency}
     }
 
@@ -102,7 +102,7 @@ def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tup
 
 
 def staleness_asked(
-    workflow: Workflow, limits: Mapping[str, Limits]
+    workflow: Workflow, limits: Mapping[str, ChannelBounds]
 ) -> dict[str, dict[str, float]]:
     """The strictest bound on staleness of each pathway of a channel, of all that is made from it.
 
@@ -119,14 +119,14 @@ def staleness_asked(
 
 
 def propagated(
-    workflow: Workflow, limits: Mapping[str, Limits], *, tightest: bool = False
-) -> dict[str, Limits]:
+    workflow: Workflow, limits: Mapping[str, ChannelBounds], *, tightest: bool = False
+) -> dict[str, ChannelBounds]:
     """The limits of every channel, with those of what is made from it (section 6.2.3).
 
     Where several are made from it, with the loosest of theirs, or with the tightest.
     """
     pick = min if tightest else max
-    found: dict[str, Limits] = {}
+    found: dict[str, ChannelBounds] = {}
     oldest: dict[str, float] = {}
     for channel in reversed(workflow.order):
         own = limits.get(channel, NO_LIMITS)
@@ -148,12 +148,17 @@ def propagated(
             seconds = min(own.staleness.get(key, inf), pick(projected, default=inf))
             staleness[key] = min(seconds, oldest[channel])
         staleness = {key: seconds for key, seconds in staleness.items() if seconds < inf}
-        found[channel] = Limits(staleness, min(own.inconsistency, copied))
+        found[channel] = ChannelBounds(staleness, min(own.inconsistency, copied))
     return found
 
 
 def _oldest(
-    workflow: Workflow, reader: str, channel: str, limits: Limits, oldest: float, tightest: bool
+    workflow: Workflow,
+    reader: str,
+    channel: str,
+    limits: ChannelBounds,
+    oldest: float,
+    tightest: bool,
 ) -> float:
     """How stale a channel may be so that its reader is not too inconsistent."""
     if len(workflow.reads[reader]) == 1:
@@ -204,7 +209,7 @@ class Times:
             self._stale[pathway, versions] = found
         return found
 
-    def keeps(self, limits: Limits, provenance: Provenance) -> bool:
+    def keeps(self, limits: ChannelBounds, provenance: Provenance) -> bool:
         """Whether a snapshot is within limits now. Pathways that it says nothing of are."""
         for pathway, seconds in limits.staleness.items():
             versions = provenance.reflected.get(pathway)
@@ -212,14 +217,14 @@ class Times:
                 return False
         return self.within_inconsistency(limits, provenance)
 
-    def within_inconsistency(self, limits: Limits, provenance: Provenance) -> bool:
+    def within_inconsistency(self, limits: ChannelBounds, provenance: Provenance) -> bool:
         """Whether what a snapshot reflects lies close enough together."""
         if limits.inconsistency == inf:
             return True
         left, right = self.interval(provenance)
         return left < right + limits.inconsistency
 
-    def violated(self, limits: Limits, provenance: Provenance) -> tuple[str, ...]:
+    def violated(self, limits: ChannelBounds, provenance: Provenance) -> tuple[str, ...]:
         """The pathways whose bound on staleness is broken now, and those that are missing."""
         reflected = provenance.reflected
         return tuple(
@@ -229,7 +234,7 @@ class Times:
             or self.stale_at(pathway, versions) + seconds <= self.now
         )
 
-    def due(self, limits: Limits, provenance: Provenance) -> float:
+    def due(self, limits: ChannelBounds, provenance: Provenance) -> float:
         """When the first bound on staleness breaks if nothing is done; infinite if none does."""
         return min(
             (

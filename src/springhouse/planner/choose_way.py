@@ -22,9 +22,9 @@ from typing import Protocol
 
 from springhouse.planner.failed_statement import FailedStatement, failed_again
 from springhouse.planner.logs import PastRefresh
-from springhouse.planner.operators import Variant
 from springhouse.planner.past import Past
-from springhouse.planner.refresh_cost import WAYS, Cost
+from springhouse.planner.refresh_cost import WAYS, WayCost
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.state_worth import (
     missed_so_far,
     overpaid_so_far,
@@ -54,13 +54,13 @@ _LEAST_SHARE = 0.25
 class Look(Protocol):
     """A closer look at the files that a change needs."""
 
-    def cost(self, way: Variant) -> Cost:
+    def cost(self, way: WidgetVariant) -> WayCost:
         """What a way would take, with the rows in the files that the changed keys leave."""
         ...
 
 
 @dataclass(frozen=True)
-class Facts:
+class WayFacts:
     """What there is to know about one refresh before anything is read.
 
     `changes` are the costs of the ways that take the changes in, the usual one first; `building` is
@@ -71,9 +71,9 @@ class Facts:
     what is remembered of a statement that failed.
     """
 
-    batch: Cost
-    building: Cost
-    changes: tuple[Cost, ...]
+    batch: WayCost
+    building: WayCost
+    changes: tuple[WayCost, ...]
     past: Past
     refreshes: Sequence[PastRefresh] = ()
     only: str = ""
@@ -83,7 +83,7 @@ class Facts:
     keep: bool = False
     # Not by recomputing: the view asks for increments.
     incremental: bool = False
-    asked: Variant | None = None
+    asked: WidgetVariant | None = None
     unchanged: bool = False
     failed: FailedStatement | None = None
 
@@ -104,17 +104,17 @@ class Decision:
     """
 
     why: str
-    cost: Cost
+    cost: WayCost
     foreseen: float = 0.0
     builds_state: bool = False
     missed: float = 0.0
-    alternatives: tuple[Cost, ...] = ()
+    alternatives: tuple[WayCost, ...] = ()
     sure: bool = False
     teaches: bool = True
     failed: FailedStatement | None = None
 
     @property
-    def way(self) -> Variant:
+    def way(self) -> WidgetVariant:
         return self.cost.way
 
     @property
@@ -128,12 +128,12 @@ class Decision:
         return self.cost.estimate if self.teaches else 0.0
 
 
-def choose_way(facts: Facts, look: Look | None = None) -> Decision:
+def choose_way(facts: WayFacts, look: Look | None = None) -> Decision:
     """How to refresh a view."""
     if facts.only:
         # How many rows a function reads is not known: it says nothing about the formula.
         return replace(_recomputed(facts, facts.only, state=False), teaches=False)
-    if facts.asked is Variant.ASYNCHRONOUS:
+    if facts.asked is WidgetVariant.ASYNCHRONOUS:
         return _driven(facts, look)
     if facts.failed is not None:
         return _after_a_pause(facts, facts.failed)
@@ -141,19 +141,19 @@ def choose_way(facts: Facts, look: Look | None = None) -> Decision:
         large = facts.batch.rows_read > STATE_ROWS
         return _recomputed(facts, facts.anew, state=facts.keep or large or not facts.is_new)
     if facts.unchanged:
-        nothing = Cost(Variant.INCREMENTAL, queries=0, rows_read=0)
+        nothing = WayCost(WidgetVariant.INCREMENTAL, queries=0, rows_read=0)
         return Decision("nothing changed", nothing, sure=True, teaches=False)
     if facts.missing:
         return _without_state(facts)
     return _with_state(facts, look)
 
 
-def rebuilt(facts: Facts, why: str, *, state: bool) -> Decision:
+def rebuilt(facts: WayFacts, why: str, *, state: bool) -> Decision:
     """The refresh of a view of which something stored turned out not to be usable."""
     return replace(_recomputed(facts, why, state=state and not facts.only), teaches=False)
 
 
-def without_statements(facts: Facts, problem: str, before: FailedStatement | None) -> Decision:
+def without_statements(facts: WayFacts, problem: str, before: FailedStatement | None) -> Decision:
     """The refresh of a view after Spark failed in one of its compiled statements."""
     found = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
     return replace(found, teaches=False, failed=failed_again(before, problem))
@@ -162,7 +162,7 @@ def without_statements(facts: Facts, problem: str, before: FailedStatement | Non
 _FAILED = "an incremental refresh failed"
 
 
-def _after_a_pause(facts: Facts, failed: FailedStatement) -> Decision:
+def _after_a_pause(facts: WayFacts, failed: FailedStatement) -> Decision:
     """A compiled statement failed before: tried again now and then, with new state."""
     if failed.pause > 0:
         found = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
@@ -171,15 +171,15 @@ def _after_a_pause(facts: Facts, failed: FailedStatement) -> Decision:
     return replace(found, failed=failed)
 
 
-def _driven(facts: Facts, look: Look | None) -> Decision:
+def _driven(facts: WayFacts, look: Look | None) -> Decision:
     """A refresh from the new rows of one input: its ways and times were compared before."""
     (unread,) = facts.changes
-    cost = look.cost(Variant.ASYNCHRONOUS) if look is not None else unread
+    cost = look.cost(WidgetVariant.ASYNCHRONOUS) if look is not None else unread
     cost = facts.past.corrected(cost)
     return Decision("nothing new" if facts.unchanged else str(cost), cost, unread.estimate)
 
 
-def _without_state(facts: Facts) -> Decision:
+def _without_state(facts: WayFacts) -> Decision:
     """Nothing to build on: state is worth building if it would have been used."""
     batch = facts.past.corrected(facts.batch, hopeful=True)
     other = min(_unread(facts), key=_seconds)
@@ -196,27 +196,27 @@ def _without_state(facts: Facts) -> Decision:
     return replace(_recomputed(facts, why, state=False), missed=saved, alternatives=(other,))
 
 
-def _is_worth_a_try(facts: Facts, other: Cost, batch: Cost, building: float) -> bool:
+def _is_worth_a_try(facts: WayFacts, other: WayCost, batch: WayCost, building: float) -> bool:
     """Whether to build state once though the formula is against it.
 
     Nothing else would ever show that the formula is wrong about this view.
     """
-    full = WAYS[Variant.BATCH]
+    full = WAYS[WidgetVariant.BATCH]
     tried = any(each.variant != full for each in facts.refreshes)
     spent = sum(each.seconds for each in facts.refreshes)
     extra = building + max(other.seconds - batch.seconds, 0.0)
     return not tried and other.seconds < _WRONG * batch.seconds and extra <= _TRY * spent
 
 
-def _recomputed(facts: Facts, why: str, *, state: bool) -> Decision:
+def _recomputed(facts: WayFacts, why: str, *, state: bool) -> Decision:
     cost = facts.past.corrected(facts.building if state else facts.batch)
     return Decision(why, cost, cost.estimate, state, sure=True)
 
 
-def _with_state(facts: Facts, look: Look | None) -> Decision:
+def _with_state(facts: WayFacts, look: Look | None) -> Decision:
     batch = facts.past.corrected(facts.batch)
-    if facts.asked is Variant.BATCH:
-        return _given_up(facts, f"{WAYS[Variant.BATCH]} was asked for", batch, ())
+    if facts.asked is WidgetVariant.BATCH:
+        return _given_up(facts, f"{WAYS[WidgetVariant.BATCH]} was asked for", batch, ())
     unread = sorted(_unread(facts, hopeful=True), key=_seconds)
     clear = _is_clear(facts, batch, unread)
     # Without the rows that would have to be read, it is the least that a way can take.
@@ -240,7 +240,7 @@ def _with_state(facts: Facts, look: Look | None) -> Decision:
 
 
 def _given_up(
-    facts: Facts, why: str, batch: Cost, others: tuple[Cost, ...], *, clear: bool = True
+    facts: WayFacts, why: str, batch: WayCost, others: tuple[WayCost, ...], *, clear: bool = True
 ) -> Decision:
     """A recomputation, though there is state: it is built anew, or given up."""
     building = _building_seconds(facts)
@@ -250,7 +250,7 @@ def _given_up(
     return replace(_recomputed(facts, why, state=state), alternatives=others, sure=clear)
 
 
-def _unread(facts: Facts, *, hopeful: bool = False) -> list[Cost]:
+def _unread(facts: WayFacts, *, hopeful: bool = False) -> list[WayCost]:
     """What the ways that are allowed should take, as far as numbers of rows tell."""
     allowed = [each for each in facts.changes if facts.asked in (None, each.way)]
     return [
@@ -259,7 +259,7 @@ def _unread(facts: Facts, *, hopeful: bool = False) -> list[Cost]:
     ]
 
 
-def _is_clear(facts: Facts, batch: Cost, unread: Sequence[Cost]) -> bool:
+def _is_clear(facts: WayFacts, batch: WayCost, unread: Sequence[WayCost]) -> bool:
     """Whether numbers of rows decide: no other way comes near, and this one was gone lately."""
     if len(unread) == 1 and facts.incremental:
         return True
@@ -269,7 +269,7 @@ def _is_clear(facts: Facts, batch: Cost, unread: Sequence[Cost]) -> bool:
     return far and last == [WAYS[first.way]] * _TRIED
 
 
-def _looked_at(facts: Facts, unread: Sequence[Cost], look: Look) -> list[Cost]:
+def _looked_at(facts: WayFacts, unread: Sequence[WayCost], look: Look) -> list[WayCost]:
     """The ways, the cheapest first, with a closer look at those that may be the cheapest."""
     best = facts.past.corrected(look.cost(unread[0].way), hopeful=True)
     found = [best]
@@ -279,11 +279,11 @@ def _looked_at(facts: Facts, unread: Sequence[Cost], look: Look) -> list[Cost]:
     return sorted(found, key=_seconds)
 
 
-def _building_seconds(facts: Facts) -> float:
+def _building_seconds(facts: WayFacts) -> float:
     """What it takes to build state beyond a plain recomputation."""
     plain = facts.past.corrected(facts.batch).seconds
     return max(facts.past.corrected(facts.building).seconds - plain, _LEAST_SHARE * plain)
 
 
-def _seconds(cost: Cost) -> float:
+def _seconds(cost: WayCost) -> float:
     return cost.seconds

@@ -22,7 +22,7 @@ _EVER = Instant(float("-inf"))
 
 
 @dataclass(frozen=True)
-class Candidate:
+class InputSnapshot:
     """A stored snapshot of an input: its Delta version, and what it reflects."""
 
     version: int
@@ -38,7 +38,7 @@ class Choice:
 
 
 def newest_common_moment(
-    inputs: Mapping[str, Sequence[Candidate]],
+    inputs: Mapping[str, Sequence[InputSnapshot]],
     channels: Mapping[str, Channel],
     not_after: Instant = NOW,
 ) -> Choice | None:
@@ -57,7 +57,7 @@ def newest_common_moment(
 
 
 def _common_moment(
-    inputs: Mapping[str, Sequence[Candidate]],
+    inputs: Mapping[str, Sequence[InputSnapshot]],
     channels: Mapping[str, Channel],
     not_after: Instant,
 ) -> Choice | None:
@@ -74,7 +74,7 @@ def _common_moment(
 
 
 def meeting_points(
-    siblings: Sequence[Sequence[Candidate]],
+    siblings: Sequence[Sequence[InputSnapshot]],
     channels: Mapping[str, Channel],
     newer_than: Instant,
 ) -> tuple[Instant, ...]:
@@ -92,7 +92,7 @@ _Span = tuple[Instant, Instant, int]
 
 
 def _spans(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[InputSnapshot],
     channels: Mapping[str, Channel],
     newer_than: Instant = _EVER,
 ) -> list[_Span]:

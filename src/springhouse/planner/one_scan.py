@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from springhouse.planner.logs import Logs, newest_note
-from springhouse.planner.operators import Variant
 from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.units import Seconds
 
 ROWS_HERE = 500_000
@@ -48,11 +48,11 @@ _MOST_SHARE = 0.8
 _UNKNOWN = 1.0
 """What a refresh takes of which nothing is known."""
 
-_MADE_ANEW = WAYS[Variant.BATCH]
+_MADE_ANEW = WAYS[WidgetVariant.BATCH]
 
 
 @dataclass(frozen=True)
-class Change:
+class TableChange:
     """The rows of a table that are other ones in version `until` than in version `since`.
 
     It is read `here`, by the process, or by Spark. It has to be `netted` where several commits may
@@ -111,14 +111,14 @@ def _pace(plan: RefreshPlan) -> float:
     return plan.decision.cost.correction if plan.decision is not None else 1.0
 
 
-def _large_changes(logs: Logs, plan: RefreshPlan) -> list[Change]:
+def _large_changes(logs: Logs, plan: RefreshPlan) -> list[TableChange]:
     """The changes that a refresh takes in, without those that are remembered anyway."""
     ranges = ((key, *found) for key in plan.versions if (found := _range(logs, plan, key)))
     changes = (_change(logs, *each) for each in ranges)
     return [each for each in changes if each is not None and each.rows > _REMEMBERED]
 
 
-def _reads(logs: Logs, plan: RefreshPlan, change: Change) -> bool:
+def _reads(logs: Logs, plan: RefreshPlan, change: TableChange) -> bool:
     # What can't be is seen without a look at the log of the view.
     if plan.versions.get(change.table) != change.until:
         return False
@@ -135,7 +135,7 @@ def _range(logs: Logs, plan: RefreshPlan, key: str) -> tuple[int, int] | None:
     return (since, until) if since is not None and since < until else None
 
 
-def _change(logs: Logs, key: str, since: int, until: int) -> Change | None:
+def _change(logs: Logs, key: str, since: int, until: int) -> TableChange | None:
     """What the log of a table says of a change; None if it does not tell all of it."""
     between = [each for each in logs.log(key).commits() if since < each.version <= until]
     if len(between) != until - since:
@@ -149,4 +149,4 @@ def _change(logs: Logs, key: str, since: int, until: int) -> Change | None:
         rows += guessed if note is None else note.rows_added + note.rows_removed
     ours = all(each.note is not None for each in changing)
     netted = not all(each.appends_only for each in changing) and not (ours and len(changing) == 1)
-    return Change(key, since, until, rows, netted, ours and rows <= ROWS_HERE)
+    return TableChange(key, since, until, rows, netted, ours and rows <= ROWS_HERE)

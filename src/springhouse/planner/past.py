@@ -20,8 +20,8 @@ from math import exp, inf, log
 from statistics import median
 
 from springhouse.planner.logs import PastRefresh
-from springhouse.planner.operators import Variant
-from springhouse.planner.refresh_cost import WAYS, Cost
+from springhouse.planner.refresh_cost import WAYS, WayCost
+from springhouse.planner.search.operators import WidgetVariant
 
 BUILDING = "building"
 """What a recomputation that also builds state teaches about."""
@@ -78,7 +78,7 @@ class Past:
     lessons: tuple[Lesson, ...] = ()
     machine: float = 1.0
 
-    def corrected(self, cost: Cost, *, unread: bool = False, hopeful: bool = False) -> Cost:
+    def corrected(self, cost: WayCost, *, unread: bool = False, hopeful: bool = False) -> WayCost:
         """A cost as the past sees it; `unread` if nothing was read to tell it.
 
         A `hopeful` one believes the best of few lessons: one pause is no evidence.
@@ -114,7 +114,7 @@ class Past:
         looked = [each for each in own if each.expected != each.foreseen]
         if looked and not unread:
             return looked
-        recomputing = (WAYS[Variant.BATCH], BUILDING)
+        recomputing = (WAYS[WidgetVariant.BATCH], BUILDING)
         nearest = recomputing if way in recomputing else ()
         for ways in ((way,), nearest):
             found = [each for each in self.lessons if each.way in ways]
@@ -170,7 +170,7 @@ class Learned:
 
 def taught_way(refresh: PastRefresh) -> str:
     """Which way a refresh teaches about."""
-    built = refresh.stateful and refresh.variant == WAYS[Variant.BATCH]
+    built = refresh.stateful and refresh.variant == WAYS[WidgetVariant.BATCH]
     return BUILDING if built else refresh.variant
 
 

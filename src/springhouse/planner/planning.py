@@ -19,20 +19,13 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from springhouse.errors import SpringhouseError
-from springhouse.planner.logs import (
-    Log,
-    Logs,
-    PastRefresh,
-    made_anew,
-    newest_note,
-    reflected_by,
-)
+from springhouse.planner.logs import Log, Logs, PastRefresh, made_anew, newest_note, reflected_by
 from springhouse.planner.moment import Choice
 from springhouse.planner.one_scan import from_one_scan
-from springhouse.planner.operators import Variant
 from springhouse.planner.provenance import NOW, Provenance, source_of
 from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import NEVER, Offers, Ways
 from springhouse.project.channels import is_channel
@@ -316,7 +309,7 @@ class Planning:
             reason,
             min(self.arrived(held, reaches), default=now),
             choice.versions,
-            WAYS[Variant.BATCH],
+            WAYS[WidgetVariant.BATCH],
             reaches=reaches,
             asked=asked,
         )

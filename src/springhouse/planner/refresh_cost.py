@@ -14,13 +14,13 @@ what the queries of this view take beyond it.
 
 from dataclasses import dataclass, replace
 
-from springhouse.planner.operators import Variant
+from springhouse.planner.search.operators import WidgetVariant
 
 WAYS = {
-    Variant.BATCH: "full",
-    Variant.INCREMENTAL: "incremental",
-    Variant.GROUP_RECOMPUTE: "group recompute",
-    Variant.ASYNCHRONOUS: "asynchronous",
+    WidgetVariant.BATCH: "full",
+    WidgetVariant.INCREMENTAL: "incremental",
+    WidgetVariant.GROUP_RECOMPUTE: "group recompute",
+    WidgetVariant.ASYNCHRONOUS: "asynchronous",
 }
 """What the logs, and people, call a way."""
 
@@ -36,7 +36,7 @@ _LEAST_BUILDING = 0.5
 
 
 @dataclass(frozen=True)
-class Cost:
+class WayCost:
     """What one way of refreshing a view would take now.
 
     `rows_met` are rows of other tables that touched groups meet, and `rows_made` rows of the view
@@ -44,7 +44,7 @@ class Cost:
     what a recomputation takes longer because it also builds state.
     """
 
-    way: Variant
+    way: WidgetVariant
     queries: int
     rows_read: int
     rows_changed: int = 0
@@ -57,7 +57,7 @@ class Cost:
     @property
     def estimate(self) -> float:
         """Seconds, before anything corrects them."""
-        if self.way is Variant.BATCH:
+        if self.way is WidgetVariant.BATCH:
             return _START + self.rows_read * _ROW + self.state_seconds
         changed = (self.rows_changed * self.relations + self.rows_met) * _CHANGED
         made = self.rows_made * _MADE
@@ -76,7 +76,7 @@ class Cost:
         return f"{WAYS[self.way]}: {queries}{read}{changed}{made}, about {self.seconds:.1f} s"
 
 
-def with_state(plain: Cost, read_again: float, hidden_rows: int) -> Cost:
+def with_state(plain: WayCost, read_again: float, hidden_rows: int) -> WayCost:
     """A recomputation that also builds state, from the plain one.
 
     Its steps read `read_again` times as many rows as the plain query does, beyond those; what can

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
-from springhouse.planner.choose_way import Decision, Facts, Look, choose_way
-from springhouse.planner.operators import Variant
+from springhouse.planner.choose_way import Decision, Look, WayFacts, choose_way
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_cost import WAYS
+from springhouse.planner.search.operators import WidgetVariant
 from springhouse.units import Instant, Seconds
 
 
@@ -100,13 +100,13 @@ class RefreshPlan:
         return replace(self, driver=None, decision=None)
 
 
-def settled(plan: RefreshPlan, facts: Facts, look: Look | None = None) -> RefreshPlan:
+def settled(plan: RefreshPlan, facts: WayFacts, look: Look | None = None) -> RefreshPlan:
     """The plan with a way that was decided by what is really stored.
 
     What rows alone decided stands, unless something turns out to be in the way.
     """
     known = plan.decision
-    ways = {Variant.BATCH, *(each.way for each in facts.changes)}
+    ways = {WidgetVariant.BATCH, *(each.way for each in facts.changes)}
     if known is not None and known.sure and facts.is_plain and known.way in ways:
         return plan
     return plan.by(choose_way(facts, look))

@@ -17,12 +17,12 @@ from itertools import takewhile
 from statistics import fmean
 
 from springhouse.planner.logs import PastRefresh
-from springhouse.planner.operators import Variant
 from springhouse.planner.refresh_cost import WAYS
+from springhouse.planner.search.operators import WidgetVariant
 
 _LATELY = 5
 _PAYS_FOR_IT = 2
-_FULL = WAYS[Variant.BATCH]
+_FULL = WAYS[WidgetVariant.BATCH]
 
 
 def worth_building(saved: float, refreshes: Sequence[PastRefresh], building_seconds: float) -> bool:

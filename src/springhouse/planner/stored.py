@@ -16,10 +16,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from springhouse.planner.blocks import BASE, MONOTONE, STRONG, Block, Kind
 from springhouse.planner.bounds import Times
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.workflow import Workflow
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block, Kind
+from springhouse.planner.search.workflow import Workflow
 from springhouse.units import Instant
 
 _MOST_LOOKED_BACK = 64

@@ -16,24 +16,19 @@ from springhouse.planner.logs import (
     provenance_of,
     state_at,
 )
-from springhouse.planner.moment import (
-    Candidate,
-    Choice,
-    meeting_points,
-    newest_common_moment,
-)
+from springhouse.planner.moment import Choice, InputSnapshot, meeting_points, newest_common_moment
 from springhouse.planner.provenance import NOW, Channel, Provenance, joined
-from springhouse.project.declaration import Project, PythonQuery, Reading
+from springhouse.project.declaration import Project, PythonQuery, ReadMode
 from springhouse.project.graph import Graph
 from springhouse.project.keys import input_key
 from springhouse.units import Instant
 
 _MOST_CANDIDATES = 200
-_UNTRACKED = (Reading.OTHER, Reading.SOURCE)
+_UNTRACKED = (ReadMode.OTHER, ReadMode.SOURCE)
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ViewInputs:
     """What a view reads: keys of tables whose versions are known, and whether there is more."""
 
     keys: tuple[str, ...]
@@ -54,13 +49,13 @@ class Chooser:
         # A new set, not a changed one: other threads may be reading the old one.
         self._revealed[view] = self._revealed.get(view, frozenset()) | frozenset(keys)
 
-    def inputs(self, view: str) -> Inputs:
+    def inputs(self, view: str) -> ViewInputs:
         """The tables that a view reads, as far as is known by now."""
         listed = self._graph.inputs(view)
         keys = [input_key(i.reading, i.name) for i in listed if i.reading not in _UNTRACKED]
         revealed = sorted(self._revealed_by(view))
         opaque = any(i.reading in _UNTRACKED for i in listed) or not listed
-        return Inputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
+        return ViewInputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
 
     def _revealed_by(self, view: str) -> frozenset[str]:
         """What a function was seen to read, by us or by the process that called it last."""
@@ -117,19 +112,19 @@ class Chooser:
         """Every table as an input channel, looked up when it is asked for."""
         return Channels(self._logs)
 
-    def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[Candidate]]:
+    def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[InputSnapshot]]:
         """The recent snapshots of each input, and those older ones that another input reflects."""
         recent = {key: self._candidates(key) for key in keys}
         reflected = joined(c.provenance for found in recent.values() for c in found).reflected
         return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}
 
-    def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[Candidate]:
+    def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[InputSnapshot]:
         recent = self._right_states(key)
         oldest = recent[0].made if recent else 0
         log = self._logs.log(key)
         states = (state_at(log, made) for made in sorted(also) if made < oldest)
         older = [each for each in states if each is not None and each.made in also]
-        return [Candidate(s.version, s.provenance) for s in (*older, *recent)]
+        return [InputSnapshot(s.version, s.provenance) for s in (*older, *recent)]
 
     def _right_states(self, key: str) -> list[TableState]:
         """The recent states of a table or view, without those that reflect tables that are gone.
@@ -152,7 +147,7 @@ class Chooser:
         return kept
 
     @staticmethod
-    def _newest_of_each(candidates: Mapping[str, Sequence[Candidate]]) -> Choice:
+    def _newest_of_each(candidates: Mapping[str, Sequence[InputSnapshot]]) -> Choice:
         versions = {key: found[-1].version for key, found in candidates.items() if found}
         return Choice(Instant(0.0), versions)
 

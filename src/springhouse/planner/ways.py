@@ -19,25 +19,25 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Protocol
 
-from springhouse.planner.blocks import MONOTONE, STRONG, Kind
-from springhouse.planner.bounds import (
-    NO_LIMITS,
-    Bound,
-    BoundInconsistency,
-    BoundStaleness,
-    Times,
-)
+from springhouse.planner.bounds import NO_LIMITS, Bound, BoundInconsistency, BoundStaleness, Times
 from springhouse.planner.choose_way import Decision
-from springhouse.planner.costs import Costs
 from springhouse.planner.logs import Channels, Logs, PastRefresh, TableState, newest_note
-from springhouse.planner.operators import Variant
-from springhouse.planner.plan import ANY_DELTA, Plan, Situation, Step, Wish
-from springhouse.planner.planner import Planner
 from springhouse.planner.provenance import Provenance, source_of
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
+from springhouse.planner.search.blocks import MONOTONE, STRONG, Kind
+from springhouse.planner.search.invocation_costs import Costs
+from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.search.planner import Planner
+from springhouse.planner.search.widgets import Widget, view, workflow
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import (
+    ANY_DELTA,
+    PlanStep,
+    Situation,
+    Wish,
+    WorkflowPlan,
+)
 from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
-from springhouse.planner.widgets import Widget, view, workflow
-from springhouse.planner.workflow import Workflow
 from springhouse.project.channels import is_channel
 from springhouse.project.declaration import Project
 from springhouse.project.graph import Graph
@@ -63,7 +63,7 @@ class Offered:
     """
 
     inputs: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[WidgetVariant, ...]
     drivers: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     grows: bool = False
@@ -345,7 +345,7 @@ class Ways:
         return replace(found, first=tuple(first))
 
     def _refresh(
-        self, planned: "_Planned", step: Step, now: Instant, wish: Wish | None = None
+        self, planned: "_Planned", step: PlanStep, now: Instant, wish: Wish | None = None
     ) -> RefreshPlan:
         """One step as the refresh of a table; with a `wish`, what asked for it is known."""
         situation, name = planned.situation, step.outputs[0].channel
@@ -377,7 +377,7 @@ class Ways:
         others.pop(str(found), None)
         return replace(found, others=tuple(OtherWay(*each) for each in others.items()))
 
-    def _read(self, step: Step, name: str) -> dict[str, int]:
+    def _read(self, step: PlanStep, name: str) -> dict[str, int]:
         """The versions of the inputs to read, as far as they are stored by now."""
         note = newest_note(self._logs, name)
         last = note.read if note is not None else {}
@@ -406,17 +406,17 @@ class _Planned:
     states: tuple[object, ...]
     workflow: Workflow
     situation: Situation
-    plan: Plan
+    plan: WorkflowPlan
 
 
-def _makes(step: Step, channel: str) -> bool:
+def _makes(step: PlanStep, channel: str) -> bool:
     return any(block.channel == channel for block in step.outputs)
 
 
-def _upstream(plan: Plan, own: Step) -> list[Step]:
+def _upstream(plan: WorkflowPlan, own: PlanStep) -> list[PlanStep]:
     """The steps that make what a step reads, directly or not, in the order of the plan."""
     made = {block: step for step in plan.steps for block in step.outputs}
-    needed: dict[int, Step] = {}
+    needed: dict[int, PlanStep] = {}
     waiting = [own]
     while waiting:
         step = waiting.pop()
@@ -457,7 +457,7 @@ def _is_relaxed(project: Project, name: str) -> bool:
 
 def _in_words(variant: str) -> str:
     """A variant as plans and commits call it."""
-    return "full" if variant == Variant.BATCH.value else variant
+    return "full" if variant == WidgetVariant.BATCH.value else variant
 
 
 def _stored(whole: Workflow, key: str, is_input: bool, state: TableState) -> Stored:

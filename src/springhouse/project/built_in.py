@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from springhouse.errors import SinkError, SourceError, SpringhouseError
 from springhouse.project import file_options, kafka_options
 from springhouse.project.names import did_you_mean
-from springhouse.project.options import moment, positive_number, whole_number
+from springhouse.project.option_values import moment, positive_number, whole_number
 
 _CODECS = ("deflate", "null")
 

@@ -6,10 +6,10 @@ An input channel is a base table into which something flows from outside the war
 
 from collections.abc import Iterator
 
-from springhouse.project.declaration import CdcFlow, Flow, Project, Query, Reading, Reference
+from springhouse.project.declaration import CdcFlow, Flow, Project, Query, ReadMode, Reference
 
-_STREAMS = (Reading.STREAM, Reading.SOURCE, Reading.DELTA_STREAM, Reading.OTHER)
-_INSIDE = frozenset({Reading.STREAM, Reading.DELTA_STREAM})
+_STREAMS = (ReadMode.STREAM, ReadMode.SOURCE, ReadMode.DELTA_STREAM, ReadMode.OTHER)
+_INSIDE = frozenset({ReadMode.STREAM, ReadMode.DELTA_STREAM})
 
 
 def stream_references(project: Project, flow: Flow) -> list[Reference]:
@@ -33,7 +33,7 @@ def is_channel(project: Project, table: str) -> bool:
 def _streams_in(project: Project, query: Query) -> Iterator[Reference]:
     for reference in query.references:
         temporary = project.temporary_views.get(reference.name)
-        if temporary is not None and reference.reading is not Reading.SOURCE:
+        if temporary is not None and reference.reading is not ReadMode.SOURCE:
             yield from _streams_in(project, temporary.query)
         elif reference.reading in _STREAMS:
             yield reference

@@ -25,7 +25,7 @@ from springhouse.project.declaration import (
     Place,
     Project,
     Query,
-    Reading,
+    ReadMode,
     Reference,
     SinkCall,
     SqlQuery,
@@ -34,7 +34,7 @@ from springhouse.project.declaration import (
 )
 from springhouse.project.names import Names, did_you_mean
 from springhouse.project.schema_text import column_names
-from springhouse.project.sql_references import Parsed, parse_query
+from springhouse.project.sql_references import ReferencedQuery, parse_query
 from springhouse.project.sql_tokens import SqlText
 
 Columns = tuple[str, ...] | None
@@ -123,9 +123,9 @@ class KnownColumns:
 
     def of_reference(self, reference: Reference) -> Columns:
         """The columns of what a query reads."""
-        if reference.reading in (Reading.TABLE, Reading.STREAM):
+        if reference.reading in (ReadMode.TABLE, ReadMode.STREAM):
             return self.of(reference.name)
-        if reference.reading is not Reading.SOURCE or reference.source is None:
+        if reference.reading is not ReadMode.SOURCE or reference.source is None:
             return None
         call = reference.source
         try:
@@ -156,7 +156,9 @@ class _Look:
         self._known = known
         place = query.place
         try:
-            self._parsed: Parsed = parse_query(SqlText(query.text, place.file, place.line), names)
+            self._parsed: ReferencedQuery = parse_query(
+                SqlText(query.text, place.file, place.line), names
+            )
             scopes = traverse_scope(self._parsed.tree)
         except (SqlglotError, DeclarationError):
             return

@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declaration import (
-    AppendFlow,
-    CdcFlow,
-    Place,
-    Table,
-    TemporaryView,
-    View,
-)
+from springhouse.project.declaration import AppendFlow, CdcFlow, Place, Table, TemporaryView, View
 
 Declaration = Table | View | TemporaryView | AppendFlow | CdcFlow
 

@@ -57,7 +57,7 @@ class SinkCall:
     arguments: tuple[str, ...] = ()
 
 
-class Reading(Enum):
+class ReadMode(Enum):
     """How a query reads what it names."""
 
     TABLE = "table"  # FROM orders: all of it, as of one version
@@ -79,7 +79,7 @@ class Reference:
 
     start: int
     end: int
-    reading: Reading
+    reading: ReadMode
     name: str
     place: Place
     source: SourceCall | None = None

@@ -41,17 +41,17 @@ from springhouse.project.declaration import (
     Place,
     PythonQuery,
     Query,
-    Reading,
+    ReadMode,
     Reference,
     Table,
     TemporaryView,
     View,
 )
 from springhouse.project.names import Names
+from springhouse.project.plugin_decorators import registering
 from springhouse.project.promises import Holder, Properties, read_properties
 from springhouse.project.python_functions import Declared, find_reads, find_sql
 from springhouse.project.schema_text import column_comments
-from springhouse.project.sources import registering
 
 _NO_SESSION = (
     "There is no Spark session yet while files are loaded: use it inside the query function."
@@ -284,7 +284,7 @@ class _Registry(GraphElementRegistry):
                 self._names.parse(flow.name or flow.target),
                 self._names.parse(flow.target),
                 place,
-                Reference(0, 0, Reading.STREAM, source, place),
+                Reference(0, 0, ReadMode.STREAM, source, place),
                 texts(flow.keys) or (),
                 _column_text(flow.sequence_by, place),
                 delete_when=None if delete_when is None else _column_text(delete_when, place),

@@ -56,10 +56,10 @@ def read_pipeline_file(folder: Path) -> PipelineFile:
             hint="Delete one of them.",
         )
     file = found[0].name
-    return _Reader(folder, file).read(read_text(found[0], file))
+    return _YamlReader(folder, file).read(read_text(found[0], file))
 
 
-class _Reader:
+class _YamlReader:
     def __init__(self, folder: Path, file: str) -> None:
         self._folder = folder
         self._file = file

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from springhouse.project.declaration import CdcFlow, Flow, Project, Reading, Reference
+from springhouse.project.declaration import CdcFlow, Flow, Project, ReadMode, Reference
 
 QUARANTINE = "_quarantine"
 
@@ -22,7 +22,7 @@ class Input:
     """What is read, and how; `name` as in `Reference`."""
 
     name: str
-    reading: Reading
+    reading: ReadMode
 
 
 Pathway = tuple[str, ...]
@@ -46,7 +46,7 @@ class Graph:
 
     def tables_read(self, name: str) -> tuple[str, ...]:
         """The tables and views of the project, and their quarantines, that `name` reads."""
-        readings = (Reading.TABLE, Reading.STREAM)
+        readings = (ReadMode.TABLE, ReadMode.STREAM)
         return tuple(dict.fromkeys(i.name for i in self.inputs(name) if i.reading in readings))
 
     def dependents(self, name: str) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class Graph:
         """Every way from a base table, or a Delta table of others, to the view `name`."""
         if name not in self._project.views:
             return ((name,),)
-        tracked = (Reading.TABLE, Reading.DELTA)
+        tracked = (ReadMode.TABLE, ReadMode.DELTA)
         inputs = dict.fromkeys(i.name for i in self.inputs(name) if i.reading in tracked)
         return tuple((*pathway, name) for each in inputs for pathway in self.pathways(each))
 
@@ -185,7 +185,7 @@ def flow_references(flow: Flow) -> tuple[Reference, ...]:
 
 
 def _is_named(reference: Reference) -> bool:
-    return reference.reading in (Reading.TABLE, Reading.STREAM)
+    return reference.reading in (ReadMode.TABLE, ReadMode.STREAM)
 
 
 def _cycles(reads: dict[str, tuple[str, ...]]) -> tuple[Pathway, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from springhouse.errors import SinkError, SourceError, SpringhouseError
 from springhouse.project.file_options import JSON_PARSER_OPTIONS
 from springhouse.project.names import did_you_mean
-from springhouse.project.options import flag, whole_number, wrong
+from springhouse.project.option_values import flag, whole_number, wrong
 from springhouse.project.reader_values import check_value
 from springhouse.project.schema_text import column_names
 

@@ -4,16 +4,16 @@ A table or view of the project has its name as its key, a Delta table that other
 ``delta.`path` ``.
 """
 
-from springhouse.project.declaration import Reading, Reference
+from springhouse.project.declaration import ReadMode, Reference
 
 
-def input_key(reading: Reading, name: str) -> str:
+def input_key(reading: ReadMode, name: str) -> str:
     """The key of what a query reads.
 
-    >>> input_key(Reading.TABLE, "orders"), input_key(Reading.DELTA, "data/rates")
+    >>> input_key(ReadMode.TABLE, "orders"), input_key(ReadMode.DELTA, "data/rates")
     ('orders', 'delta.`data/rates`')
     """
-    if reading in (Reading.DELTA, Reading.DELTA_STREAM):
+    if reading in (ReadMode.DELTA, ReadMode.DELTA_STREAM):
         return f"delta.`{name}`"
     return name
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from springhouse.errors import DeclarationError, ProjectErrors, SpringhouseError
-from springhouse.project.check import Checked, called, check
 from springhouse.project.contents import Contents, Declaration, Written, read_text
 from springhouse.project.declaration import (
     AppendFlow,
@@ -27,10 +26,11 @@ from springhouse.project.declaration import (
 from springhouse.project.from_sql import read_sql
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
 from springhouse.project.names import Names
+from springhouse.project.plugin_decorators import BUILT_IN_SINKS, BUILT_IN_SOURCES
+from springhouse.project.rules import Checked, called, check
 from springhouse.project.schema_text import required_columns
 from springhouse.project.secrets import Configuration, has_reference, problem_of, resolve
 from springhouse.project.settings import ON_COMMAND_LINES, check_setting, check_value
-from springhouse.project.sources import BUILT_IN_SINKS, BUILT_IN_SOURCES
 
 _Declared = TypeVar("_Declared", bound=Declaration)
 _Stored = TypeVar("_Stored", Table, View)

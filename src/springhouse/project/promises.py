@@ -80,7 +80,7 @@ def read_properties(
     owner: str, holder: Holder, written: Mapping[str, Written], names: Names
 ) -> tuple[Properties, list[DeclarationError]]:
     """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
-    reader = _Reader(owner, holder, written)
+    reader = _PropertyReader(owner, holder, written)
     by_pathway = reader.staleness_by_pathway(names)
     inconsistency = reader.duration("springhouse.inconsistency")
     if inconsistency is None:
@@ -106,7 +106,7 @@ def read_properties(
     return known, reader.errors
 
 
-class _Reader:
+class _PropertyReader:
     """Reads one property at a time and collects what is wrong."""
 
     def __init__(self, owner: str, holder: Holder, written: Mapping[str, Written]) -> None:

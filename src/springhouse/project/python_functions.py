@@ -3,8 +3,8 @@
 Springhouse calls a query function at every refresh, not once like `spark-pipelines`, and it wants
 to know what the function reads before it is called. The source tells: a scan of the syntax tree for
 `spark.table("orders")`, `spark.readStream.table("orders")` and `spark.sql("…")` with plain strings.
-Whatever else a function reads is one reference of `Reading.OTHER`, which says that its inputs can't
-be tracked.
+Whatever else a function reads is one reference of `ReadMode.OTHER`, which says that its inputs
+can't be tracked.
 
 A function that does nothing but `return spark.sql("…")` is a query in SQL, and is taken for one: it
 is never called, and its view can be refreshed incrementally like any other.
@@ -21,11 +21,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declaration import Place, Reading, Reference, SqlQuery
+from springhouse.project.declaration import Place, ReadMode, Reference, SqlQuery
 from springhouse.project.names import Names
 from springhouse.project.sql_references import find_references
 from springhouse.project.sql_tokens import SqlText, split, tokenize
-from springhouse.project.streaming import STREAMING
+from springhouse.project.streaming_state import STREAMING
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _READERS = frozenset({"read", "readStream"})
@@ -214,9 +214,9 @@ def _query(sql: SqlText, names: Names, fingerprint: str) -> SqlQuery | None:
 
 
 def find_reads(function: Function, place: Place, names: Names) -> tuple[Reference, ...]:
-    """What the source of `function` reads, each once; `Reading.OTHER` for what can't be known."""
+    """What the source of `function` reads, each once; `ReadMode.OTHER` for what can't be known."""
     nodes = list(_sources(function, set()))
-    reads: dict[tuple[str, Reading], Reference] = {}
+    reads: dict[tuple[str, ReadMode], Reference] = {}
     known = bool(nodes)
     for node in nodes:
         scan = _Scan(place.file, names)
@@ -227,7 +227,7 @@ def find_reads(function: Function, place: Place, names: Names) -> tuple[Referenc
             reads.setdefault((reference.name, reference.reading), reference)
     if not known or not reads:
         name = getattr(function, "__name__", type(function).__name__)
-        reads[name, Reading.OTHER] = Reference(0, 0, Reading.OTHER, name, place)
+        reads[name, ReadMode.OTHER] = Reference(0, 0, ReadMode.OTHER, name, place)
     return tuple(reads.values())
 
 
@@ -302,7 +302,7 @@ class _Scan(ast.NodeVisitor):
             self.readers += not readers
             return
         self.readers -= len(readers)
-        reading = Reading.STREAM if "readStream" in readers else Reading.TABLE
+        reading = ReadMode.STREAM if "readStream" in readers else ReadMode.TABLE
         self.found.append(Reference(0, 0, reading, self._names.parse(name), place))
 
     def _read_sql(self, argument: ast.expr) -> None:

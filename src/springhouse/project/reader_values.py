@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from springhouse.errors import SourceError
 from springhouse.project.names import did_you_mean
-from springhouse.project.options import flag, whole_number, wrong
+from springhouse.project.option_values import flag, whole_number, wrong
 
 ENCODINGS = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
 

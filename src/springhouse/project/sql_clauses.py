@@ -14,13 +14,7 @@ from springhouse.project.contents import Written
 from springhouse.project.declaration import Expectation, OnViolation
 from springhouse.project.sql_cursor import Cursor
 from springhouse.project.sql_references import check_expression
-from springhouse.project.sql_tokens import (
-    Kind,
-    SqlText,
-    Token,
-    split_commas,
-    string_value,
-)
+from springhouse.project.sql_tokens import SqlText, Token, TokenKind, split_commas, string_value
 
 _CONSTRAINTS = ("CHECK", "FOREIGN", "PRIMARY", "UNIQUE")
 
@@ -187,7 +181,7 @@ def _read_properties(sql: SqlText, tokens: Sequence[Token], clauses: Clauses) ->
             raise sql.error("a property is missing at a comma", tokens[0].start)
         cursor = Cursor(sql, element)
         place = cursor.place
-        if cursor.next is not None and cursor.next.kind is Kind.STRING:
+        if cursor.next is not None and cursor.next.kind is TokenKind.STRING:
             # One token, not all side by side: in Spark ('key' 'value') is a pair without its =.
             key = string_value([element[0]]) or ""
             cursor.at += 1

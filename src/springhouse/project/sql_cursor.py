@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from springhouse.errors import DeclarationError
 from springhouse.project.declaration import Place
-from springhouse.project.sql_tokens import Kind, SqlText, Token, closing, string_value
+from springhouse.project.sql_tokens import SqlText, Token, TokenKind, closing, string_value
 
 
 class Cursor:
@@ -88,7 +88,7 @@ class Cursor:
     def string(self, what: str) -> str:
         """The value of a string literal, or of several side by side."""
         start = self.at
-        while self.next is not None and self.next.kind is Kind.STRING:
+        while self.next is not None and self.next.kind is TokenKind.STRING:
             self.at += 1
         value = string_value(self.tokens[start : self.at])
         if value is None:

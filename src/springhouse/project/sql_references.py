@@ -23,12 +23,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declaration import Reading, Reference, SourceCall
+from springhouse.project.declaration import ReadMode, Reference, SourceCall
 from springhouse.project.names import Names
 from springhouse.project.sql_tokens import (
-    Kind,
     SqlText,
     Token,
+    TokenKind,
     check_parentheses,
     closing,
     split_commas,
@@ -61,7 +61,7 @@ _STARTS_A_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ReferencedQuery:
     """A query as sqlglot sees it, and its references by the position where each begins."""
 
     tree: exp.Expr
@@ -79,7 +79,7 @@ def find_references(sql: SqlText, names: Names) -> tuple[Reference, ...]:
     return tuple(references[start] for start in sorted(references))
 
 
-def parse_query(sql: SqlText, names: Names) -> Parsed:
+def parse_query(sql: SqlText, names: Names) -> ReferencedQuery:
     """A query's tree and references, or the error that keeps it from being one."""
     tokens, unclosed = tokenize(sql)
     if unclosed is not None:
@@ -108,7 +108,7 @@ def parse_query(sql: SqlText, names: Names) -> Parsed:
             found = _read_table(sql, tokens, at_start[start], table, names)
         if found is not None:
             references[start] = _with_alias(sql, tokens, at_start[start], table, found)
-    return Parsed(tree, references)
+    return ReferencedQuery(tree, references)
 
 
 def check_expression(sql: SqlText, tokens: Sequence[Token]) -> None:
@@ -336,21 +336,21 @@ def _read_relation(
     """What `orders`, delta.`path` or `read_files('path')` names, read as a stream or not."""
     start, end = relation[0].start, relation[-1].end
     place = sql.place(start)
-    reading = Reading.STREAM if streaming else Reading.TABLE
+    reading = ReadMode.STREAM if streaming else ReadMode.TABLE
     if relation[0].is_word("IDENTIFIER") and relation[-1].is_symbol(")"):
         return Reference(start, end, reading, read_identifier(sql, relation, names), place)
     if relation[-1].is_symbol(")"):
         call = _read_call(sql, relation)
         if streaming:
-            return Reference(start, end, Reading.SOURCE, call.plugin, place, source=call)
+            return Reference(start, end, ReadMode.SOURCE, call.plugin, place, source=call)
         if call.plugin == "read_delta" and call.arguments:
             path = call.arguments[0]
-            return Reference(start, end, Reading.DELTA, path, place, source=call)
-        return Reference(start, end, Reading.OTHER, call.plugin, place, source=call)
+            return Reference(start, end, ReadMode.DELTA, path, place, source=call)
+        return Reference(start, end, ReadMode.OTHER, call.plugin, place, source=call)
     parts = [token.name for token in relation if not token.is_symbol(".")]
-    by_path = len(parts) == 2 and relation[-1].kind is Kind.QUOTED
+    by_path = len(parts) == 2 and relation[-1].kind is TokenKind.QUOTED
     if by_path and parts[0].lower() == "delta":
-        delta = Reading.DELTA_STREAM if streaming else Reading.DELTA
+        delta = ReadMode.DELTA_STREAM if streaming else ReadMode.DELTA
         return Reference(start, end, delta, parts[1], place)
     if by_path and parts[0].lower() in _FILE_FORMATS:
         if streaming:
@@ -359,7 +359,7 @@ def _read_relation(
                 start,
                 hint=f"Write STREAM read_files('{parts[1]}', format => '{parts[0].lower()}').",
             )
-        return Reference(start, end, Reading.OTHER, parts[1], place)
+        return Reference(start, end, ReadMode.OTHER, parts[1], place)
     return Reference(start, end, reading, names.normal(parts), place)
 
 

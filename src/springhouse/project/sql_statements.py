@@ -25,11 +25,7 @@ from springhouse.project.promises import Holder, read_properties
 from springhouse.project.sql_cdc import read_cdc_clauses
 from springhouse.project.sql_clauses import Clauses, read_clauses
 from springhouse.project.sql_cursor import Cursor
-from springhouse.project.sql_references import (
-    find_references,
-    read_identifier,
-    read_stream,
-)
+from springhouse.project.sql_references import find_references, read_identifier, read_stream
 from springhouse.project.sql_tokens import SqlText, Token, check_parentheses
 
 _STATEMENTS = (

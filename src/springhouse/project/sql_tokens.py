@@ -35,7 +35,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[0-3][0-7]{2}|.)|(['\"])\2", re.DOTALL
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     WORD = "word"  # select, orders, 12, 1h
@@ -48,28 +48,28 @@ class Kind(Enum):
 class Token:
     """The span `start:end` of a file's text."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
 
     def is_word(self, *words: str) -> bool:
         """Whether this is one of `words` (given in upper case) and not quoted."""
-        return self.kind is Kind.WORD and self.text.upper() in words
+        return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_symbol(self, *symbols: str) -> bool:
         """Whether this is one of `symbols`."""
-        return self.kind is Kind.SYMBOL and self.text in symbols
+        return self.kind is TokenKind.SYMBOL and self.text in symbols
 
     @property
     def is_name(self) -> bool:
         """Whether this can be a part of a name."""
-        return self.kind in (Kind.WORD, Kind.QUOTED)
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
     @property
     def name(self) -> str:
         """The text without backquotes."""
-        return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
+        return self.text[1:-1].replace("``", "`") if self.kind is TokenKind.QUOTED else self.text
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def tokenize(sql: SqlText) -> tuple[list[Token], DeclarationError | None]:
             case "symbol" if unicodedata.category(found[0][0]) in ("Cc", "Cf"):
                 return tokens, sql.error(*_unprintable(found[0], found.start()))
             case kind:
-                tokens.append(Token(Kind(kind), found[0], found.start(), at))
+                tokens.append(Token(TokenKind(kind), found[0], found.start(), at))
     return tokens, None
 
 
@@ -248,7 +248,7 @@ def string_value(tokens: Sequence[Token]) -> str | None:
     >>> string_value(tokenize(SqlText("'it''s' ' here'", ""))[0])
     "it's here"
     """
-    if not tokens or any(token.kind is not Kind.STRING for token in tokens):
+    if not tokens or any(token.kind is not TokenKind.STRING for token in tokens):
         return None
     return "".join(_unquoted(token.text) for token in tokens)
 

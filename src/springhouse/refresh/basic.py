@@ -41,7 +41,7 @@ class Basic(Enum):
     ROUND_ROBIN = "round-robin"
 
 
-class Candidate(Protocol):
+class JobFacts(Protocol):
     """What is known of a job when it is ranked."""
 
     priority: float
@@ -54,35 +54,35 @@ class Candidate(Protocol):
     last_started: float
 
 
-def edf(job: Candidate) -> Key:
+def edf(job: JobFacts) -> Key:
     return job.released + job.period_seconds, 0.0
 
 
-def edf_p(job: Candidate) -> Key:
+def edf_p(job: JobFacts) -> Key:
     return -job.priority, job.released + job.period_seconds
 
 
-def max_benefit(job: Candidate) -> Key:
+def max_benefit(job: JobFacts) -> Key:
     delta = job.freshness_delta
     seconds = job.expected_seconds + job.ahead_alpha + job.ahead_beta * delta
     return -job.priority * delta / seconds, job.released
 
 
-def whittle(job: Candidate, patience: float) -> Key:
+def whittle(job: JobFacts, patience: float) -> Key:
     delta = job.freshness_delta
     seconds = job.expected_seconds + job.ahead_alpha + job.ahead_beta * delta
     return -job.priority * delta ** (1.0 + patience) / seconds, job.released
 
 
-def fifo(job: Candidate) -> Key:
+def fifo(job: JobFacts) -> Key:
     return job.released, 0.0
 
 
-def round_robin(job: Candidate) -> Key:
+def round_robin(job: JobFacts) -> Key:
     return job.last_started, job.released
 
 
-KEYS: Mapping[Basic, Callable[[Candidate], Key]] = {
+KEYS: Mapping[Basic, Callable[[JobFacts], Key]] = {
     Basic.EDF: edf,
     Basic.EDF_P: edf_p,
     Basic.MAX_BENEFIT: max_benefit,

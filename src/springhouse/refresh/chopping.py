@@ -22,8 +22,8 @@ then no backlog grows that would not grow without a cut.
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from springhouse.refresh.cost import Cost
-from springhouse.refresh.pending import Pending
+from springhouse.refresh.cost import LoadCost
+from springhouse.refresh.pending import PendingBatches
 from springhouse.units import Instant
 
 _SPARE = 8.0
@@ -50,12 +50,14 @@ class Chopping:
     def __str__(self) -> str:
         return f"{self.periods:g}{' fixed' * self.fixed}"
 
-    def most(self, period: float, cost: Cost, allowance: float | None, pays: float = 0.0) -> float:
+    def most(
+        self, period: float, cost: LoadCost, allowance: float | None, pays: float = 0.0
+    ) -> float:
         """How many seconds of data one refresh loads at most; `pays` is the least that pays.
 
-        >>> Chopping(3.0).most(100.0, Cost(alpha=1.0, beta=0.1), None)
+        >>> Chopping(3.0).most(100.0, LoadCost(alpha=1.0, beta=0.1), None)
         300.0
-        >>> Chopping(3.0).most(1.0, Cost(alpha=1.0, beta=0.1), None)
+        >>> Chopping(3.0).most(1.0, LoadCost(alpha=1.0, beta=0.1), None)
         10.0
         """
         if cost.beta <= 0.0:
@@ -64,18 +66,18 @@ class Chopping:
         return max(self.periods * period, cost.alpha / cost.beta, rested, pays)
 
 
-def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> float:
+def part_that_pays(cost: LoadCost, price: float, blocked: float, share: float) -> float:
     """How many seconds of data to load at once, so that starts and blocked tables cost least.
 
     `price` is what a second of a track brings elsewhere, `blocked` the priorities, per track, of
     those that may come while the refresh runs and are worth more, and `share` what loading the data
     of all tables takes of the tracks.
 
-    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
+    >>> part_that_pays(LoadCost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
     20.0
-    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=8.0, share=1.0)
+    >>> part_that_pays(LoadCost(1.0, 0.1), price=12.0, blocked=8.0, share=1.0)
     320.0
-    >>> part_that_pays(Cost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
+    >>> part_that_pays(LoadCost(1.0, 0.1), price=12.0, blocked=0.0, share=0.2)
     inf
     """
     if blocked <= 0.0 or not 0.0 < cost.beta < 1.0:
@@ -89,7 +91,7 @@ def part_that_pays(cost: Cost, price: float, blocked: float, share: float) -> fl
     return part if share > _HOPELESS else max(part, _SCARCE * cost.alpha / cost.beta)
 
 
-def chopped(pending: Pending, freshness: float, most: float) -> Instant:
+def chopped(pending: PendingBatches, freshness: float, most: float) -> Instant:
     """The time stamp up to which one refresh loads, if it loads at most so many seconds of data."""
     newest = pending.newest
     return newest if newest - freshness <= most else pending.reach(Instant(freshness + most))

@@ -9,7 +9,7 @@ overdue is not waited for.
 from heapq import heappop, heappush
 
 from springhouse.refresh.lookahead import Prospect
-from springhouse.refresh.standing import Standing
+from springhouse.refresh.scheduled_table import ScheduledTable
 
 
 class Coming:
@@ -19,9 +19,9 @@ class Coming:
 
     def __init__(self, lane: int) -> None:
         self._lane = lane
-        self._heap: list[tuple[float, int, Standing]] = []
+        self._heap: list[tuple[float, int, ScheduledTable]] = []
 
-    def expect(self, standing: Standing) -> None:
+    def expect(self, standing: ScheduledTable) -> None:
         """Expect a table at its next arrival, if one is known."""
         at = standing.expected_arrival
         if at is not None:
@@ -30,7 +30,7 @@ class Coming:
     def between(self, now: float, until: float, most: int) -> list[Prospect]:
         """What the next few would bring of which nothing waits or runs."""
         heap = self._heap
-        kept: list[tuple[float, int, Standing]] = []
+        kept: list[tuple[float, int, ScheduledTable]] = []
         found: list[Prospect] = []
         while heap and heap[0][0] <= until and len(found) < most:
             each = heappop(heap)

@@ -35,10 +35,10 @@ _SHAPE_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
-class Cost:
+class LoadCost:
     """`E(n)` in seconds, for `n` seconds of data.
 
-    >>> Cost(alpha=1.0, beta=0.1).seconds(100.0)
+    >>> LoadCost(alpha=1.0, beta=0.1).seconds(100.0)
     11.0
     """
 
@@ -67,7 +67,7 @@ class LearnedCost:
         "deviation",
     )
 
-    def __init__(self, prior: Cost) -> None:
+    def __init__(self, prior: LoadCost) -> None:
         self.cost = prior
         self.count = 0
         self.deviation = 0.0
@@ -104,7 +104,7 @@ class LearnedCost:
         self._s = self._s * _FADE + seconds
         self._ns = self._ns * _FADE + n * seconds
         self._counted = self._fitted(self._rate)
-        self.cost = Cost(self._counted.alpha, self._counted.beta * self._rate)
+        self.cost = LoadCost(self._counted.alpha, self._counted.beta * self._rate)
 
     @property
     def _rate(self) -> float:
@@ -116,11 +116,11 @@ class LearnedCost:
             # What was seen before was counted in seconds: from here on in rows.
             rate = rows / interval
             self._n, self._nn, self._ns = self._n * rate, self._nn * rate * rate, self._ns * rate
-            self._counted = Cost(self.cost.alpha, self.cost.beta / rate)
+            self._counted = LoadCost(self.cost.alpha, self.cost.beta / rate)
         self._rows = self._rows * _FADE + rows
         self._seconds = self._seconds * _FADE + interval
 
-    def _fitted(self, rate: float) -> Cost:
+    def _fitted(self, rate: float) -> LoadCost:
         """Least squares, with one faint point at n = 0 that keeps the prior's share of starts."""
         mean_n, mean_s = self._n / self._w, self._s / self._w
         whole = self._prior.seconds(mean_n / rate)
@@ -128,14 +128,14 @@ class LearnedCost:
         w, s = self._w + _SHAPE_WEIGHT, self._s + _SHAPE_WEIGHT * start
         spread = self._nn - self._n * self._n / w
         if spread <= 1e-9 * self._nn or spread <= 0.0:
-            return Cost(mean_s, 0.0)
+            return LoadCost(mean_s, 0.0)
         beta = (self._ns - self._n * s / w) / spread
         alpha = (s - beta * self._n) / w
         if beta < 0.0:
-            return Cost(mean_s, 0.0)
+            return LoadCost(mean_s, 0.0)
         if alpha < 0.0:
-            return Cost(0.0, self._ns / self._nn)
-        return Cost(alpha, beta)
+            return LoadCost(0.0, self._ns / self._nn)
+        return LoadCost(alpha, beta)
 
 
 class TypicalRefresh:
@@ -150,6 +150,6 @@ class TypicalRefresh:
         seen = log(max(seconds, 1e-6))
         self._log = seen if self._log is None else self._log + 0.05 * (seen - self._log)
 
-    def cost(self) -> Cost:
+    def cost(self) -> LoadCost:
         """What to expect of a table that was never refreshed."""
-        return Cost(FIRST_GUESS if self._log is None else exp(self._log), 0.0)
+        return LoadCost(FIRST_GUESS if self._log is None else exp(self._log), 0.0)

@@ -13,7 +13,7 @@ if more is due than can be done, all would be urgent always, and nothing would b
 from bisect import bisect_left, insort
 from math import inf
 
-from springhouse.refresh.standing import Standing
+from springhouse.refresh.scheduled_table import ScheduledTable
 
 _LOOKED_AT = 32
 """A crowd is looked at no further than this: who comes later is seen when the first are gone."""
@@ -25,14 +25,14 @@ class Crowd:
     __slots__ = ("_due", "_tracks", "_wake")
 
     def __init__(self, tracks: int) -> None:
-        self._due: list[tuple[float, int, Standing]] = []
+        self._due: list[tuple[float, int, ScheduledTable]] = []
         self._tracks = tracks
         self._wake: float | None = inf
 
     def resize(self, tracks: int) -> None:
         self._tracks, self._wake = tracks, None
 
-    def put(self, standing: Standing, latest: float) -> None:
+    def put(self, standing: ScheduledTable, latest: float) -> None:
         """A job has to start by `latest`."""
         before = standing.due
         if before is not None:
@@ -43,7 +43,7 @@ class Crowd:
         insort(self._due, standing.due)
         self._wake = None
 
-    def leave(self, standing: Standing) -> None:
+    def leave(self, standing: ScheduledTable) -> None:
         """A job started, is urgent already, or is no longer wanted."""
         if standing.due is not None:
             self._remove(standing.due)
@@ -56,7 +56,7 @@ class Crowd:
             self._wake = self._found()
         return self._wake
 
-    def hurried(self, now: float) -> list[Standing]:
+    def hurried(self, now: float) -> list[ScheduledTable]:
         """Those that are urgent by now; they leave the crowd."""
         found = []
         while self.wake() <= now:
@@ -65,7 +65,7 @@ class Crowd:
             found.append(standing)
         return found
 
-    def _remove(self, entry: tuple[float, int, Standing]) -> None:
+    def _remove(self, entry: tuple[float, int, ScheduledTable]) -> None:
         del self._due[bisect_left(self._due, entry)]
 
     def _found(self) -> float:

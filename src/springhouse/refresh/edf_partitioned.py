@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from springhouse.refresh.tracks import Lane, Layout, Load
+from springhouse.refresh.tracks import Lane, TrackLayout, TrackLoad
 
 _ROUNDING = 1e-9
 
@@ -29,15 +29,15 @@ class _Track:
     utilisation: float = 0.0
     longest: float = 0.0
     period_min: float = inf
-    loads: list[Load] = field(default_factory=list)
+    loads: list[TrackLoad] = field(default_factory=list)
 
-    def fits(self, load: Load) -> bool:
+    def fits(self, load: TrackLoad) -> bool:
         """Whether the track is feasible with this job as well."""
         longest = max(self.longest, load.seconds)
         period_min = min(self.period_min, load.period_seconds)
         return self.utilisation + load.utilisation <= 1 - longest / period_min + _ROUNDING
 
-    def add(self, load: Load) -> None:
+    def add(self, load: TrackLoad) -> None:
         self.loads.append(load)
         self.utilisation += load.utilisation
         self.longest = max(self.longest, load.seconds)
@@ -45,11 +45,11 @@ class _Track:
 
 
 def edf_partitioned(
-    loads: Sequence[Load], tracks: Sequence[int], *, aggressive: bool = False
-) -> Layout:
+    loads: Sequence[TrackLoad], tracks: Sequence[int], *, aggressive: bool = False
+) -> TrackLayout:
     """Home tracks that are feasible, promotions that keep them so, and the tracks left over."""
     if not loads:
-        return Layout((Lane(()),), {}, tuple(tracks), aggressive)
+        return TrackLayout((Lane(()),), {}, tuple(tracks), aggressive)
     unused = list(reversed(tracks))
     used: list[_Track] = []
     for load in sorted(loads, key=lambda load: (load.period_seconds, load.seconds)):
@@ -68,7 +68,7 @@ def edf_partitioned(
             place = places[load.table] = (track.id, others)
             lanes[place] = min(lanes.get(place, inf), load.period_seconds)
     numbers = {place: number for number, place in enumerate(lanes)}
-    return Layout(
+    return TrackLayout(
         tuple(Lane((home,), others, period) for (home, others), period in lanes.items()),
         {table: numbers[place] for table, place in places.items()},
         tuple(reversed(unused)),

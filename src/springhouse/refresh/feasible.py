@@ -16,7 +16,7 @@ track) is not looked at: this is about what is never possible, not about what is
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.units import Seconds
 
 _LOOSER = 1.25
@@ -25,7 +25,7 @@ _HALVINGS = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableLoad:
     """What is known of a table: its data of one period, and what it costs to load it.
 
     `upstream` names tables that are asked before it; `promise_seconds` bounds how long data waits.
@@ -36,7 +36,7 @@ class Asked:
     interval_seconds: float
     priority: float
     promise_seconds: float | None
-    cost: Cost
+    cost: LoadCost
 
     def use(self, wait: float | None) -> float:
         """The share of a track that it takes to load what comes in a wait, again and again."""
@@ -54,11 +54,11 @@ class Finding:
     why: str
 
 
-def shares(tables: Sequence[Asked], tracks: int) -> dict[str, float]:
+def shares(tables: Sequence[TableLoad], tracks: int) -> dict[str, float]:
     """The share of each table in the tracks, in tracks.
 
-    >>> often = Asked("often", (), 1.0, 3.0, None, Cost(9.0, 0.0))
-    >>> seldom = Asked("seldom", (), 60.0, 1.0, None, Cost(6.0, 0.0))
+    >>> often = TableLoad("often", (), 1.0, 3.0, None, LoadCost(9.0, 0.0))
+    >>> seldom = TableLoad("seldom", (), 60.0, 1.0, None, LoadCost(6.0, 0.0))
     >>> shares([often, seldom], 1)
     {'seldom': 0.1, 'often': 0.9}
     """
@@ -73,7 +73,7 @@ def shares(tables: Sequence[Asked], tracks: int) -> dict[str, float]:
     return found
 
 
-def unkeepable(tables: Sequence[Asked], tracks: int) -> list[Finding]:
+def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
     """The promises that can't be kept on so many tracks; `tables` come after what they read."""
     by_name = {each.name: each for each in tables}
     share = shares(_inherited(tables), tracks)
@@ -92,10 +92,10 @@ def unkeepable(tables: Sequence[Asked], tracks: int) -> list[Finding]:
     return found
 
 
-def _inherited(tables: Sequence[Asked]) -> list[Asked]:
+def _inherited(tables: Sequence[TableLoad]) -> list[TableLoad]:
     """The same with the priorities and promises that they have for those who read them."""
-    found: dict[str, Asked] = {}
-    readers: dict[str, list[Asked]] = {}
+    found: dict[str, TableLoad] = {}
+    readers: dict[str, list[TableLoad]] = {}
     for each in reversed(tables):
         mine = readers.get(each.name, [])
         bounds = [r.promise_seconds for r in mine if r.promise_seconds is not None]
@@ -108,7 +108,7 @@ def _inherited(tables: Sequence[Asked]) -> list[Asked]:
     return [*found.values()]
 
 
-def _made_of(table: Asked, by_name: Mapping[str, Asked]) -> Iterable[Asked]:
+def _made_of(table: TableLoad, by_name: Mapping[str, TableLoad]) -> Iterable[TableLoad]:
     """A table and all that it is made of, each once."""
     found, left = {table.name: table}, [table]
     while left:
@@ -123,8 +123,8 @@ def _made_of(table: Asked, by_name: Mapping[str, Asked]) -> Iterable[Asked]:
 class _Wish:
     """A promise to be kept by a table and what it is made of, `before` it one after the other."""
 
-    table: Asked
-    made_of: tuple[Asked, ...]
+    table: TableLoad
+    made_of: tuple[TableLoad, ...]
     before: float
     share: Mapping[str, float]
 

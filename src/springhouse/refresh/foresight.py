@@ -10,7 +10,7 @@ from springhouse.refresh.last_track import blocked_seconds, is_worth_it, remaini
 from springhouse.refresh.lookahead import Prospect, look_ahead
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.promise import Urgency
-from springhouse.refresh.standing import Entry, Standing
+from springhouse.refresh.scheduled_table import Entry, ScheduledTable
 
 _LOOKED_AT = 8
 
@@ -22,9 +22,9 @@ class Foresight:
         self.looks_ahead = policy.basic is Basic.LOOKAHEAD
         self._weighs = policy.weigh_last_track
         self._lanes = lanes
-        self.on_tracks: dict[int, Standing] = {}
+        self.on_tracks: dict[int, ScheduledTable] = {}
 
-    def ended(self, standing: Standing, track: int) -> None:
+    def ended(self, standing: ScheduledTable, track: int) -> None:
         """A refresh has left its track."""
         if self.on_tracks.get(track) is standing:
             del self.on_tracks[track]
@@ -61,5 +61,5 @@ class Foresight:
         return entries[chosen]
 
 
-def _prospect(standing: Standing) -> Prospect:
+def _prospect(standing: ScheduledTable) -> Prospect:
     return Prospect(standing.priority * standing.freshness_delta, standing.expected_seconds)

@@ -5,19 +5,23 @@
 
 from collections.abc import Mapping
 
-from springhouse.refresh.cost import Cost
-from springhouse.refresh.feasible import Asked, Finding, unkeepable
+from springhouse.refresh.cost import LoadCost
+from springhouse.refresh.feasible import Finding, TableLoad, unkeepable
 from springhouse.refresh.hierarchy import Hierarchy
-from springhouse.refresh.standing import Standing
+from springhouse.refresh.scheduled_table import ScheduledTable
 
 
-def findings(hierarchy: Hierarchy, standings: Mapping[str, Standing], tracks: int) -> list[Finding]:
+def findings(
+    hierarchy: Hierarchy, standings: Mapping[str, ScheduledTable], tracks: int
+) -> list[Finding]:
     """The promises that can't be kept."""
     order = reversed(hierarchy.ancestors_last(hierarchy.tables))
     return unkeepable([_asked(standings[name], hierarchy) for name in order], tracks)
 
 
-def granted(hierarchy: Hierarchy, standings: Mapping[str, Standing], tracks: int) -> list[str]:
+def granted(
+    hierarchy: Hierarchy, standings: Mapping[str, ScheduledTable], tracks: int
+) -> list[str]:
     """Note which promises are deadlines; the answer names those for which that changed."""
     refused = {each.table for each in findings(hierarchy, standings, tracks)}
     changed = [name for name in hierarchy.tables if standings[name].is_granted == (name in refused)]
@@ -26,13 +30,13 @@ def granted(hierarchy: Hierarchy, standings: Mapping[str, Standing], tracks: int
     return changed
 
 
-def _asked(standing: Standing, hierarchy: Hierarchy) -> Asked:
-    return Asked(
+def _asked(standing: ScheduledTable, hierarchy: Hierarchy) -> TableLoad:
+    return TableLoad(
         standing.name,
         tuple(hierarchy.upstream(standing.name)),
         standing.interval_seconds,
         standing.own_priority,
         standing.promise,
         # No promise is given up because of a guess.
-        standing.cost.cost if standing.is_known else Cost(0.0, 0.0),
+        standing.cost.cost if standing.is_known else LoadCost(0.0, 0.0),
     )

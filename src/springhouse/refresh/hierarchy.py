@@ -7,18 +7,18 @@ section 3.1 says descendants, a slip). Priorities and promises pass upstream, se
 
 from collections.abc import Callable, Iterable
 
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 
 
 class Hierarchy:
     """The tables and what they read; a name that nobody declared yet is waited for."""
 
     def __init__(self) -> None:
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, TableProfile] = {}
         self._job_of: dict[str, str] = {}
         self._readers: dict[str, dict[str, None]] = {}
 
-    def put(self, table: Table) -> None:
+    def put(self, table: TableProfile) -> None:
         """Declare a table, or declare it anew."""
         self.remove(table.name)
         self.tables[table.name] = table

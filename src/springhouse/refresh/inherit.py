@@ -7,18 +7,18 @@ after those from which it inherits. Only what a change can reach is looked at.
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.hierarchy import Hierarchy
 from springhouse.refresh.priority import Chain, Inheritance, Rule, chain, inherited_priority
-from springhouse.refresh.promise import Leeway, Reader, allowance
-from springhouse.refresh.standing import Standing
-from springhouse.refresh.table import Table
+from springhouse.refresh.promise import DownstreamReader, Leeway, allowance
+from springhouse.refresh.scheduled_table import ScheduledTable
+from springhouse.refresh.table_profile import TableProfile
 
 
 def pass_on(
     changed: Iterable[str],
     hierarchy: Hierarchy,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, ScheduledTable],
     inheritance: Inheritance,
 ) -> list[str]:
     """Let every table inherit what changed; the answer names those that may stand otherwise now."""
@@ -32,7 +32,7 @@ def pass_on(
 
 
 def _inherit_period(
-    standing: Standing, hierarchy: Hierarchy, standings: Mapping[str, Standing]
+    standing: ScheduledTable, hierarchy: Hierarchy, standings: Mapping[str, ScheduledTable]
 ) -> None:
     sources = hierarchy.upstream(standing.name)
     declared = hierarchy.tables[standing.name].period_seconds
@@ -48,9 +48,9 @@ def _inherit_period(
 
 
 def _inherit_weight(
-    standing: Standing,
+    standing: ScheduledTable,
     hierarchy: Hierarchy,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, ScheduledTable],
     inheritance: Inheritance,
 ) -> None:
     name = standing.name
@@ -71,11 +71,11 @@ def _inherit_weight(
     )
 
 
-def _leeway(own: float | None, readers: list[Reader]) -> Leeway:
+def _leeway(own: float | None, readers: list[DownstreamReader]) -> Leeway:
     return Leeway(allowance(own, readers), allowance(None, readers))
 
 
-def _through(table: Table, source: str, leeway: Leeway) -> float | None:
+def _through(table: TableProfile, source: str, leeway: Leeway) -> float | None:
     """How long what comes to a table through one input may wait: for it, and for its readers."""
     if leeway.whole is not None and source in table.patience_by_input:
         return _patiently(table, source, leeway.whole)
@@ -85,14 +85,14 @@ def _through(table: Table, source: str, leeway: Leeway) -> float | None:
     return longer if leeway.below is None else min(longer, leeway.below)
 
 
-def _granted_through(table: Table, source: str, standing: Standing) -> float | None:
+def _granted_through(table: TableProfile, source: str, standing: ScheduledTable) -> float | None:
     """The same of what is granted: a promise that can't be kept leaves what its readers do."""
     if standing.is_granted:
         return _through(table, source, standing.granted)
     return _patiently(table, source, standing.granted.below)
 
 
-def _patiently(table: Table, source: str, strictest: float | None) -> float | None:
+def _patiently(table: TableProfile, source: str, strictest: float | None) -> float | None:
     """A bound with what may be added to it for one input: it may be another one's pathway's."""
     if strictest is None:
         return None
@@ -100,15 +100,15 @@ def _patiently(table: Table, source: str, strictest: float | None) -> float | No
     return longer if longer < inf else None
 
 
-def as_reader(standing: Standing, bound: float | None) -> Reader:
+def as_reader(standing: ScheduledTable, bound: float | None) -> DownstreamReader:
     """A table to one that it reads. One that may wait loads what comes while it does."""
     interval = standing.interval_seconds
     if standing.promise is not None and bound is not None:
         interval = max(interval, bound)
-    return Reader(bound, standing.cost.seconds(interval), standing.margin)
+    return DownstreamReader(bound, standing.cost.seconds(interval), standing.margin)
 
 
-def _inherit_chain(standing: Standing, readers: list[Standing]) -> None:
+def _inherit_chain(standing: ScheduledTable, readers: list[ScheduledTable]) -> None:
     own = Chain(standing.own_priority, standing.cost.cost)
     found = chain(own, map(_chain_of, readers), standing.interval_seconds)
     standing.priority = found.priority
@@ -116,9 +116,9 @@ def _inherit_chain(standing: Standing, readers: list[Standing]) -> None:
     standing.ahead_beta = found.cost.beta - own.cost.beta
 
 
-def _chain_of(standing: Standing) -> Chain:
+def _chain_of(standing: ScheduledTable) -> Chain:
     cost = standing.cost.cost
     return Chain(
         standing.priority,
-        Cost(cost.alpha + standing.ahead_alpha, cost.beta + standing.ahead_beta),
+        LoadCost(cost.alpha + standing.ahead_alpha, cost.beta + standing.ahead_beta),
     )

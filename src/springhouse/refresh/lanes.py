@@ -13,10 +13,10 @@ from itertools import accumulate
 from springhouse.refresh.basic import whittle
 from springhouse.refresh.coming import Coming
 from springhouse.refresh.index import patience_at
+from springhouse.refresh.job_queue import JobQueue
 from springhouse.refresh.policy import TrackRule
-from springhouse.refresh.queues import Queue
-from springhouse.refresh.standing import Standing
-from springhouse.refresh.tracks import Layout, Load
+from springhouse.refresh.scheduled_table import ScheduledTable
+from springhouse.refresh.tracks import TrackLayout, TrackLoad
 
 DRIFT = 0.25
 """What changed by a larger share than this has changed."""
@@ -54,8 +54,8 @@ class Lanes:
         self.busy = 0.0
         # The share that loading the data takes, whatever is loaded together.
         self.data_share = 0.0
-        self.layout: Layout = rule.layout([], self.tracks)
-        self.queues = [Queue() for _ in self.layout.lanes]
+        self.layout: TrackLayout = rule.layout([], self.tracks)
+        self.queues = [JobQueue() for _ in self.layout.lanes]
         self.coming = [Coming(lane) for lane in range(len(self.queues))]
         self.patience = 1.0
         self._indexes: list[float] = []
@@ -63,12 +63,12 @@ class Lanes:
         self._lengths: list[float] = []
         self._weights: list[float] = [0.0]
 
-    def welcome(self, standing: Standing) -> None:
+    def welcome(self, standing: ScheduledTable) -> None:
         """Put a table that came after the layout was made where similar ones are."""
         if standing.name not in self.layout.lane_of and standing.entry is None:
             standing.lane = self.layout.nearest(standing.period_seconds)
 
-    def note_speed(self, standing: Standing) -> bool:
+    def note_speed(self, standing: ScheduledTable) -> bool:
         """Whether a table has changed its speed since the tracks were laid out."""
         load = standing.cost.seconds(standing.interval_seconds)
         if abs(load - standing.load_seconds) <= DRIFT * standing.load_seconds:
@@ -81,16 +81,16 @@ class Lanes:
         """Whether enough has changed to divide the tracks anew."""
         return self.moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
 
-    def lay_out(self, here: Sequence[Standing]) -> list[Standing]:
+    def lay_out(self, here: Sequence[ScheduledTable]) -> list[ScheduledTable]:
         """Divide the tracks anew among these tables; the answer is who changed lanes."""
         self.moves = 0
         for standing in here:
             standing.load_seconds = standing.cost.seconds(standing.interval_seconds)
-        loads = [Load(s.name, s.interval_seconds, s.load_seconds) for s in here]
+        loads = [TrackLoad(s.name, s.interval_seconds, s.load_seconds) for s in here]
         self.busy = sum(load.utilisation for load in loads) / max(len(self.tracks), 1)
         self.layout = self._rule.layout(loads, self.tracks)
         for lane in range(len(self.queues), len(self.layout.lanes)):
-            self.queues.append(Queue())
+            self.queues.append(JobQueue())
             self.coming.append(Coming(lane))
         moved = []
         for standing in here:
@@ -105,7 +105,7 @@ class Lanes:
         self._note_weights(here)
         return moved
 
-    def _note_weights(self, here: Sequence[Standing]) -> None:
+    def _note_weights(self, here: Sequence[ScheduledTable]) -> None:
         # What was never refreshed would not get a turn if a guess said that its data is too much.
         learned = [s for s in here if s.cost.count] or here
         self.data_share = sum(s.cost.cost.beta for s in learned) / max(len(self.tracks), 1)
@@ -119,13 +119,13 @@ class Lanes:
         self._indexes = [index for index, _ in worst]
         self._below = [0.0, *accumulate(priority for _, priority in worst)]
 
-    def _usual_index(self, standing: Standing) -> float:
+    def _usual_index(self, standing: ScheduledTable) -> float:
         interval = standing.interval_seconds
         ahead = standing.ahead_alpha + standing.ahead_beta * interval
         seconds = max(standing.load_seconds + ahead, 1e-9)
         return float(standing.priority * interval ** (1.0 + self.patience) / seconds)
 
-    def index(self, standing: Standing) -> float:
+    def index(self, standing: ScheduledTable) -> float:
         """What all that waits for a table is worth."""
         return -whittle(standing, self.patience)[0]
 

@@ -14,7 +14,7 @@ from springhouse.units import Instant
 _MOST_BATCHES = 1024
 
 
-class Batch(NamedTuple):
+class PendingBatch(NamedTuple):
     """Data up to `freshness`: `since` when it reached the warehouse, `released` this table."""
 
     freshness: Instant
@@ -22,13 +22,13 @@ class Batch(NamedTuple):
     released: Instant
 
 
-class Pending:
+class PendingBatches:
     """The batches that wait for one table."""
 
     __slots__ = ("_batches",)
 
     def __init__(self) -> None:
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[PendingBatch] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._batches)
@@ -42,7 +42,7 @@ class Pending:
         return self._batches[-1].freshness
 
     @property
-    def oldest(self) -> Batch:
+    def oldest(self) -> PendingBatch:
         """The batch that has waited longest."""
         return self._batches[0]
 
@@ -63,7 +63,7 @@ class Pending:
                 # The wait of the older batch stands for both: lag is never told too small.
                 batches[-1] = last._replace(freshness=freshness)
                 return True
-        batches.append(Batch(freshness, since, released))
+        batches.append(PendingBatch(freshness, since, released))
         return True
 
     def reach(self, limit: Instant) -> Instant:
@@ -75,14 +75,14 @@ class Pending:
             reached = batch.freshness
         return reached
 
-    def take(self, until: Instant) -> list[Batch]:
+    def take(self, until: Instant) -> list[PendingBatch]:
         """The batches that a refresh up to `until` loads whole, oldest first."""
         batches, taken = self._batches, []
         while batches and batches[0].freshness <= until:
             taken.append(batches.popleft())
         return taken
 
-    def put_back(self, taken: list[Batch]) -> None:
+    def put_back(self, taken: list[PendingBatch]) -> None:
         """Wait again for what a refresh took and did not load."""
         batches = self._batches
         if taken and batches and batches[-1].freshness < taken[-1].freshness:

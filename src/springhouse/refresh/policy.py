@@ -1,4 +1,4 @@
-"""Which of the paper's choices does a House make?
+"""Which of the paper's choices does a warehouse make?
 
 Each choice is a value of its own: the basic algorithm, how tracks are divided, how priority is
 inherited, how much is loaded at once, whether a long refresh may take the last free track, and
@@ -21,14 +21,14 @@ from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.edf_partitioned import edf_partitioned
 from springhouse.refresh.priority import Inheritance, Rule
 from springhouse.refresh.proportional import proportional
-from springhouse.refresh.tracks import Layout, Load, one_lane
+from springhouse.refresh.tracks import TrackLayout, TrackLoad, one_lane
 
 
 @dataclass(frozen=True)
 class Global:
     """Every table may run on every track."""
 
-    def layout(self, loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+    def layout(self, loads: Sequence[TrackLoad], tracks: Sequence[int]) -> TrackLayout:
         return one_lane(loads, tracks)
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class EdfPartitioned:
 
     aggressive: bool = False
 
-    def layout(self, loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+    def layout(self, loads: Sequence[TrackLoad], tracks: Sequence[int]) -> TrackLayout:
         return edf_partitioned(loads, tracks, aggressive=self.aggressive)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Proportional:
     aggressive: bool = True
     k: float = 10.0
 
-    def layout(self, loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+    def layout(self, loads: Sequence[TrackLoad], tracks: Sequence[int]) -> TrackLayout:
         return proportional(
             loads, tracks, allotted=self.allotted, aggressive=self.aggressive, k=self.k
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.hierarchy import Hierarchy
 
 
@@ -43,7 +43,7 @@ class Chain(NamedTuple):
     """What tables that are refreshed one after the other bring, and what they cost."""
 
     priority: float
-    cost: Cost
+    cost: LoadCost
 
     def worth(self, interval: float) -> float:
         return self.priority / max(self.cost.seconds(interval), 1e-9)
@@ -52,15 +52,15 @@ class Chain(NamedTuple):
 def chain(own: Chain, readers: Iterable[Chain], interval: float) -> Chain:
     """A table with the chains of those readers that are worth it, for so much data.
 
-    >>> base = Chain(0.0, Cost(1.0, 0.0))
-    >>> chain(base, [Chain(6.0, Cost(2.0, 0.0)), Chain(1.0, Cost(9.0, 0.0))], 60.0)
-    Chain(priority=6.0, cost=Cost(alpha=3.0, beta=0.0))
+    >>> base = Chain(0.0, LoadCost(1.0, 0.0))
+    >>> chain(base, [Chain(6.0, LoadCost(2.0, 0.0)), Chain(1.0, LoadCost(9.0, 0.0))], 60.0)
+    Chain(priority=6.0, cost=LoadCost(alpha=3.0, beta=0.0))
     """
     job = own
     for reader in sorted(readers, key=lambda each: each.worth(interval), reverse=True):
         if reader.worth(interval) <= job.worth(interval):
             break
-        cost = Cost(job.cost.alpha + reader.cost.alpha, job.cost.beta + reader.cost.beta)
+        cost = LoadCost(job.cost.alpha + reader.cost.alpha, job.cost.beta + reader.cost.beta)
         job = Chain(job.priority + reader.priority, cost)
     return job
 

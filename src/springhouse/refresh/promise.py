@@ -83,7 +83,7 @@ class Leeway(NamedTuple):
     below: float | None = None
 
 
-class Reader(NamedTuple):
+class DownstreamReader(NamedTuple):
     """Who reads a table: its allowance, what its refresh needs, and how wrong that may be."""
 
     allowance: float | None
@@ -91,10 +91,10 @@ class Reader(NamedTuple):
     margin: float = 0.0
 
 
-def allowance(own: float | None, readers: Iterable[Reader]) -> float | None:
+def allowance(own: float | None, readers: Iterable[DownstreamReader]) -> float | None:
     """How long data may wait for a table: for its own promise, and for those of its readers.
 
-    >>> allowance(60.0, [Reader(30.0, 4.0, margin=2.0), Reader(None, 9.0)])
+    >>> allowance(60.0, [DownstreamReader(30.0, 4.0, margin=2.0), DownstreamReader(None, 9.0)])
     24.0
     """
     bounds = [left_upstream(each.allowance, each) for each in readers if each.allowance is not None]
@@ -103,12 +103,12 @@ def allowance(own: float | None, readers: Iterable[Reader]) -> float | None:
     return min(bounds, default=None)
 
 
-def left_upstream(seconds: float, reader: Reader) -> float:
+def left_upstream(seconds: float, reader: DownstreamReader) -> float:
     """What is left of so much time for what a reader reads, when it took what it needs.
 
     The margin takes at most half: a few bad days must not leave nothing for the tables above.
 
-    >>> left_upstream(10.0, Reader(10.0, 4.0, margin=60.0))
+    >>> left_upstream(10.0, DownstreamReader(10.0, 4.0, margin=60.0))
     3.0
     """
     left = max(seconds - reader.seconds, 0.0)

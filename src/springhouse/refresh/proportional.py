@@ -20,17 +20,18 @@ from collections.abc import Sequence
 from math import ceil, floor
 from operator import attrgetter
 
-from springhouse.refresh.tracks import Lane, Layout, Load, one_lane
+from springhouse.refresh.tracks import Lane, TrackLayout, TrackLoad, one_lane
 
 
-def clusters(loads: Sequence[Load], k: float) -> list[list[Load]]:
+def clusters(loads: Sequence[TrackLoad], k: float) -> list[list[TrackLoad]]:
     """Tables of similar periods, the fastest first; short jobs are with the fast ones.
 
-    >>> tables = [Load("clicks", 1.0, 0.3), Load("report", 60.0, 60.0), Load("prices", 60.0, 0.2)]
+    >>> slow = [TrackLoad("report", 60.0, 60.0), TrackLoad("prices", 60.0, 0.2)]
+    >>> tables = [TrackLoad("clicks", 1.0, 0.3), *slow]
     >>> [[load.table for load in cluster] for cluster in clusters(tables, k=10.0)]
     [['clicks', 'prices'], ['report']]
     """
-    found: list[list[Load]] = []
+    found: list[list[TrackLoad]] = []
     shortest = 0.0
     for load in sorted(loads, key=attrgetter("period_seconds", "seconds")):
         if found and (load.period_seconds < k * shortest or load.period_seconds <= shortest):
@@ -47,13 +48,13 @@ def clusters(loads: Sequence[Load], k: float) -> list[list[Load]]:
 
 
 def proportional(
-    loads: Sequence[Load],
+    loads: Sequence[TrackLoad],
     tracks: Sequence[int],
     *,
     allotted: int | None = None,
     aggressive: bool = True,
     k: float = 10.0,
-) -> Layout:
+) -> TrackLayout:
     """A share of the tracks for each cluster, in proportion to its utilisation.
 
     `allotted` is `M × U_tot`, the tracks to divide, all if None; it is never less than `basic`'s.
@@ -80,4 +81,4 @@ def proportional(
         )
         lane_of.update(dict.fromkeys((load.table for load in cluster), number))
         low = high
-    return Layout(tuple(lanes), lane_of, slowest_first[allotted:], aggressive)
+    return TrackLayout(tuple(lanes), lane_of, slowest_first[allotted:], aggressive)

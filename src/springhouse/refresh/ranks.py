@@ -15,11 +15,11 @@ from springhouse.refresh.basic import KEYS, NUMBERS, Basic, Key, race, whittle
 from springhouse.refresh.chopping import Chopping, chopped, part_that_pays
 from springhouse.refresh.cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.crowd import Crowd
+from springhouse.refresh.job_queue import Timers
 from springhouse.refresh.lanes import Lanes
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.promise import Urgency
-from springhouse.refresh.queues import Timers
-from springhouse.refresh.standing import Entry, Standing
+from springhouse.refresh.scheduled_table import Entry, ScheduledTable
 from springhouse.units import Dice, Instant
 
 _BY_DEADLINE = (Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
@@ -56,13 +56,13 @@ class Ranks:
         first = crowded if at is None else min(at, crowded)
         return Instant(first) if first < inf else None
 
-    def leave(self, standing: Standing) -> None:
+    def leave(self, standing: ScheduledTable) -> None:
         """A job waits no more."""
         self._lanes.queues[standing.lane].leave(standing)
         self.crowd.leave(standing)
         self._timers.set(standing, None)
 
-    def rank(self, standing: Standing, now: float) -> None:
+    def rank(self, standing: ScheduledTable, now: float) -> None:
         """Put a table in its place among those that wait, or take it away."""
         queue, pending = self._lanes.queues[standing.lane], standing.pending
         if standing.running is not None or not pending:
@@ -104,7 +104,7 @@ class Ranks:
             key = race(queue.passed, self._dice)
         queue.push((urgency, key[0], key[1], standing.order, standing))
 
-    def _most_at_once(self, standing: Standing, chopping: Chopping) -> float:
+    def _most_at_once(self, standing: ScheduledTable, chopping: Chopping) -> float:
         """How many seconds of data the next refresh of a table loads at most."""
         pays, cost = 0.0, standing.cost.cost
         if not chopping.fixed:
@@ -114,7 +114,7 @@ class Ranks:
         return chopping.most(standing.period_seconds, cost, standing.allowance, pays)
 
     def _urgency(
-        self, standing: Standing, now: float
+        self, standing: ScheduledTable, now: float
     ) -> tuple[Urgency | None, float, float | None]:
         """How urgent a job is (None: not released), its latest start, and when that changes."""
         ready = max(standing.retry_at, standing.released)
@@ -137,7 +137,7 @@ class Ranks:
         return self._by_deadline(standing, ready, _breaks(standing), needs, now)
 
     def _by_deadline(
-        self, standing: Standing, ready: float, breaks: float, needs: float, now: float
+        self, standing: ScheduledTable, ready: float, breaks: float, needs: float, now: float
     ) -> tuple[Urgency | None, float, float | None]:
         """The same for a job that has a deadline, because its promise can be kept."""
         latest, release = breaks - needs, standing.ready_at
@@ -165,7 +165,7 @@ class Ranks:
         return sign * entry[1], f"{said.get(entry[0], '')}{name}"
 
 
-def _breaks(standing: Standing) -> float:
+def _breaks(standing: ScheduledTable) -> float:
     """When a promise is broken, that of a table or of who reads it."""
     assert standing.allowance is not None
     return min(standing.pending.oldest.since + standing.allowance, standing.due_by)

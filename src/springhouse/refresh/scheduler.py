@@ -2,7 +2,7 @@
 
 A `Scheduler` is told what happens (a table is declared, data arrives for it, a refresh ends) and is
 asked what to start. It has no clock, no threads and, but for the dice it is given, no chance: the
-same events bring the same orders, in a House and in a simulator.
+same events bring the same orders, in a warehouse and in a simulator.
 
     scheduler = Scheduler(tracks=2)
     scheduler.declare(Table("orders", period_seconds=Seconds(5.0)))
@@ -38,15 +38,15 @@ from springhouse.refresh.policy import Policy
 from springhouse.refresh.priority import Rule
 from springhouse.refresh.promise import Urgency, claims_again, left_upstream
 from springhouse.refresh.ranks import Ranks
-from springhouse.refresh.standing import Entry, Standing
-from springhouse.refresh.table import Table
-from springhouse.refresh.tracks import Layout
+from springhouse.refresh.scheduled_table import Entry, ScheduledTable
+from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.tracks import TrackLayout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
 
 
 class Scheduler:
-    """The decisions of one House, or of one pretend House."""
+    """The decisions of one warehouse, or of one pretend warehouse."""
 
     def __init__(
         self, tracks: int | Iterable[int], policy: Policy | None = None, dice: Dice | None = None
@@ -54,7 +54,7 @@ class Scheduler:
         self.policy = policy or Policy()
         self._lanes = Lanes(self.policy.tracks, tracks)
         self._hierarchy = Hierarchy()
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[str, ScheduledTable] = {}
         self._declared = 0
         self._typical = TypicalRefresh()
         self._ranks = Ranks(self.policy, self._lanes, self._typical, dice or Dice(0))
@@ -67,7 +67,7 @@ class Scheduler:
 
     # --- What happens ---------------------------------------------------------------------------
 
-    def declare(self, table: Table, freshness: Instant | None = None) -> None:
+    def declare(self, table: TableProfile, freshness: Instant | None = None) -> None:
         """A table is there, or is declared anew; `freshness` is what it holds already."""
         self._touch_neighbours(table.name)
         self._hierarchy.put(table)
@@ -75,7 +75,7 @@ class Scheduler:
         standing = self._standings.get(table.name)
         if standing is None:
             prior = table.cost or self._typical.cost()
-            standing = Standing(table, self._declared, prior)
+            standing = ScheduledTable(table, self._declared, prior)
             self._declared += 1
             self._standings[table.name] = standing
         elif table.cost is not None and table.cost != standing.declared_cost:
@@ -288,7 +288,7 @@ class Scheduler:
                 before = start.expected_seconds
                 yield start
 
-    def _can_go_along(self, standing: Standing, now: Instant) -> bool:
+    def _can_go_along(self, standing: ScheduledTable, now: Instant) -> bool:
         """Whether something waits for a table, however long it might, and it did not just fail."""
         waits = bool(standing.pending) and standing.running is None and not standing.leaving
         return waits and standing.retry_at <= now
@@ -303,7 +303,7 @@ class Scheduler:
     def order(self, now: Instant) -> list[Waiting]:
         """Everything that waits: what may start, best first, and then what may not yet."""
         self._wake(now)
-        held: list[Standing] = []
+        held: list[ScheduledTable] = []
         released: list[Entry] = []
         for standing in self._standings.values():
             if standing.entry is not None:
@@ -346,14 +346,14 @@ class Scheduler:
             standing.running.track if standing.running is not None else None,
         )
 
-    def layout(self, now: Instant) -> Layout:
+    def layout(self, now: Instant) -> TrackLayout:
         """Which tables may use which tracks."""
         self._wake(now)
         return self._lanes.layout
 
     # --- Ranks ----------------------------------------------------------------------------------
 
-    def _rank(self, standing: Standing, now: float) -> None:
+    def _rank(self, standing: ScheduledTable, now: float) -> None:
         if self._changed:
             self._settle(now)
         self._ranks.rank(standing, now)
@@ -388,7 +388,9 @@ class Scheduler:
         self._foresight.on_tracks[track] = standing
         return start
 
-    def _taken_along(self, standing: Standing, lead: Start, before: Seconds, now: Instant) -> Start:
+    def _taken_along(
+        self, standing: ScheduledTable, lead: Start, before: Seconds, now: Instant
+    ) -> Start:
         """A table that waits is under way with another one; it needs no track of its own.
 
         It is expected to be through after those `before` it in the same job.
@@ -410,7 +412,7 @@ class Scheduler:
         standing.told_seconds = None
         return start
 
-    def _ended(self, standing: Standing, track: int, now: Instant) -> None:
+    def _ended(self, standing: ScheduledTable, track: int, now: Instant) -> None:
         standing.taken = []
         if standing.allowance is not None:
             interval = max(standing.interval_seconds, standing.allowance)
@@ -422,7 +424,7 @@ class Scheduler:
         elif standing.pending:
             self._rank(standing, now)
 
-    def _waiting(self, standing: Standing, number: float, why: str) -> Waiting:
+    def _waiting(self, standing: ScheduledTable, number: float, why: str) -> Waiting:
         return Waiting(
             standing.name,
             standing.pending.oldest.since,
@@ -434,19 +436,19 @@ class Scheduler:
             self._homes(standing),
         )
 
-    def _homes(self, standing: Standing) -> tuple[int, ...]:
+    def _homes(self, standing: ScheduledTable) -> tuple[int, ...]:
         return self._lanes.layout.lanes[standing.lane].homes
 
     # --- What is learned ------------------------------------------------------------------------
 
-    def _learn_pace(self, standing: Standing, now: Instant) -> None:
+    def _learn_pace(self, standing: ScheduledTable, now: Instant) -> None:
         standing.pace.arrived(now)
         self._note_pace(standing)
         if self._foresight.looks_ahead:
             standing.expected_arrival = standing.pace.next_arrival(standing.period_seconds)
             self._lanes.coming[standing.lane].expect(standing)
 
-    def _note_pace(self, standing: Standing) -> None:
+    def _note_pace(self, standing: ScheduledTable) -> None:
         if standing.is_base:
             declared = self._hierarchy.tables[standing.name].period_seconds or 1.0
             period = standing.pace.period(declared)
@@ -458,7 +460,7 @@ class Scheduler:
                 self._changed[standing.name] = None
 
     def _learn(
-        self, standing: Standing, loaded: float, seconds: float, rows: RowCount | None
+        self, standing: ScheduledTable, loaded: float, seconds: float, rows: RowCount | None
     ) -> None:
         standing.cost.observe(loaded, seconds, rows)
         self._typical.observe(seconds)
@@ -468,12 +470,12 @@ class Scheduler:
             self._changed[standing.name] = None
         self._note_margin(standing)
 
-    def _passes_on_cost(self, standing: Standing) -> bool:
+    def _passes_on_cost(self, standing: ScheduledTable) -> bool:
         """Whether tables above one stand otherwise when its cost changes."""
         by_chain = self.policy.inheritance.rule is Rule.CHAIN and not standing.is_base
         return by_chain or standing.allowance is not None
 
-    def _note_margin(self, standing: Standing) -> None:
+    def _note_margin(self, standing: ScheduledTable) -> None:
         """Let those above a table know when it needs more time, or less, than it used to."""
         if standing.allowance is None or standing.is_base or not self.policy.heed_promises:
             return
@@ -484,7 +486,7 @@ class Scheduler:
 
     # --- What is inherited, and the layout ------------------------------------------------------
 
-    def _find(self, name: str) -> Standing | None:
+    def _find(self, name: str) -> ScheduledTable | None:
         standing = self._standings.get(name)
         if standing is None:
             job = self._hierarchy.job_of(name)
@@ -517,7 +519,7 @@ class Scheduler:
             if standing.pending:
                 self._ranks.rank(standing, now)
 
-    def _laid_out(self) -> list[Standing]:
+    def _laid_out(self) -> list[ScheduledTable]:
         """Divide the tracks anew, and see which promises can be kept; the answer is who moved."""
         here = [self._standings[name] for name in self._hierarchy.tables]
         patience = self._lanes.patience

@@ -13,7 +13,7 @@ from math import log
 from typing import NamedTuple
 
 
-class Load(NamedTuple):
+class TrackLoad(NamedTuple):
     """What one table asks of the tracks: `seconds` of work, `E(P)`, in every period."""
 
     table: str
@@ -35,7 +35,7 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TrackLayout:
     """Which tables may use which tracks."""
 
     lanes: tuple[Lane, ...]
@@ -91,6 +91,6 @@ class Layout:
         )
 
 
-def one_lane(loads: Sequence[Load], tracks: Sequence[int]) -> Layout:
+def one_lane(loads: Sequence[TrackLoad], tracks: Sequence[int]) -> TrackLayout:
     """Global scheduling: every table may run everywhere."""
-    return Layout((Lane(tuple(tracks)),), dict.fromkeys((load.table for load in loads), 0))
+    return TrackLayout((Lane(tuple(tracks)),), dict.fromkeys((load.table for load in loads), 0))

@@ -5,7 +5,7 @@ Plain data, for whoever shows it: `springhouse plan`, `springhouse status`, a si
 
 from dataclasses import dataclass
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.units import Instant, Seconds
 
 
@@ -34,7 +34,7 @@ class Known:
     freshness: Instant | None
     priority: float
     period_seconds: Seconds
-    cost: Cost
+    cost: LoadCost
     expected_seconds: Seconds
     error_seconds: Seconds
     homes: tuple[int, ...]

@@ -1,1 +1,1 @@
-"""What would happen? The same decisions as in a House, in a pretend world with a pretend clock."""
+"""What would happen? The same decisions as in a warehouse, with a pretend clock."""

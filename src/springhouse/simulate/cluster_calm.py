@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 from math import inf
 from typing import Protocol
 
-from springhouse.cluster.node import Node
+from springhouse.cluster.raft_node import Node
 from springhouse.simulate.cluster_checkers import BrokenLaw, Checkers
-from springhouse.simulate.cluster_model import Conditions, Host
+from springhouse.simulate.cluster_model import ClusterConditions, Host
 from springhouse.units import Dice
 
 _RECOVERS, _HANDS_OVER = 10, 3
@@ -26,7 +26,7 @@ _LOOK, _REST = 0.25, 1.0
 class World(Protocol):
     """The run whose end this is."""
 
-    conditions: Conditions
+    conditions: ClusterConditions
     now: float
     hosts: dict[str, Host]
     units: dict[str, float]

@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from math import ceil, floor
 
-from springhouse.cluster.messages import Take
-from springhouse.cluster.state import ZERO, Memory, Stamp, State
+from springhouse.cluster.messages import Assign
+from springhouse.cluster.state import ZERO, ClusterState, PersistentState, SnapshotVersion
 
 _MORE_OR_LESS = 0.25
 
@@ -50,11 +50,11 @@ class Checkers:
     """Watch one run."""
 
     def __init__(self) -> None:
-        self.committed: dict[int, State] = {}
-        self.newest: State | None = None
+        self.committed: dict[int, ClusterState] = {}
+        self.newest: ClusterState | None = None
         self.hands: dict[str, str] = {}
         self._leaders: dict[int, tuple[str, int]] = {}
-        self._kept: dict[Stamp, set[str]] = {}
+        self._kept: dict[SnapshotVersion, set[str]] = {}
         self._owners: dict[tuple[int, str], str] = {}
 
     @property
@@ -76,7 +76,7 @@ class Checkers:
                 f"but version {newest} is committed",
             )
 
-    def written(self, name: str, memory: Memory) -> None:
+    def written(self, name: str, memory: PersistentState) -> None:
         """This is on a node's disk from now on."""
         state = memory.state
         if state.voters.get(name) != memory.disk:
@@ -86,7 +86,7 @@ class Checkers:
         if len(kept) == state.majority and state.stamp.term > 0:
             self._commit(state)
 
-    def _commit(self, state: State) -> None:
+    def _commit(self, state: ClusterState) -> None:
         stamp, newest = state.stamp, self.newest
         before = self.committed.setdefault(stamp.version, state)
         if before.stamp != stamp:
@@ -107,7 +107,7 @@ class Checkers:
                     )
             self.newest = state
 
-    def acts_on(self, name: str, state: State) -> None:
+    def acts_on(self, name: str, state: ClusterState) -> None:
         """A node takes a state for committed."""
         known = self.committed.get(state.stamp.version)
         if known is None or known.stamp != state.stamp:
@@ -115,7 +115,7 @@ class Checkers:
         if known is not state and known != state:
             raise BrokenLaw("acting", f"{name} has another state {state.stamp} than others")
 
-    def takes(self, name: str, order: Take, acting: State, asleep: frozenset[str]) -> None:
+    def takes(self, name: str, order: Assign, acting: ClusterState, asleep: frozenset[str]) -> None:
         """A node begins to work on units; those who are asleep work on nothing."""
         version = acting.stamp.version
         for unit, _ in order.units:
@@ -185,7 +185,7 @@ class Checkers:
         if changed > demanded:
             raise BrokenLaw("able", f"{changed} units changed hands, and {demanded} had to")
 
-    def kept_unable(self, name: str, before: State, after: State) -> None:
+    def kept_unable(self, name: str, before: ClusterState, after: ClusterState) -> None:
         """A node that knows that it can't work writes this down in place of that."""
         if self._leaders.get(after.stamp.term, ("", 0))[0] != name:
             return

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from springhouse.cluster.node import Node
-from springhouse.cluster.state import EMPTY, Memory, State
+from springhouse.cluster.raft_node import Node
+from springhouse.cluster.state import EMPTY, ClusterState, PersistentState
 from springhouse.cluster.timing import Timing
 from springhouse.units import Dice, Instant, Seconds
 
@@ -20,7 +20,7 @@ TIMING = Timing(heartbeat_seconds=Seconds(0.75))
 
 
 @dataclass(frozen=True)
-class Conditions:
+class ClusterConditions:
     """A cluster, and the seed of all that happens to it."""
 
     nodes: int = 5
@@ -36,7 +36,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClusterOutcome:
     """What came of a run that broke no law; times are in the pretend world."""
 
     seed: int
@@ -59,7 +59,7 @@ class MakesNode(Protocol):
         timing: Timing,
         dice: Dice,
         now: Instant,
-        memory: Memory | None = None,
+        memory: PersistentState | None = None,
     ) -> Node: ...
 
 
@@ -74,7 +74,7 @@ class Host:
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Node | None = None
-        self.disk: Memory | None = None
+        self.disk: PersistentState | None = None
         self.life = 0
         self.rate, self.offset = 1.0, 0.0
         self.until = 0.0
@@ -84,4 +84,4 @@ class Host:
         self.working: set[str] = set()
         self.leaving: dict[str, int] = {}
         self.led = 0
-        self.acting: State = EMPTY
+        self.acting: ClusterState = EMPTY

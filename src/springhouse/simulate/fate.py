@@ -1,6 +1,6 @@
 """How do the tables of a project fare in a pretend world, and how would they with other policies?
 
-The same measures as a House has of itself: every second the lag of each table is noted, and a
+The same measures as a warehouse has of itself: every second the lag of each table is noted, and a
 promise is kept in those seconds in which the lag is within it. Three runs over the same arrivals:
 the project's policy, first come first served, and one with a track for every table.
 """
@@ -8,13 +8,13 @@ the project's policy, first come first served, and one with a track for every ta
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from springhouse.loop.turns import Kept
+from springhouse.loop.turns import FreshnessRecord
 from springhouse.planner.ways import Offered
 from springhouse.project.declaration import Project, Promise
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import Recorded
+from springhouse.simulate.recorded import ProjectRecord
 from springhouse.units import Seconds
 
 _WINDOWS = 100
@@ -74,7 +74,7 @@ class Fates:
 
 def fates(
     project: Project,
-    recorded: Recorded,
+    recorded: ProjectRecord,
     offered: Mapping[str, Offered],
     policy: Policy,
     what_if: WhatIf,
@@ -91,7 +91,7 @@ def fates(
 
 def fate_of(
     project: Project,
-    recorded: Recorded,
+    recorded: ProjectRecord,
     offered: Mapping[str, Offered],
     policy: Policy,
     what_if: WhatIf,
@@ -108,7 +108,7 @@ def fate_of(
 
 
 def _curve(
-    project: Project, kept: Mapping[str, Kept], seconds: float
+    project: Project, kept: Mapping[str, FreshnessRecord], seconds: float
 ) -> tuple[tuple[float, float], ...]:
     weighted = [(promise_of(project, name).priority, each) for name, each in kept.items()]
     weight = sum(priority for priority, _ in weighted) or 1.0
@@ -127,7 +127,7 @@ def promise_of(project: Project, name: str) -> Promise:
     return (project.tables.get(name) or project.views[name]).promise
 
 
-def _table(name: str, promise: Promise, world: PretendProject, kept: Kept) -> TableFate:
+def _table(name: str, promise: Promise, world: PretendProject, kept: FreshnessRecord) -> TableFate:
     bound = promise.strictest_seconds
     return TableFate(
         name,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import inf
 
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.measures import Outcome
-from springhouse.simulate.warehouse import Conditions, Warehouse
+from springhouse.simulate.measures import ScheduleOutcome
+from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.workload import Workload
 
 
@@ -18,8 +18,8 @@ from springhouse.simulate.workload import Workload
 class Compared:
     """A run, and the run without contention over the same time."""
 
-    outcome: Outcome
-    ideal: Outcome
+    outcome: ScheduleOutcome
+    ideal: ScheduleOutcome
 
     @property
     def relative_lateness(self) -> float:
@@ -28,18 +28,20 @@ class Compared:
 
 def simulate(
     workload: Workload,
-    conditions: Conditions,
+    conditions: ScheduleConditions,
     policy: Policy | None = None,
     events: float = inf,
     until: float = inf,
-) -> Outcome:
+) -> ScheduleOutcome:
     """What comes of a run of so many events; without a policy, nothing waits for a track."""
-    warehouse = Warehouse(workload, conditions, policy)
+    warehouse = PretendWarehouse(workload, conditions, policy)
     warehouse.run(events, until)
     return warehouse.outcome()
 
 
-def compared(workload: Workload, conditions: Conditions, policy: Policy, events: int) -> Compared:
+def compared(
+    workload: Workload, conditions: ScheduleConditions, policy: Policy, events: int
+) -> Compared:
     """A run of so many events, beside the ideal."""
     outcome = simulate(workload, conditions, policy, events)
     return Compared(outcome, simulate(workload, conditions, until=outcome.seconds))

@@ -8,7 +8,7 @@ kept while the lag is not above it.
 from dataclasses import dataclass
 
 from springhouse.refresh.staleness import StalenessOverTime
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 
@@ -27,7 +27,7 @@ class TableOutcome:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScheduleOutcome:
     """What came of one run; `work_seconds` is how long all refreshes together took."""
 
     seconds: float
@@ -67,7 +67,7 @@ class Measures:
         "refreshes",
     )
 
-    def __init__(self, table: Table, freshness: Instant) -> None:
+    def __init__(self, table: TableProfile, freshness: Instant) -> None:
         self._table = table
         self._curve = StalenessOverTime(freshness, Instant(0.0))
         self._promise = table.promise_seconds

@@ -6,10 +6,10 @@ plausible. A crawler fetches 24 million pages a day and has fetched 2 billion; u
 times a day and send 120 million searches.
 """
 
-from springhouse.planner.blocks import BASE, MONOTONE, STRONG
 from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness
-from springhouse.planner.converters import upserts
-from springhouse.planner.widgets import (
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG
+from springhouse.planner.search.converters import upserts
+from springhouse.planner.search.widgets import (
     cascade,
     distinct,
     distributive_aggregation,
@@ -20,7 +20,7 @@ from springhouse.planner.widgets import (
     union,
     workflow,
 )
-from springhouse.simulate.workflow_model import Model, Source, Yields
+from springhouse.simulate.workflow_model import Model, SimulatedSource, Yields
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -55,8 +55,8 @@ def search_preprocessing() -> Model:
         bounds,
         {"output": _ACCEPTED},
         (
-            Source("pages", HOUR / 4, 250_000.0, MONOTONE),
-            Source("clicks", HOUR / 4, 10 * MILLION, MONOTONE),
+            SimulatedSource("pages", HOUR / 4, 250_000.0, MONOTONE),
+            SimulatedSource("clicks", HOUR / 4, 10 * MILLION, MONOTONE),
         ),
         widths={
             "pages": 20_000.0,
@@ -115,7 +115,7 @@ def feedback_prioritization() -> Model:
         flow,
         bounds,
         {"output": _ACCEPTED},
-        (Source("log", HOUR / 2, 2.5 * MILLION, MONOTONE),),
+        (SimulatedSource("log", HOUR / 2, 2.5 * MILLION, MONOTONE),),
         widths={"log": 2_000.0, "news": 2_000.0, "other": 2_000.0, "output": 2_000.0},
         history={"log": log, "news": news * log, "other": (1 - news) * log, "output": log},
         yields={"split: batch": parts, "split: incremental": parts},
@@ -152,7 +152,7 @@ def crawl_selection() -> Model:
         flow,
         bounds,
         {"output": _ACCEPTED},
-        (Source("fetches", HOUR, 1 * MILLION, MONOTONE),),
+        (SimulatedSource("fetches", HOUR, 1 * MILLION, MONOTONE),),
         widths={
             "fetches": 20_000.0,
             "successful": 100.0,

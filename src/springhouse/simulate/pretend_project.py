@@ -1,10 +1,10 @@
 """What would this project do: with other tracks, more data, other costs, other promises?
 
-The loop of a House (`loop.turns`), with its planner, scheduler and promises, over a pretend lake,
-pretend sources and a pretend clock. Data comes as the logs recorded it, again and again if the
-pretend time is longer than the record; a refresh takes what such a refresh took, times a spread
+The loop of a warehouse (`loop.turns`), with its planner, scheduler and promises, over a pretend
+lake, pretend sources and a pretend clock. Data comes as the logs recorded it, again and again if
+the pretend time is longer than the record; a refresh takes what such a refresh took, times a spread
 drawn from those of the past; when it ends, it is a commit in a pretend log. So what the loop sees
-is what it would see in a House, and what is measured is what a House measures.
+is what it would see in a warehouse, and what is measured is what a warehouse measures.
 """
 
 from bisect import bisect_right
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from springhouse.loop.facts import facts_of
-from springhouse.loop.observing import Answer, LastRun
+from springhouse.loop.observing import LastRun, SourceAnswer
 from springhouse.loop.schedule import Order
-from springhouse.loop.turns import Kept, Turns
-from springhouse.planner.costs import Estimate, Reading
+from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.logs import reflected_by
-from springhouse.planner.operators import Operator, Variant
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
+from springhouse.planner.search.invocation_costs import Estimate, InputRead
+from springhouse.planner.search.operators import Operator, WidgetVariant
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import Offer, Offered
 from springhouse.project.channels import is_channel
@@ -29,7 +29,7 @@ from springhouse.project.fingerprint import fingerprint
 from springhouse.project.graph import Graph
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
-from springhouse.simulate.recorded import Arrival, Duration, Recorded, usual_duration
+from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, usual_duration
 from springhouse.units import Dice, Instant, Seconds
 
 
@@ -51,7 +51,7 @@ class PretendSources:
         project: Project,
         graph: Graph,
         logs: PretendLogs,
-        came: Mapping[str, Sequence[Arrival]],
+        came: Mapping[str, Sequence[RecordedArrival]],
     ) -> None:
         self._project = project
         self._graph = graph
@@ -77,14 +77,14 @@ class PretendSources:
         counts = self._rows.get(table, [0])
         return counts[end] - counts[start]
 
-    def ask(self, table: str, last: LastRun, now: Instant) -> Answer:
+    def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
         if not is_channel(self._project, table):
-            return Answer(calls=self._is_behind(table))
+            return SourceAnswer(calls=self._is_behind(table))
         start, end = self.loaded[table], self.come(table, now)
         made = self._logs.log(table).newest() is not None
         if end <= start:
-            return Answer(calls=not made and last.at is None)
-        return Answer({table: start}, {table: end})
+            return SourceAnswer(calls=not made and last.at is None)
+        return SourceAnswer({table: start}, {table: end})
 
     def _is_behind(self, table: str) -> bool:
         """Whether a table that others feed lacks something that these have."""
@@ -117,7 +117,7 @@ class PretendOffers:
         project: Project,
         graph: Graph,
         logs: PretendLogs,
-        recorded: Recorded,
+        recorded: ProjectRecord,
         offered: Mapping[str, Offered],
     ) -> None:
         self._project = project
@@ -145,14 +145,14 @@ class PretendOffers:
         inputs = tuple(self._inputs(name))
         if name in self._offered and self._logs.log(name).newest() is not None:
             return replace(self._offered[name], inputs=inputs)
-        return Offered(inputs, (Variant.BATCH,))
+        return Offered(inputs, (WidgetVariant.BATCH,))
 
     def cheapest(self, name: str, versions: Mapping[str, int]) -> Offer | None:
         newest = self._logs.log(name).newest()
         if newest is None or not versions:
             return None
         moved = sum(self.changed(key, newest.note.read, v) for key, v in versions.items())
-        ways = [w for w in self._tables[name].durations if w != Variant.ASYNCHRONOUS.value]
+        ways = [w for w in self._tables[name].durations if w != WidgetVariant.ASYNCHRONOUS.value]
         offered = sorted((self.duration(name, way).seconds(moved), way) for way in ways)
         if not offered:
             return None
@@ -160,9 +160,9 @@ class PretendOffers:
         rest = tuple(OtherWay(each, other) for other, each in others)
         return Offer(way, Seconds(seconds), rest)
 
-    def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
+    def estimate(self, operator: Operator, readings: Sequence[InputRead]) -> Estimate:
         name = operator.outputs[0].channel
-        way = "full" if operator.variant is Variant.BATCH else operator.variant.value
+        way = "full" if operator.variant is WidgetVariant.BATCH else operator.variant.value
         moved = sum(each.delta_rows for each in readings[: len(operator.ports)])
         rows = float(self._rows(name))
         changed = moved * self._tables[name].made_of if operator.moves else rows
@@ -187,7 +187,7 @@ class PretendOffers:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _PretendWork:
     """What a refresh does: how many rows it takes in, and where it then stands.
 
     `saved` are the seconds that it does not take because it shares a scan.
@@ -207,7 +207,7 @@ class _Running:
     ends: Instant
     plan: RefreshPlan
     track: int
-    work: _Work
+    work: _PretendWork
     later: tuple[RefreshPlan, ...] = ()
 
     @property
@@ -221,7 +221,7 @@ class PretendProject:
     def __init__(
         self,
         project: Project,
-        recorded: Recorded,
+        recorded: ProjectRecord,
         offered: Mapping[str, Offered],
         policy: Policy,
         what_if: WhatIf,
@@ -266,8 +266,8 @@ class PretendProject:
         return self._logs
 
     @property
-    def kept(self) -> Mapping[str, Kept]:
-        """How late each table was, second by second, as a House measures it."""
+    def kept(self) -> Mapping[str, FreshnessRecord]:
+        """How late each table was, second by second, as a warehouse measures it."""
         return self._turns.kept
 
     def mean_seconds(self, name: str) -> float | None:
@@ -315,7 +315,7 @@ class PretendProject:
         work = self._work(plan, None)
         self._running.append(_Running(self._ends([work]), plan, track, work, later))
 
-    def _ends(self, works: Sequence[_Work]) -> Instant:
+    def _ends(self, works: Sequence[_PretendWork]) -> Instant:
         """When the track is free again that this work is done on from now on."""
         return Instant(self.now + sum(work.seconds for work in works) + self._recorded.pause)
 
@@ -331,7 +331,7 @@ class PretendProject:
         else:
             self._begin(found, ended.track, tuple(later))
 
-    def _work(self, plan: RefreshPlan, until: Instant | None) -> _Work:
+    def _work(self, plan: RefreshPlan, until: Instant | None) -> _PretendWork:
         name, log = plan.table, self._logs.log(plan.table)
         newest, loaded = log.newest(), 0
         read = newest.note.read if newest is not None else {}
@@ -353,7 +353,7 @@ class PretendProject:
         saved = plan.scan.saved_by_each if plan.scan is not None else 0.0
         usual = duration.seconds(rows) * dice.pick(duration.spread) - saved
         times = self._what_if.costs_times
-        return _Work(rows, max(usual * times, 0.001), read, loaded, saved * times)
+        return _PretendWork(rows, max(usual * times, 0.001), read, loaded, saved * times)
 
     def _newest(self, keys: Iterable[str]) -> dict[str, int]:
         heads = {key: self._logs.log(key).newest() for key in keys}
@@ -422,17 +422,18 @@ class PretendProject:
 
 
 def arrivals_until(
-    recorded: Sequence[Arrival], length: float, seconds: float, times: float
-) -> list[Arrival]:
+    recorded: Sequence[RecordedArrival], length: float, seconds: float, times: float
+) -> list[RecordedArrival]:
     """The recorded arrivals, so many times as often, again and again until then.
 
-    >>> [each.at for each in arrivals_until([Arrival(1.0, 5), Arrival(3.0, 5)], 4.0, 8.0, 2.0)]
+    >>> recorded = [RecordedArrival(1.0, 5), RecordedArrival(3.0, 5)]
+    >>> [each.at for each in arrivals_until(recorded, 4.0, 8.0, 2.0)]
     [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
     """
-    found: list[Arrival] = []
+    found: list[RecordedArrival] = []
     start, length = 0.0, length / times
     while recorded and start < seconds and length > 0:
-        moved = (Arrival(start + each.at / times, each.rows) for each in recorded)
+        moved = (RecordedArrival(start + each.at / times, each.rows) for each in recorded)
         found += [each for each in moved if each.at < seconds]
         start += length
     return found

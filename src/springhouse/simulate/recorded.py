@@ -31,7 +31,7 @@ _MOST_LOOKS = 1000
 
 
 @dataclass(frozen=True)
-class Arrival:
+class RecordedArrival:
     """So many rows came at a moment, counted from the beginning of the record."""
 
     at: float
@@ -39,7 +39,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Sample:
+class RefreshSample:
     """A refresh: how many rows its inputs had changed by, and how long it took."""
 
     rows: float
@@ -65,7 +65,7 @@ class TableRecord:
 
     rows: int = 0
     first_rows: int = 0
-    arrivals: tuple[Arrival, ...] = ()
+    arrivals: tuple[RecordedArrival, ...] = ()
     durations: Mapping[str, Duration] = field(default_factory=dict)
     made_of: float = 1.0
     together: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ class TableRecord:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class ProjectRecord:
     """What the logs of a project say, and for how long they were written."""
 
     tables: Mapping[str, TableRecord]
@@ -87,7 +87,7 @@ class Recorded:
     pause: Seconds = Seconds(0.0)
 
 
-def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Recorded:
+def record_of(project: Project, logs: Logs, since: Instant | None = None) -> ProjectRecord:
     """What the logs say of each table and view of a project, or what they say `since` a moment."""
     graph = Graph(project)
     every = {name: _refreshes(logs.log(name), since) for name in graph.order}
@@ -100,10 +100,10 @@ def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Rec
         period = project.tables[name].period_seconds if channel else None
         found[name] = _record(logs, name, every[name], began, period)
         if channel and not every[name]:
-            data = (Arrival(0.0, _USUAL_ROWS),)
+            data = (RecordedArrival(0.0, _USUAL_ROWS),)
             found[name] = TableRecord(arrivals=data, cycle_seconds=period)
     notes = [each for refreshes in every.values() for each in refreshes[1:]]
-    return Recorded(found, Seconds(max(ended - began, 0.0)), pause_between(notes))
+    return ProjectRecord(found, Seconds(max(ended - began, 0.0)), pause_between(notes))
 
 
 def pause_between(refreshes: Iterable[tuple[Instant, PastRefresh]]) -> Seconds:
@@ -138,7 +138,7 @@ def _record(
 ) -> TableRecord:
     if not refreshes:
         return TableRecord()
-    samples: dict[str, list[Sample]] = {}
+    samples: dict[str, list[RefreshSample]] = {}
     came, went = 0.0, 0.0
     for (_, before), (_, note) in pairwise(refreshes):
         changed = float(note.rows_added + note.rows_removed)
@@ -149,7 +149,7 @@ def _record(
         )
         if note.seconds > 0:
             # As if it had been alone: who shares a scan with whom is for the planner to say.
-            sample = Sample(rows, note.seconds + note.saved)
+            sample = RefreshSample(rows, note.seconds + note.saved)
             samples.setdefault(note.variant or note.kind, []).append(sample)
         came, went = came + rows, went + changed
     arrivals = [
@@ -169,7 +169,9 @@ def _record(
     )
 
 
-def _arrivals(at: Instant, note: PastRefresh, began: Instant, period: Seconds) -> Iterable[Arrival]:
+def _arrivals(
+    at: Instant, note: PastRefresh, began: Instant, period: Seconds
+) -> Iterable[RecordedArrival]:
     """When the rows came that a refresh took in: some with every look at their source."""
     start = at - note.seconds
     first = min(start, note.since if note.since is not None else start)
@@ -177,7 +179,7 @@ def _arrivals(at: Instant, note: PastRefresh, began: Instant, period: Seconds) -
     looks = min(looks, note.rows_added, _MOST_LOOKS)
     for look in range(looks):
         rows = note.rows_added * (look + 1) // looks - note.rows_added * look // looks
-        yield Arrival(max(first + (start - first) * look / looks - began, 0.0), rows)
+        yield RecordedArrival(max(first + (start - first) * look / looks - began, 0.0), rows)
 
 
 def _changed(logs: Logs, before: Mapping[str, int], after: Mapping[str, int]) -> float:
@@ -190,10 +192,10 @@ def _changed(logs: Logs, before: Mapping[str, int], after: Mapping[str, int]) ->
     return float(rows)
 
 
-def fitted(samples: Sequence[Sample]) -> Duration:
+def fitted(samples: Sequence[RefreshSample]) -> Duration:
     """What refreshes take, by least squares; no row ever makes one shorter.
 
-    >>> fitted([Sample(0.0, 1.0), Sample(100.0, 2.0), Sample(200.0, 3.0)])
+    >>> fitted([RefreshSample(0.0, 1.0), RefreshSample(100.0, 2.0), RefreshSample(200.0, 3.0)])
     Duration(start=1.0, per_row=0.01, spread=(1.0, 1.0, 1.0))
     """
     rows, seconds = fmean(s.rows for s in samples), fmean(s.seconds for s in samples)

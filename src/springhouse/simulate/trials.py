@@ -36,12 +36,12 @@ from dataclasses import dataclass, replace
 from math import exp, log
 from typing import NamedTuple
 
-from springhouse.refresh.cost import Cost
+from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import PAPER, Policy
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.simulate.policy_words import FIFO
+from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.slowdowns import NEVER, Slowdowns
-from springhouse.simulate.warehouse import Conditions, Warehouse
 from springhouse.simulate.workload import Workload, cost_of
 from springhouse.units import Dice, Seconds
 
@@ -58,7 +58,7 @@ class Trial:
 
     seed: int
     workload: Workload
-    conditions: Conditions
+    conditions: ScheduleConditions
     shape: str
     load: float
     seconds: float
@@ -70,25 +70,25 @@ class Trial:
         return data * self.conditions.slowdowns.mean > self.conditions.tracks
 
 
-class Halves(NamedTuple):
+class StalenessHalves(NamedTuple):
     """The weighted staleness in the first and in the second half of a run."""
 
     first: float
     second: float
 
-    def times(self, other: "Halves") -> float:
+    def times(self, other: "StalenessHalves") -> float:
         """How many times as stale as in the other run the tables are."""
         return sum(self) / max(sum(other), 1e-9)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TrialVerdict:
     """How a policy fared in a trial, beside FIFO and plain Max Benefit with inheritance."""
 
     trial: Trial
-    ours: Halves
-    fifo: Halves
-    plain: Halves
+    ours: StalenessHalves
+    fifo: StalenessHalves
+    plain: StalenessHalves
 
     @property
     def grows(self) -> bool:
@@ -98,10 +98,10 @@ class Verdict:
         return bounded and worse
 
 
-def judge(seed: int, policy: Policy) -> Verdict:
+def judge(seed: int, policy: Policy) -> TrialVerdict:
     """Run the trial of this seed."""
     trial = draw(seed)
-    return Verdict(trial, *(halves(trial, each) for each in (policy, FIFO, PLAIN)))
+    return TrialVerdict(trial, *(halves(trial, each) for each in (policy, FIFO, PLAIN)))
 
 
 def draw(seed: int) -> Trial:
@@ -117,7 +117,7 @@ def draw(seed: int) -> Trial:
         for _ in range(count)
     ]
     plain, some = dice.pick((True, False, False, False)), dice.pick((True, False))
-    tables: list[Table] = []
+    tables: list[TableProfile] = []
     for number, reads in enumerate(upstream):
         periods[number] = max([periods[each] for each in reads], default=periods[number])
         tables.append(_table(number, reads, periods[number], plain, dice))
@@ -139,7 +139,7 @@ def draw(seed: int) -> Trial:
             each.name: (_spread(1 / wrong, wrong, dice), _spread(1 / wrong, wrong, dice))
             for each in workload.tables
         }
-    conditions = Conditions(tracks, slowdowns, 0.5, seed, learning, prior)
+    conditions = ScheduleConditions(tracks, slowdowns, 0.5, seed, learning, prior)
     return Trial(seed, workload, conditions, shape, load, 80.0 * longest)
 
 
@@ -159,24 +159,26 @@ def _upstream(shape: str, count: int, dice: Dice) -> list[tuple[int, ...]]:
     return found
 
 
-def _table(number: int, reads: Sequence[int], period: float, plain: bool, dice: Dice) -> Table:
+def _table(
+    number: int, reads: Sequence[int], period: float, plain: bool, dice: Dice
+) -> TableProfile:
     seconds, start = _spread(0.01, 1.0, dice), dice.between(0.05, 0.95)
-    return Table(
+    return TableProfile(
         f"t{number}",
         tuple(f"t{each}" for each in reads),
         None if reads else Seconds(period),
         1.0 if plain else _spread(0.001, 100.0, dice),
-        cost=Cost(seconds * start, seconds * (1.0 - start) / period),
+        cost=LoadCost(seconds * start, seconds * (1.0 - start) / period),
     )
 
 
-def _bearable(table: Table, slow: float) -> Table:
+def _bearable(table: TableProfile, slow: float) -> TableProfile:
     """The same, if its data alone can be loaded on one track in the time in which it comes."""
     cost = cost_of(table)
-    return replace(table, cost=Cost(cost.alpha, min(cost.beta, _MOST_OF_A_TRACK / slow)))
+    return replace(table, cost=LoadCost(cost.alpha, min(cost.beta, _MOST_OF_A_TRACK / slow)))
 
 
-def _promised(table: Table, workload: Workload, dice: Dice) -> Table:
+def _promised(table: TableProfile, workload: Workload, dice: Dice) -> TableProfile:
     if dice.between(0, 1) > 1 / 3:
         return table
     periods = _spread(0.5, 30.0, dice)
@@ -202,10 +204,10 @@ def allowed(trial: Trial) -> dict[str, float]:
     return found
 
 
-def halves(trial: Trial, policy: Policy) -> Halves:
+def halves(trial: Trial, policy: Policy) -> StalenessHalves:
     """The weighted staleness in the first and in the second half of a trial."""
     floor = allowed(trial)
-    world = Warehouse(trial.workload, trial.conditions, policy, floor)
+    world = PretendWarehouse(trial.workload, trial.conditions, policy, floor)
     world.run(until=trial.seconds / 2)
     first = world.area()
     world.run(until=trial.seconds)
@@ -213,7 +215,7 @@ def halves(trial: Trial, policy: Policy) -> Halves:
     weight = sum(table.priority for table in tables)
     least = sum(table.priority * floor[table.name] for table in tables) / weight
     half = weight * trial.seconds / 2
-    return Halves(first / half + least, (world.area() - first) / half + least)
+    return StalenessHalves(first / half + least, (world.area() - first) / half + least)
 
 
 def others_with_a_guest(seed: int, policy: Policy) -> tuple[float, float]:
@@ -224,11 +226,11 @@ def others_with_a_guest(seed: int, policy: Policy) -> tuple[float, float]:
     trial = draw(seed)
     tables = tuple(replace(table, promise_seconds=None) for table in trial.workload.tables)
     period = max(trial.workload.periods.values())
-    cost = Cost(0.2 * period, 0.1)
+    cost = LoadCost(0.2 * period, 0.1)
     found = []
     for promise in (None, Seconds(0.15 * period)):
-        guest = Table("guest", (), Seconds(period), 0.001, promise, cost)
-        world = Warehouse(Workload((*tables, guest)), trial.conditions, policy)
+        guest = TableProfile("guest", (), Seconds(period), 0.001, promise, cost)
+        world = PretendWarehouse(Workload((*tables, guest)), trial.conditions, policy)
         world.run(until=trial.seconds / 4)
         told = world.outcome().tables
         found.append(sum(t.priority * t.average_staleness for t in told if t.name != "guest"))

@@ -8,7 +8,7 @@ already waits for that, since no two refreshes of one table may run at a time.
 from collections.abc import Collection
 
 from springhouse.refresh.job import Start
-from springhouse.refresh.table import Table
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.refresh.waiting import Waiting
 from springhouse.units import Instant, Seconds
 
@@ -22,7 +22,7 @@ class Uncontended:
         self._pending: dict[str, tuple[Instant, Instant]] = {}
         self._running: set[str] = set()
 
-    def declare(self, table: Table, freshness: Instant | None = None) -> None:
+    def declare(self, table: TableProfile, freshness: Instant | None = None) -> None:
         """Nothing has to be known of a table to start it at once."""
 
     def arrived(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.measures import Outcome
+from springhouse.simulate.measures import ScheduleOutcome
 from springhouse.simulate.policy_words import FIFO
-from springhouse.simulate.warehouse import Conditions, Warehouse
+from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.workload import Workload
 
 _WINDOWS = 100
@@ -22,12 +22,12 @@ _WINDOWS = 100
 class Run:
     """What came of one run, and the weighted staleness in each window, under the window's end."""
 
-    outcome: Outcome
+    outcome: ScheduleOutcome
     curve: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Answer:
+class PolicyComparison:
     """The policy, and what it is compared with."""
 
     policy: Policy
@@ -50,24 +50,26 @@ class Answer:
         return _ratio(self.run, self.fifo)
 
 
-def what_if(workload: Workload, conditions: Conditions, policy: Policy, events: int) -> Answer:
+def what_if(
+    workload: Workload, conditions: ScheduleConditions, policy: Policy, events: int
+) -> PolicyComparison:
     """What comes of so many events under a policy."""
-    warehouse = Warehouse(workload, conditions, policy)
+    warehouse = PretendWarehouse(workload, conditions, policy)
     seen = [(0.0, 0.0)]
     for number in range(_WINDOWS):
         warehouse.run(events * (number + 1) // _WINDOWS - events * number // _WINDOWS)
         seen.append((warehouse.now, warehouse.area()))
     ours = Run(warehouse.outcome(), _curve(seen, workload))
     ends = [at for at, _ in seen[1:]]
-    return Answer(
+    return PolicyComparison(
         policy,
         ours,
-        _same_time(Warehouse(workload, conditions, FIFO), ends, workload),
-        _same_time(Warehouse(workload, conditions), ends, workload),
+        _same_time(PretendWarehouse(workload, conditions, FIFO), ends, workload),
+        _same_time(PretendWarehouse(workload, conditions), ends, workload),
     )
 
 
-def _same_time(warehouse: Warehouse, ends: Sequence[float], workload: Workload) -> Run:
+def _same_time(warehouse: PretendWarehouse, ends: Sequence[float], workload: Workload) -> Run:
     seen = [(0.0, 0.0)]
     for end in ends:
         warehouse.run(until=end)

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from springhouse.planner.blocks import Block
 from springhouse.planner.bounds import Bound, BoundInconsistency
 from springhouse.planner.provenance import Provenance
+from springhouse.planner.search.blocks import Block
 
 State = dict[str, frozenset[int]]
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from springhouse.planner.blocks import BASE, Kind, is_weak
 from springhouse.planner.bounds import Bound
-from springhouse.planner.costs import Estimate, Reading
-from springhouse.planner.operators import Operator, Variant
-from springhouse.planner.workflow import Workflow
+from springhouse.planner.search.blocks import BASE, Kind, is_weak
+from springhouse.planner.search.invocation_costs import Estimate, InputRead
+from springhouse.planner.search.operators import Operator, WidgetVariant
+from springhouse.planner.search.workflow import Workflow
 
 BYTES_PER_CPU_HOUR = 20e6 * 3600.0
 """20 MB/s: what one core of a map-reduce cluster of the paper's time parses or writes."""
@@ -23,7 +23,7 @@ START_CPU_HOURS = 0.001
 
 
 @dataclass(frozen=True)
-class Source:
+class SimulatedSource:
     """Data that comes from outside: a batch of so many rows each period."""
 
     channel: str
@@ -59,7 +59,7 @@ class Model:
     workflow: Workflow
     bounds: tuple[Bound, ...]
     outputs: Mapping[str, tuple[Kind, ...]]
-    sources: tuple[Source, ...]
+    sources: tuple[SimulatedSource, ...]
     widths: Mapping[str, float]
     history: Mapping[str, float]
     yields: Mapping[str, Yields] = field(default_factory=dict)
@@ -70,9 +70,9 @@ class Model:
     many rows a base gains per row of a delta, `changes` which share of the rows of a new base
     differs from the old one. `start_cpu_hours` is what an invocation takes, whatever it reads."""
 
-    def estimate(self, operator: Operator, readings: Sequence[Reading]) -> Estimate:
+    def estimate(self, operator: Operator, readings: Sequence[InputRead]) -> Estimate:
         """What an invocation costs, and what comes out: the planner's `Costs`."""
-        if operator.variant is Variant.CONVERT:
+        if operator.variant is WidgetVariant.CONVERT:
             return self._conversion(operator, readings[0])
         yields = self.yields.get(operator.name, _AS_MANY)
         read = 0.0
@@ -91,7 +91,7 @@ class Model:
                 worked += made[place] * self.widths[output.channel]
         return Estimate(self._cpu_hours(worked * yields.effort), tuple(made))
 
-    def _conversion(self, operator: Operator, reading: Reading) -> Estimate:
+    def _conversion(self, operator: Operator, reading: InputRead) -> Estimate:
         """A converter reads the old base where it needs it, and what is converted."""
         (output,) = operator.outputs
         channel = output.channel

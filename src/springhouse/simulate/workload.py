@@ -16,11 +16,11 @@ from functools import cached_property
 from math import inf, isfinite
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.cost import Cost
-from springhouse.refresh.table import Table
+from springhouse.refresh.cost import LoadCost
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Seconds
 
-PAPER_COST = Cost(alpha=1.0, beta=0.1)
+PAPER_COST = LoadCost(alpha=1.0, beta=0.1)
 PAPER_PERIOD = Seconds(100.0)
 
 
@@ -28,7 +28,7 @@ PAPER_PERIOD = Seconds(100.0)
 class Workload:
     """Tables, each after those that it reads."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[TableProfile, ...]
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -77,14 +77,16 @@ class Workload:
         return self.costs_times(utilisation * tracks / self.busy)
 
 
-def equal_tables(count: int, *, prefix: str = "table", **declared: object) -> tuple[Table, ...]:
+def equal_tables(
+    count: int, *, prefix: str = "table", **declared: object
+) -> tuple[TableProfile, ...]:
     """Base tables like those of the paper's Table 2, but for what is `declared` otherwise.
 
     >>> [table.name for table in equal_tables(2)]
     ['table_1', 'table_2']
     """
     model = replace(
-        Table("", period_seconds=PAPER_PERIOD, cost=PAPER_COST),
+        TableProfile("", period_seconds=PAPER_PERIOD, cost=PAPER_COST),
         **declared,  # type: ignore[arg-type]  # the fields of a Table, by name
     )
     digits = len(str(count))
@@ -93,13 +95,13 @@ def equal_tables(count: int, *, prefix: str = "table", **declared: object) -> tu
     )
 
 
-def chains(count: int, priorities: Sequence[Sequence[float]]) -> tuple[Table, ...]:
+def chains(count: int, priorities: Sequence[Sequence[float]]) -> tuple[TableProfile, ...]:
     """`count` chains of tables, each read by the next: chain i has `priorities[i mod …]`."""
-    found: list[Table] = []
+    found: list[TableProfile] = []
     for number in range(1, count + 1):
-        above: Table | None = None
+        above: TableProfile | None = None
         for level, priority in enumerate(priorities[(number - 1) % len(priorities)], 1):
-            above = Table(
+            above = TableProfile(
                 f"chain_{number}_level_{level}",
                 () if above is None else (above.name,),
                 PAPER_PERIOD if above is None else None,
@@ -119,18 +121,18 @@ def exact(seconds: float) -> float:
     return max(round(seconds * 1024.0), 1.0) / 1024.0
 
 
-def cost_of(table: Table) -> Cost:
+def cost_of(table: TableProfile) -> LoadCost:
     """What a refresh of a table costs; every table of a workload has one."""
     assert table.cost is not None, f"{table.name} has no cost"
     return table.cost
 
 
-def _dearer(table: Table, start: float, data: float) -> Table:
+def _dearer(table: TableProfile, start: float, data: float) -> TableProfile:
     cost = cost_of(table)
-    return replace(table, cost=Cost(cost.alpha * start, cost.beta * data))
+    return replace(table, cost=LoadCost(cost.alpha * start, cost.beta * data))
 
 
-def _prove(table: Table, seen: Iterable[str]) -> None:
+def _prove(table: TableProfile, seen: Iterable[str]) -> None:
     where = f'table "{table.name}"'
     unknown = [name for name in table.upstream if name not in seen]
     if table.name in seen:

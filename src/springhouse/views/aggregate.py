@@ -33,9 +33,9 @@ from enum import Enum
 from sqlglot import exp
 
 from springhouse.views.algebra import Aggregate
-from springhouse.views.exact import MOST_DIGITS, Number
-from springhouse.views.expressions import Expression
-from springhouse.views.rows import WEIGHT, quoted, sql
+from springhouse.views.conditions_of_rows import Expression
+from springhouse.views.exact import MOST_DIGITS, ExactType
+from springhouse.views.row_select import WEIGHT, quoted, sql
 
 HIDDEN = "__springhouse_"
 COUNT = f"{HIDDEN}count"
@@ -60,7 +60,7 @@ class Carry(Enum):
 
 
 @dataclass(frozen=True)
-class State:
+class StateColumn:
     """A column that is carried forward: `carry` of the values of `of`.
 
     Of a sum: the `number` that it is a sum of, and the state that says of how many.
@@ -69,11 +69,11 @@ class State:
     name: str
     carry: Carry
     of: Expression
-    number: Number | None = None
+    number: ExactType | None = None
     present: str = ""
 
     @property
-    def type(self) -> Number | None:
+    def type(self) -> ExactType | None:
         """The type of a sum."""
         return self.number.sum if self.number is not None else None
 
@@ -149,7 +149,7 @@ class State:
                 if not self._is_full:
                     return f"CAST({' + '.join(terms)} AS {self.type})"
                 assert self.type is not None
-                fitting = Number(_FITTING, self.type.fraction)
+                fitting = ExactType(_FITTING, self.type.fraction)
                 return " + ".join(f"TRY_CAST({each} AS {fitting})" for each in terms)
             case _:
                 return f"COALESCE({stored}, 0) + COALESCE({new}, 0)"
@@ -182,10 +182,10 @@ class State:
 
 
 @dataclass(frozen=True)
-class Kept:
+class AggregateState:
     """The states of an aggregate node, and the value of each of its measures over them."""
 
-    states: tuple[State, ...]
+    states: tuple[StateColumn, ...]
     values: tuple[tuple[str, str], ...]
     # Further reasons to compute a group from its rows, over the states after a change.
     doubts: tuple[str, ...] = ()
@@ -213,11 +213,11 @@ class Kept:
         return items, f"(\n  SELECT {', '.join(columns)}\n  FROM {rows}\n) AS valued"
 
 
-TypeOf = Callable[[Expression], Number | None]
+TypeOf = Callable[[Expression], ExactType | None]
 """Gives the type of an exact number."""
 
 
-def kept(node: Aggregate, type_of: TypeOf) -> Kept | None:
+def kept(node: Aggregate, type_of: TypeOf) -> AggregateState | None:
     """How to carry the node forward; None if its touched groups have to be recomputed."""
     found = _States(type_of)
     values = []
@@ -226,7 +226,7 @@ def kept(node: Aggregate, type_of: TypeOf) -> Kept | None:
         if value is None:
             return None
         values.append((name, value))
-    return Kept(tuple(found.states), tuple(values), tuple(dict.fromkeys(found.doubts)))
+    return AggregateState(tuple(found.states), tuple(values), tuple(dict.fromkeys(found.doubts)))
 
 
 class _States:
@@ -234,18 +234,18 @@ class _States:
 
     def __init__(self, type_of: TypeOf) -> None:
         self.type_of = type_of
-        self.states: list[State] = []
+        self.states: list[StateColumn] = []
         self.doubts: list[str] = []
 
     def column(
-        self, carry: Carry, of: Expression, number: Number | None = None, present: str = ""
+        self, carry: Carry, of: Expression, number: ExactType | None = None, present: str = ""
     ) -> str:
         """The column of a state, made if need be."""
         for known in self.states:
             if known.carry is carry and known.of == of:
                 return quoted(known.name)
         name = f"{HIDDEN}{carry.value}_{len(self.states) + 1}"
-        self.states.append(State(name, carry, of, number, present))
+        self.states.append(StateColumn(name, carry, of, number, present))
         return quoted(name)
 
     def present(self, of: Expression) -> str:
@@ -275,7 +275,7 @@ class _States:
             self.doubts.append(f"{present} >= {10**spare}")
         return f"CAST({total} / {present} AS {number.average})"
 
-    def _average_of_integers(self, of: Expression, number: Number) -> str:
+    def _average_of_integers(self, of: Expression, number: ExactType) -> str:
         present = self.present(of)
         if not number.is_long:
             total = self.column(Carry.SUM, of, number)
@@ -283,7 +283,7 @@ class _States:
             sizes = self.column(Carry.SUM, size, number)
         else:
             # An average of numbers whose sum is no BIGINT is one all the same.
-            wide = Number(number.digits)
+            wide = ExactType(number.digits)
             value = exp.cast(of.copy(), str(wide), dialect="spark")
             total = self.column(Carry.DECIMAL_SUM, value, wide, present)
             sizes = self.column(Carry.DECIMAL_SUM, exp.Abs(this=value), wide, present)

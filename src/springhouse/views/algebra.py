@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from springhouse.views.expressions import Expression, Named, column, every_of, free_columns
+from springhouse.views.conditions_of_rows import Expression, Named, column, every_of, free_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Filter:
 
 
 @dataclass(frozen=True, eq=False)
-class Project:
+class Projection:
     """Each row, as these columns."""
 
     child: "Node"
@@ -214,7 +214,7 @@ Node = (
     Scan
     | Constant
     | Filter
-    | Project
+    | Projection
     | Generate
     | InnerJoin
     | OuterJoin
@@ -350,13 +350,13 @@ def keys_of(rows: Node, conditions: Sequence[Expression]) -> "Aggregate | None":
     names = tuple(dict.fromkeys(keys))
     if not names or _is_keyed_by(rows, names):
         return None
-    return Aggregate(Project(rows, tuple((name, column(name)) for name in names)), names, ())
+    return Aggregate(Projection(rows, tuple((name, column(name)) for name in names)), names, ())
 
 
 def _is_keyed_by(rows: Node, names: Sequence[str]) -> bool:
     """Whether the rows are groups, and these columns are their keys."""
-    while isinstance(rows, Filter | Project):
-        if isinstance(rows, Project):
+    while isinstance(rows, Filter | Projection):
+        if isinstance(rows, Projection):
             outputs = dict(rows.outputs)
             names = [value.name for name in names if isinstance(value := outputs[name], exp.Column)]
         rows = rows.child
@@ -393,7 +393,7 @@ def renamed(node: Node, names: Sequence[str]) -> Node:
     """The node with its columns called `names`."""
     if tuple(names) == node.columns:
         return node
-    return Project(
+    return Projection(
         node, tuple((new, column(old)) for new, old in zip(names, node.columns, strict=True))
     )
 
@@ -405,7 +405,7 @@ def origin(node: Node, name: str) -> tuple[Scan | Aggregate, str] | None:
             return node, node.sources[node.columns.index(name)]
         case Aggregate():
             return node, name
-        case Project():
+        case Projection():
             value = dict(node.outputs)[name]
             return origin(node.child, value.name) if isinstance(value, exp.Column) else None
         case Filter() | Generate() | Window() | TopK():

@@ -30,7 +30,7 @@ from springhouse.views.algebra import (
     Node,
     OuterJoin,
     Partner,
-    Project,
+    Projection,
     Scan,
     SemiJoin,
     children,
@@ -39,8 +39,8 @@ from springhouse.views.algebra import (
     walk,
     with_children,
 )
-from springhouse.views.expressions import Expression, column, conjuncts
-from springhouse.views.rows import Link
+from springhouse.views.conditions_of_rows import Expression, column, conjuncts
+from springhouse.views.row_select import Link
 
 Schemas = Mapping[str, Mapping[str, str]]
 
@@ -63,7 +63,7 @@ def only_asked_groups(root: Node, schemas: Schemas) -> Node:
 
 
 def _is_shared(groups: Node, readers: Mapping[int, int]) -> bool:
-    while readers[id(groups)] == 1 and isinstance(groups, Filter | Project):
+    while readers[id(groups)] == 1 and isinstance(groups, Filter | Projection):
         groups = groups.child
     return readers[id(groups)] != 1
 
@@ -94,7 +94,7 @@ def _restricted(groups: Node, around: Node, pairs: Pairs, schemas: Schemas) -> N
     match groups:
         case Filter():
             return replace(groups, child=_restricted(groups.child, around, pairs, schemas))
-        case Project():
+        case Projection():
             own = dict(groups.outputs)
             known = [
                 (value.name, other)
@@ -141,7 +141,7 @@ def _narrow(
             return (node, name) if any(map(_is_narrow, node.conditions)) else None
         case Filter():
             return _narrow(node.child, name, schemas, seen)
-        case Project():
+        case Projection():
             value = dict(node.outputs)[name]
             known = isinstance(value, exp.Column)
             return _narrow(node.child, value.name, schemas, seen) if known else None

@@ -1,13 +1,13 @@
 """What is a SELECT while it is being read?
 
-A `Block`: the rows so far, and what names mean over them. Each clause takes the block and leaves it
-with other rows. An expression enters a block by being bound: every name in it becomes the one
-column that it means, and every subquery is read and held under a placeholder, until `subqueries`
-joins it to the rows. `x IN (SELECT …)` is then `x IN (placeholder)`, so that whatever becomes of an
-expression becomes of `x` too.
+A `SelectBlock`: the rows so far, and what names mean over them. Each clause takes the block and
+leaves it with other rows. An expression enters a block by being bound: every name in it becomes the
+one column that it means, and every subquery is read and held under a placeholder, until
+`subqueries` joins it to the rows. `x IN (SELECT …)` is then `x IN (placeholder)`, so that whatever
+becomes of an expression becomes of `x` too.
 
 Queries nest, and only `parse` knows all kinds of them; so whoever meets a query inside a clause
-asks the `Reader`.
+asks the `ClauseReader`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +16,10 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Node, Project, filtered
-from springhouse.views.expressions import Expression, Named, column, free_columns
+from springhouse.views.algebra import Node, Projection, filtered
+from springhouse.views.conditions_of_rows import Expression, Named, column, free_columns
 from springhouse.views.functions import is_aggregate
-from springhouse.views.refused import Refused, line_of
+from springhouse.views.refused import NotCompilable, line_of
 from springhouse.views.scope import Scope
 from springhouse.views.subqueries import Held, Subquery, apply_condition, attached
 
@@ -37,7 +37,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SelectClauses:
     """What a SELECT asks of the rows that FROM and WHERE leave: its later clauses, bound."""
 
     items: tuple[Named, ...]
@@ -51,9 +51,9 @@ class Asked:
         later = [each for each in (self.having, self.qualify) if each is not None]
         return [*(value for _, value in self.items), *later, *self.order]
 
-    def mapped(self, change: Callable[[Expression], Expression]) -> "Asked":
+    def mapped(self, change: Callable[[Expression], Expression]) -> "SelectClauses":
         """The same, with a change made to every expression."""
-        return Asked(
+        return SelectClauses(
             tuple((name, change(value)) for name, value in self.items),
             change(self.having) if self.having is not None else None,
             change(self.qualify) if self.qualify is not None else None,
@@ -61,7 +61,7 @@ class Asked:
         )
 
 
-class Reader(Protocol):
+class ClauseReader(Protocol):
     """What a clause may ask for."""
 
     def fresh(self, *wishes: str) -> str:
@@ -73,15 +73,15 @@ class Reader(Protocol):
     def table(self, tree: exp.Table, ctes: Mapping[str, Query]) -> Query:
         """A table of a query: a CTE, or an input of the view."""
 
-    def subquery(self, tree: exp.Expr, block: "Block") -> Subquery:
+    def subquery(self, tree: exp.Expr, block: "SelectBlock") -> Subquery:
         """A query inside an expression: it may reach out to the rows of the block."""
 
 
 @dataclass
-class Block:
+class SelectBlock:
     """A SELECT while it is being read: the rows so far, and what is still to be joined to them."""
 
-    reader: Reader
+    reader: ClauseReader
     node: Node
     scope: Scope
     ctes: Mapping[str, Query]
@@ -117,9 +117,9 @@ class Block:
             if isinstance(each, exp.Window) and each.args.get("alias"):
                 return self.bind(_with_named_window(each, self.windows), resolve)
             if isinstance(each, exp.Query):
-                raise Refused("ANY and ALL over a subquery are not understood", each)
+                raise NotCompilable("ANY and ALL over a subquery are not understood", each)
             if isinstance(each, exp.Lateral | exp.Placeholder | exp.Parameter):
-                raise Refused(f"{type(each).__name__.upper()} is not understood", each)
+                raise NotCompilable(f"{type(each).__name__.upper()} is not understood", each)
             return each
 
         bound: Expression = expression.copy().transform(swap, copy=False)
@@ -146,9 +146,9 @@ class Block:
         own = set(self.node.columns if columns is None else columns)
         for value in values:
             if self.holds(value):
-                raise Refused(f"a subquery in {clause}", at or value)
+                raise NotCompilable(f"a subquery in {clause}", at or value)
             if free_columns(value) - own:
-                raise Refused(f"{clause} reaches out of its subquery", at or value)
+                raise NotCompilable(f"{clause} reaches out of its subquery", at or value)
 
     def keep(self, conditions: Sequence[Expression]) -> None:
         """Keep the rows that meet the conditions: first those without subqueries."""
@@ -184,7 +184,7 @@ class Block:
         self.prove_own([value for _, value in made], "GROUP BY or PARTITION BY")
         if made:
             old = tuple((name, column(name)) for name in self.node.columns)
-            self.node = Project(self.node, (*old, *made))
+            self.node = Projection(self.node, (*old, *made))
         return names
 
 
@@ -212,4 +212,4 @@ def _with_named_window(window: exp.Window, declared: Sequence[exp.Window]) -> ex
                     copies = [v.copy() for v in value] if isinstance(value, list) else value.copy()
                     whole.set(key, copies)
             return whole
-    raise Refused(f"the window `{name}` is not declared", window)
+    raise NotCompilable(f"the window `{name}` is not declared", window)

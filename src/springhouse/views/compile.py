@@ -18,19 +18,17 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from springhouse.views import (
-    top_k,
-)
-from springhouse.views.aggregate import COUNT, HIDDEN, Kept, kept
-from springhouse.views.algebra import Aggregate, Node, Project, TopK, inputs, walk
+from springhouse.views import top_k
+from springhouse.views.aggregate import COUNT, HIDDEN, AggregateState, kept
+from springhouse.views.algebra import Aggregate, Node, Projection, TopK, inputs, walk
 from springhouse.views.asked_groups import only_asked_groups
+from springhouse.views.conditions_of_rows import Expression, column, free_columns, replaced
 from springhouse.views.exact import Kinds
-from springhouse.views.expressions import Expression, column, free_columns, replaced
-from springhouse.views.parse import Schemas, parse
-from springhouse.views.rows import (
+from springhouse.views.parse_query import Schemas, parse
+from springhouse.views.row_select import (
     WEIGHT,
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     bare,
@@ -47,12 +45,12 @@ from springhouse.views.statement import (
     STALE,
     Bag,
     Keyed,
-    Kind,
-    Layout,
     Leading,
     Refresh,
+    RelationKind,
     Statement,
     Step,
+    TableLayout,
     Top,
 )
 
@@ -125,7 +123,7 @@ class Compiled:
             return self._keyed(head.aggregate, "", shown, changed)
         if head.top is not None:
             return self._top(head.top, changed)
-        layout = Layout(self.names)
+        layout = TableLayout(self.names)
         script = self._script(changed)
         parts = script.change(self.root, frozenset(self.root.columns))
         outputs = [(name, column(old)) for name, old in self._shown]
@@ -143,7 +141,7 @@ class Compiled:
         rows = script.snapshot(self.root, Side.AFTER, frozenset(self.root.columns))
         return script.statement(rows.as_columns(outputs).select(self.names))
 
-    def _nothing(self, layout: Layout) -> str:
+    def _nothing(self, layout: TableLayout) -> str:
         items = ", ".join(f"NULL AS {quoted(name)}" for name in layout.visible)
         return f"SELECT {items}, 1 AS {WEIGHT} WHERE FALSE"
 
@@ -153,7 +151,7 @@ class Compiled:
         stored = {v.name: name for name, v in shown if isinstance(v, exp.Column)}
         extra = [name for name in node.columns if name not in stored]
         stored |= {name: f"{HIDDEN}{name}" for name in extra}
-        layout = Layout(self.names, tuple(stored[name] for name in extra))
+        layout = TableLayout(self.names, tuple(stored[name] for name in extra))
         outputs = [*shown, *((stored[name], column(name)) for name in extra)]
         script = self._script(frozenset())
         rows = script.snapshot(node, Side.AFTER, frozenset(node.columns))
@@ -163,7 +161,7 @@ class Compiled:
         changes = script.change(node.child, frozenset(names))
         leading = _leading(node, changes, stored)
         parts = [
-            Rows(
+            RowSelect(
                 part.source,
                 {**part.columns, "stored": exp.Var(this="0")},
                 part.where,
@@ -172,10 +170,10 @@ class Compiled:
             )
             for part in changes
         ]
-        reading = script.read(Kind.STORED, "", "stored_rows")
+        reading = script.read(RelationKind.STORED, "", "stored_rows")
         own = {name: column(stored[name]) for name in names}
         one = exp.Literal.number(1)
-        parts.append(Rows(reading, {**own, "stored": one}, (), one, None))
+        parts.append(RowSelect(reading, {**own, "stored": one}, (), one, None))
         everything = script.define("everything", united(parts, [*names, "stored"]))
         keys = ", ".join(map(quoted, names))
         netted = script.define(
@@ -188,7 +186,7 @@ class Compiled:
         source = f"(SELECT * FROM {flagged} WHERE copies > 0) AS kept\n"
         source += "LATERAL VIEW explode(sequence(1, CAST(copies AS INT))) copies AS copy"
         columns = {**{name: column(name) for name in names}, "lost": column("lost")}
-        first = top_k.limited(replace(node, offset=0), Rows(source, columns), script)
+        first = top_k.limited(replace(node, offset=0), RowSelect(source, columns), script)
         final = first.as_columns([*outputs, (STALE, column("lost"))])
         candidates = script.statement(final.select([*layout.columns, STALE]))
         # What OFFSET passes over is not stored: then only all rows can tell who is next.
@@ -210,7 +208,7 @@ class Compiled:
         extra = [key for key in node.keys if key not in stored]
         stored |= {key: f"{HIDDEN}key_{key}" for key in extra}
         states = [COUNT, *(state.name for state in carried.states)] if carried else []
-        layout = Layout(
+        layout = TableLayout(
             tuple(name for name, _ in shown),
             (*(stored[key] for key in extra), *states),
             tuple(stored[key] for key in node.keys),
@@ -235,13 +233,13 @@ class Compiled:
         merge = merge_given = None
         if carried is not None:
             close = [replace(n, column=stored[n.column]) for n in near_to(parts, node.keys)]
-            reading = script.read(Kind.STORED, table, "stored_groups", tuple(close))
+            reading = script.read(RelationKind.STORED, table, "stored_groups", tuple(close))
             script.define("increments", increments)
             merge = script.statement(form.merged("increments", reading))
             given = self._script(changed)
-            relation = given.read(Kind.GIVEN, "increments", "increments")
+            relation = given.read(RelationKind.GIVEN, "increments", "increments")
             near = tuple(Near(stored[key], ((bare(relation), key),)) for key in node.keys)
-            stored_again = given.read(Kind.STORED, table, "stored_groups", near)
+            stored_again = given.read(RelationKind.STORED, table, "stored_groups", near)
             merge_given = given.statement(form.merged(relation, stored_again))
         recompute = self._recomputed(form, "touched")
         build = self._recomputed(form)
@@ -258,7 +256,7 @@ class Compiled:
         restriction: Touched | None = None
         near: tuple[Near, ...] = ()
         if touched is not None and node.keys:
-            relation = script.read(Kind.GIVEN, touched, touched)
+            relation = script.read(RelationKind.GIVEN, touched, touched)
             pairs = tuple((key, touched_name(key)) for key in node.keys)
             near = tuple(Near(key, ((bare(relation), touched_name(key)),)) for key in node.keys)
             restriction = Touched(relation, pairs, near)
@@ -269,7 +267,7 @@ class Compiled:
         return Script(self.hidden, changed)
 
 
-def _leading(node: TopK, changes: Sequence[Rows], stored: Mapping[str, str]) -> Leading | None:
+def _leading(node: TopK, changes: Sequence[RowSelect], stored: Mapping[str, str]) -> Leading | None:
     """What decides first who comes first, if the change says it as it is."""
     first = node.order[0]
     if not isinstance(first.this, exp.Column):
@@ -286,7 +284,7 @@ class _Group:
     """The texts of one aggregate: `outputs` are over its keys and measures, by stored name."""
 
     node: Aggregate
-    carried: Kept | None
+    carried: AggregateState | None
     stored: Mapping[str, str]
     outputs: Sequence[tuple[str, Expression]]
     states: Sequence[str]
@@ -324,7 +322,7 @@ class _Group:
             f"SELECT {_list(items)}\nFROM (\n{indented(source)}\n) AS groups", [STALE]
         )
 
-    def built(self, rows: Rows, script: Script) -> str:
+    def built(self, rows: RowSelect, script: Script) -> str:
         """The groups, from their rows."""
         items = [quoted(key) for key in self.node.keys]
         if self.carried is not None:
@@ -366,7 +364,7 @@ class _Head:
 def _head_of(root: Node) -> _Head:
     outputs: dict[str, Expression] | None = None
     node = root
-    while isinstance(node, Project):
+    while isinstance(node, Projection):
         own = dict(node.outputs)
         outputs = own if outputs is None else {n: replaced(v, own) for n, v in outputs.items()}
         node = node.child

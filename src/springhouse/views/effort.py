@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from springhouse.views.algebra import Scan, walk
 from springhouse.views.compile import Compiled
-from springhouse.views.explain import usual_statements
+from springhouse.views.explanation import usual_statements
 from springhouse.views.spread import spread
-from springhouse.views.statement import Kind, Refresh
+from springhouse.views.statement import Refresh, RelationKind
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,6 @@ def read_again(view: Compiled, rows: Mapping[str, float]) -> float:
         rows.get(reading.of, 0)
         for step in view.build
         for reading in step.build.reads
-        if reading.kind is Kind.AFTER
+        if reading.kind is RelationKind.AFTER
     )
     return read / max(plain, 1) - 1

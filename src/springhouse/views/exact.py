@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Aggregate, Constant, Node, Project, Scan, walk
-from springhouse.views.expressions import Expression
+from springhouse.views.algebra import Aggregate, Constant, Node, Projection, Scan, walk
+from springhouse.views.conditions_of_rows import Expression
 
 MOST_DIGITS = 38
 _LEAST_FRACTION = 6
@@ -36,10 +36,10 @@ _WHOLE_NAMES = {3: "tinyint", 5: "smallint", 10: "int", 20: "bigint"}
 
 
 @dataclass(frozen=True)
-class Number:
+class ExactType:
     """The type of an exact number: so many digits, so many of them after the point.
 
-    >>> str(Number(12, 2)), str(Number(10, whole=True))
+    >>> str(ExactType(12, 2)), str(ExactType(10, whole=True))
     ('decimal(12,2)', 'int')
     """
 
@@ -57,22 +57,22 @@ class Number:
         return self.whole and self.digits == _WHOLE["bigint"]
 
     @property
-    def sum(self) -> "Number":
+    def sum(self) -> "ExactType":
         """The type of a sum of such numbers."""
         if self.whole:
             return LONG
-        return Number(min(self.digits + 10, MOST_DIGITS), self.fraction)
+        return ExactType(min(self.digits + 10, MOST_DIGITS), self.fraction)
 
     @property
-    def average(self) -> "Number | None":
+    def average(self) -> "ExactType | None":
         """The type of an average of such numbers; that of integers is a double."""
         if self.whole:
             return None
-        return Number(min(self.digits + 4, MOST_DIGITS), min(self.fraction + 4, MOST_DIGITS))
+        return ExactType(min(self.digits + 4, MOST_DIGITS), min(self.fraction + 4, MOST_DIGITS))
 
 
-INT = Number(10, whole=True)
-LONG = Number(20, whole=True)
+INT = ExactType(10, whole=True)
+LONG = ExactType(20, whole=True)
 
 
 class Kinds:
@@ -84,7 +84,7 @@ class Kinds:
     def __init__(
         self, root: Node, inputs: Mapping[str, Mapping[str, str]], *, decimals: bool = True
     ) -> None:
-        self._kinds: dict[str, Number | None] = {}
+        self._kinds: dict[str, ExactType | None] = {}
         self._decimals = decimals
         for node in walk(root):
             match node:
@@ -96,7 +96,7 @@ class Kinds:
                     for place, name in enumerate(node.columns):
                         for row in node.rows:
                             self._set(name, self._infer(row[place]))
-                case Project():
+                case Projection():
                     for name, value in node.outputs:
                         self._set(name, self._infer(value))
                 case Aggregate():
@@ -105,17 +105,17 @@ class Kinds:
                 case _:
                     pass
 
-    def _set(self, name: str, kind: Number | None) -> None:
+    def _set(self, name: str, kind: ExactType | None) -> None:
         # The children of a UNION ALL share their names: the column is what holds all of them.
         known = self._kinds.get(name, kind)
         self._kinds[name] = _wider([known, kind])
 
-    def kind(self, value: Expression) -> Number | None:
+    def kind(self, value: Expression) -> ExactType | None:
         """The type of a value whose sums are exact; None for all others."""
         found = self._infer(value)
         return found if found is None or found.whole or self._decimals else None
 
-    def _infer(self, value: Expression) -> Number | None:
+    def _infer(self, value: Expression) -> ExactType | None:
         value = value.unnest()
         match value:
             case exp.Column():
@@ -133,13 +133,13 @@ class Kinds:
             case exp.Case() | exp.If() | exp.Coalesce() | exp.Nullif():
                 return self._branches(value)
             case exp.Extract():
-                return Number(8, 6) if value.name.upper().startswith("SEC") else INT
+                return ExactType(8, 6) if value.name.upper().startswith("SEC") else INT
             case exp.Year() | exp.Month() | exp.Length():
                 return INT
             case _:
                 return None
 
-    def _arithmetic(self, value: exp.Binary) -> Number | None:
+    def _arithmetic(self, value: exp.Binary) -> ExactType | None:
         left, right = self._infer(value.this), self._infer(value.expression)
         if left is None or right is None:
             return None
@@ -161,7 +161,7 @@ class Kinds:
             case _:
                 return _adjusted(whole_digits + fraction + 1, fraction)
 
-    def _branches(self, value: Expression) -> Number | None:
+    def _branches(self, value: Expression) -> ExactType | None:
         if isinstance(value, exp.Case):
             found = [each.args["true"] for each in value.args["ifs"]]
             found += [value.args["default"]] if value.args.get("default") is not None else []
@@ -174,7 +174,7 @@ class Kinds:
         kinds = [self._infer(each) for each in found if not isinstance(each.unnest(), exp.Null)]
         return _wider(kinds)
 
-    def _gathered(self, value: Expression) -> Number | None:
+    def _gathered(self, value: Expression) -> ExactType | None:
         inner = value.this if isinstance(value, exp.Filter) else value
         if isinstance(inner, exp.Count | exp.CountIf):
             return LONG
@@ -189,7 +189,7 @@ class Kinds:
         return found.average if isinstance(inner, exp.Avg) else found.sum
 
 
-def number_type(name: str) -> Number | None:
+def number_type(name: str) -> ExactType | None:
     """The exact numbers that a type of Spark holds.
 
     >>> [str(number_type(t)) for t in ("BIGINT", "decimal(12,2)", "DECIMAL", "double", "string")]
@@ -197,12 +197,12 @@ def number_type(name: str) -> Number | None:
     """
     word = name.lower().strip()
     if word in _WHOLE:
-        return Number(_WHOLE[word], whole=True)
+        return ExactType(_WHOLE[word], whole=True)
     found = _DECIMAL.fullmatch(word)
-    return Number(int(found[1] or 10), int(found[2] or 0)) if found else None
+    return ExactType(int(found[1] or 10), int(found[2] or 0)) if found else None
 
 
-def _literal(value: exp.Literal) -> Number | None:
+def _literal(value: exp.Literal) -> ExactType | None:
     """The type of a number as it is written: 0.05 is a DECIMAL(2, 2)."""
     text = value.name
     if value.is_string or not re.fullmatch(r"\d+|\d*\.\d*", text):
@@ -212,34 +212,34 @@ def _literal(value: exp.Literal) -> Number | None:
     if not before.strip("0"):
         digits = max(len(after), 1)
     if point or int(before) >= 2**63:
-        return Number(digits, len(after)) if digits <= MOST_DIGITS else None
+        return ExactType(digits, len(after)) if digits <= MOST_DIGITS else None
     return INT if int(before) < 2**31 else LONG
 
 
-def _operand(value: Expression, kind: Number) -> Number:
+def _operand(value: Expression, kind: ExactType) -> ExactType:
     """The decimal that Spark takes for one side of an operator whose other side is a decimal."""
     if not kind.whole:
         return kind
     value = value.unnest()
     literal = value.this if isinstance(value, exp.Neg) else value
     if isinstance(literal, exp.Literal):
-        return Number(len(str(int(literal.name))))
-    return Number(kind.digits)
+        return ExactType(len(str(int(literal.name))))
+    return ExactType(kind.digits)
 
 
-def _adjusted(digits: int, fraction: int) -> Number:
+def _adjusted(digits: int, fraction: int) -> ExactType:
     """A result with so many digits, cut where 38 are not enough.
 
     >>> str(_adjusted(37, 12)), str(_adjusted(49, 12)), str(_adjusted(39, 10))
     ('decimal(37,12)', 'decimal(38,6)', 'decimal(38,9)')
     """
     if digits <= MOST_DIGITS:
-        return Number(digits, fraction)
+        return ExactType(digits, fraction)
     least = min(fraction, _LEAST_FRACTION)
-    return Number(MOST_DIGITS, max(MOST_DIGITS - (digits - fraction), least))
+    return ExactType(MOST_DIGITS, max(MOST_DIGITS - (digits - fraction), least))
 
 
-def _wider(kinds: Iterable[Number | None]) -> Number | None:
+def _wider(kinds: Iterable[ExactType | None]) -> ExactType | None:
     """The type that holds values of all of these types; None if that is in doubt."""
     found = list(kinds)
     exact = [kind for kind in found if kind is not None]
@@ -250,5 +250,5 @@ def _wider(kinds: Iterable[Number | None]) -> Number | None:
     fraction = max(kind.fraction for kind in exact)
     digits = max(kind.digits - kind.fraction for kind in exact) + fraction
     if len({(kind.digits, kind.fraction) for kind in exact}) == 1:
-        return Number(exact[0].digits, exact[0].fraction)
-    return Number(digits, fraction) if digits <= MOST_DIGITS else None
+        return ExactType(exact[0].digits, exact[0].fraction)
+    return ExactType(digits, fraction) if digits <= MOST_DIGITS else None

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Filter, Generate, Project
-from springhouse.views.expressions import column, free_columns
-from springhouse.views.rows import (
+from springhouse.views.algebra import Filter, Generate, Projection
+from springhouse.views.conditions_of_rows import column, free_columns
+from springhouse.views.row_select import (
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     Writer,
@@ -27,7 +27,7 @@ from springhouse.views.rows import (
 )
 
 
-def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     used = needed.union(*map(free_columns, node.conditions))
     changed = writer.change(node.child, used, node.conditions)
     real = without_ghosts(changed, sorted(used), node.conditions, writer.alias(node.child))
@@ -43,13 +43,13 @@ def filtered(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     used = needed.union(*map(free_columns, node.conditions))
     rows = writer.snapshot(node.child, side, used, near, touched, node.conditions)
     return rows.kept(node.conditions)
 
 
-def change_of_project(node: Project, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change_of_project(node: Projection, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     outputs = [(name, value) for name, value in node.outputs if name in needed]
     used = frozenset().union(*(free_columns(value) for _, value in outputs))
     changed = writer.change(node.child, used)
@@ -61,13 +61,13 @@ def change_of_project(node: Project, needed: frozenset[str], writer: Writer) -> 
 
 
 def projected(
-    node: Project,
+    node: Projection,
     side: Side,
     needed: frozenset[str],
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     outputs = [(name, value) for name, value in node.outputs if name in needed]
     used = frozenset().union(*(free_columns(value) for _, value in outputs))
     passed = {n: v.name for n, v in node.outputs if isinstance(v, exp.Column)}
@@ -80,7 +80,7 @@ def projected(
     return rows
 
 
-def change_of_generate(node: Generate, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change_of_generate(node: Generate, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     used = (needed & set(node.child.columns)) | free_columns(node.generator)
     return [_generated(node, rows, writer) for rows in writer.change(node.child, used)]
 
@@ -92,7 +92,7 @@ def generated(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     own = set(node.child.columns)
     used = (needed & own) | free_columns(node.generator)
     inner = touched if touched and all(name in own for name, _ in touched.pairs) else None
@@ -101,7 +101,7 @@ def generated(
     return restricted(rows, touched) if inner is None else rows
 
 
-def _generated(node: Generate, rows: Rows, writer: Writer) -> Rows:
+def _generated(node: Generate, rows: RowSelect, writer: Writer) -> RowSelect:
     """LATERAL VIEW over the rows."""
     outer = "OUTER " if node.outer else ""
     made = ", ".join(map(quoted, node.made))
@@ -109,4 +109,4 @@ def _generated(node: Generate, rows: Rows, writer: Writer) -> Rows:
     source = f"{table}\nLATERAL VIEW {outer}{sql(node.generator)} made AS {made}"
     columns = {name: column(name) for name in (*rows.columns, *node.made)}
     weight = None if rows.weight is None else column("__springhouse_weight")
-    return Rows(source, columns, (), weight, has_ghosts=rows.has_ghosts)
+    return RowSelect(source, columns, (), weight, has_ghosts=rows.has_ghosts)

@@ -17,21 +17,21 @@ from springhouse.views.algebra import (
     Generate,
     Node,
     Partner,
-    Project,
+    Projection,
     UnionAll,
     filtered,
     joined,
     met,
     outer_joined,
 )
-from springhouse.views.block import Block
-from springhouse.views.expressions import Expression, Named, column, conjuncts, free_columns
+from springhouse.views.block import SelectBlock
+from springhouse.views.conditions_of_rows import Expression, Named, column, conjuncts, free_columns
 from springhouse.views.functions import prove_plain
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 from springhouse.views.scope import Bound, Scope
 
 
-def bring_together(block: Block, tree: exp.Select) -> None:
+def bring_together(block: SelectBlock, tree: exp.Select) -> None:
     """Give the block the rows of FROM; without one, they stay what they are."""
     source = tree.args.get("from_")
     if source is None:
@@ -50,40 +50,40 @@ def column_aliases(tree: exp.Expr, names: tuple[str, ...]) -> tuple[str, ...]:
     if not given:
         return names
     if len(given) != len(names):
-        raise Refused("an alias names another number of columns than there are", tree)
+        raise NotCompilable("an alias names another number of columns than there are", tree)
     return tuple(each.name for each in given)
 
 
-def _relation(block: Block, tree: exp.Expr) -> Node:
+def _relation(block: SelectBlock, tree: exp.Expr) -> Node:
     """One thing in FROM: its rows; the scope learns its columns."""
     if tree.args.get("pivots"):
-        raise Refused("PIVOT can't be kept incrementally", tree)
+        raise NotCompilable("PIVOT can't be kept incrementally", tree)
     if isinstance(tree, exp.Table) and not isinstance(tree.this, exp.Func):
         found = block.reader.table(tree, block.ctes)
     elif isinstance(tree, exp.Subquery | exp.Values):
         found = block.reader.query(tree, block.ctes, block.scope.outer)
     else:
-        raise Refused(f"`{tree.sql(dialect='spark')}` in FROM is not understood", tree)
+        raise NotCompilable(f"`{tree.sql(dialect='spark')}` in FROM is not understood", tree)
     if found.correlated:
-        raise Refused("a subquery in FROM reaches out to a query around it", tree)
+        raise NotCompilable("a subquery in FROM reaches out to a query around it", tree)
     names = column_aliases(tree, found.names)
     alias = tree.alias or (tree.name if isinstance(tree, exp.Table) else "")
     pairs = tuple(zip(names, found.node.columns, strict=True))
     block.scope.relations.append(Bound(alias, pairs))
     for join in tree.args.get("joins") or ():
-        raise Refused("a join in parentheses is not understood", join)
+        raise NotCompilable("a join in parentheses is not understood", join)
     return found.node
 
 
 # Joins
 
 
-def _join(block: Block, join: exp.Join) -> None:
+def _join(block: SelectBlock, join: exp.Join) -> None:
     if isinstance(join.this, exp.Lateral):
         if isinstance(join.this.this, exp.Subquery):
-            raise Refused("a LATERAL subquery can't be kept incrementally", join)
+            raise NotCompilable("a LATERAL subquery can't be kept incrementally", join)
         if join.side or join.args.get("on") is not None:
-            raise Refused("an outer join or an ON with LATERAL is not understood", join)
+            raise NotCompilable("an outer join or an ON with LATERAL is not understood", join)
         _lateral_view(block, join.this)
         return
     side, kind = join.side.upper(), join.kind.upper()
@@ -106,14 +106,14 @@ def _join(block: Block, join: exp.Join) -> None:
         block.prove_own(conditions, "the ON of an outer join", join, both)
         if block.correlated and side != "LEFT":
             # They choose among the rows before the join, and it adds rows with NULLs for those.
-            raise Refused(f"a {side} JOIN in a correlated subquery", join)
+            raise NotCompilable(f"a {side} JOIN in a correlated subquery", join)
         block.node = _outer_join(side, left, right, conditions, block.reader.fresh)
     else:
         block.node = joined([left, right], ())
         block.keep(conditions)
 
 
-def _using(block: Block, join: exp.Join, seen: int, side: str) -> list[Expression]:
+def _using(block: SelectBlock, join: exp.Join, seen: int, side: str) -> list[Expression]:
     """The equalities of USING and NATURAL; their columns become one."""
     right = block.scope.relations[seen:]
     names = [each.name for each in join.args.get("using") or ()]
@@ -145,14 +145,14 @@ def _outer_join(
     if side == "RIGHT":
         swapped = _outer_join("LEFT", right, left, conditions, fresh)
         names = (*left.columns, *right.columns)
-        return Project(swapped, tuple((name, column(name)) for name in names))
+        return Projection(swapped, tuple((name, column(name)) for name in names))
     if side == "FULL":
         whole = outer_joined(left, right, conditions)
         mark = fresh("found")
         alone = met(right, [Partner(left, tuple(conditions), mark)], column(mark), anti=True)
         nulls = tuple((name, exp.Null()) for name in left.columns)
         own = tuple((name, column(name)) for name in right.columns)
-        return UnionAll((whole, Project(alone, (*nulls, *own))))
+        return UnionAll((whole, Projection(alone, (*nulls, *own))))
     inside = [c for c in conditions if free_columns(c) and free_columns(c) <= set(right.columns)]
     across = tuple(c for c in conditions if not any(c is each for each in inside))
     return outer_joined(left, filtered(right, inside), across)
@@ -161,7 +161,7 @@ def _outer_join(
 # Generators
 
 
-def generated(block: Block, item: exp.Expr) -> list[Named]:
+def generated(block: SelectBlock, item: exp.Expr) -> list[Named]:
     """A generator in the SELECT list: the columns of the rows that it makes of each row."""
     several = isinstance(item, exp.Aliases)
     generator = block.bind(item.this if several else item.unalias())
@@ -171,7 +171,7 @@ def generated(block: Block, item: exp.Expr) -> list[Named]:
     return [(name, column(unique)) for name, unique in zip(names, made, strict=True)]
 
 
-def _lateral_view(block: Block, lateral: exp.Lateral) -> None:
+def _lateral_view(block: SelectBlock, lateral: exp.Lateral) -> None:
     alias = lateral.args.get("alias")
     names = [each.name for each in alias.args.get("columns") or ()] if alias else []
     generator = block.bind(lateral.this)
@@ -182,7 +182,7 @@ def _lateral_view(block: Block, lateral: exp.Lateral) -> None:
 
 
 def _generate(
-    block: Block, generator: Expression, names: Sequence[str], *, outer: bool = False
+    block: SelectBlock, generator: Expression, names: Sequence[str], *, outer: bool = False
 ) -> tuple[str, ...]:
     """Make the rows; what their columns are called in the algebra."""
     for argument in generator.iter_expressions():
@@ -199,4 +199,4 @@ def _generated_names(generator: Expression) -> list[str]:
         return ["pos", "col"]
     if isinstance(generator, exp.Explode):
         return ["col"]
-    raise Refused("a generator without names for its columns", generator)
+    raise NotCompilable("a generator without names for its columns", generator)

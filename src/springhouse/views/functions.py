@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 
 def _words(text: str) -> frozenset[str]:
@@ -58,9 +58,9 @@ def prove_deterministic(query: exp.Expr) -> None:
         name = each.name.lower() if isinstance(each, exp.Anonymous) else name
         if isinstance(each, _CHANGING_CLASSES) or name in _CHANGING:
             what = name or each.sql(dialect="spark").lower()
-            raise Refused(f"`{what.removesuffix('()')}` gives another value each time", each)
+            raise NotCompilable(f"`{what.removesuffix('()')}` gives another value each time", each)
         if isinstance(each, exp.TableSample):
-            raise Refused("TABLESAMPLE gives other rows each time", each)
+            raise NotCompilable("TABLESAMPLE gives other rows each time", each)
 
 
 def is_aggregate(expression: exp.Expr) -> bool:
@@ -121,18 +121,20 @@ def of_nothing(aggregate: exp.Expr) -> exp.Expr:
         return exp.Literal.number(0)
     if isinstance(function, _NULL_OF_NOTHING):
         return exp.Null()
-    raise Refused(f"`{function.sql(dialect='spark')}` of no rows is not understood", aggregate)
+    raise NotCompilable(
+        f"`{function.sql(dialect='spark')}` of no rows is not understood", aggregate
+    )
 
 
 def prove_plain(value: exp.Expr, clause: str, at: exp.Expr | None = None) -> None:
     """Refuse what gathers or multiplies rows in a clause that looks at each row on its own."""
     for each in value.walk():
         if isinstance(each, exp.Window):
-            raise Refused(f"a window function in {clause}", at or each)
+            raise NotCompilable(f"a window function in {clause}", at or each)
         if is_aggregate(each):
-            raise Refused(f"an aggregate in {clause}", at or each)
+            raise NotCompilable(f"an aggregate in {clause}", at or each)
         if is_generator(each):
-            raise Refused(f"a generator in {clause}", at or each)
+            raise NotCompilable(f"a generator in {clause}", at or each)
 
 
 def is_generator(expression: exp.Expr) -> bool:

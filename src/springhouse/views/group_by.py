@@ -13,8 +13,8 @@ from sqlglot.optimizer.simplify import simplify
 
 from springhouse.views import grouping_sets
 from springhouse.views.algebra import Aggregate
-from springhouse.views.block import Asked, Block, short_name
-from springhouse.views.expressions import (
+from springhouse.views.block import SelectBlock, SelectClauses, short_name
+from springhouse.views.conditions_of_rows import (
     Expression,
     Named,
     column,
@@ -24,12 +24,12 @@ from springhouse.views.expressions import (
 )
 from springhouse.views.functions import aggregates, of_nothing, prove_flat, prove_plain
 from springhouse.views.grouping_sets import Sets
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 _ALIAS = "alias"
 
 
-def read_keys(block: Block, tree: exp.Select, items: Sequence[Named]) -> Sets | None:
+def read_keys(block: SelectBlock, tree: exp.Select, items: Sequence[Named]) -> Sets | None:
     """What the rows are grouped by; None if nothing gathers them."""
     group, having = tree.args.get("group"), tree.args.get("having")
     if group is None and having is None and not any(aggregates(value) for _, value in items):
@@ -37,7 +37,7 @@ def read_keys(block: Block, tree: exp.Select, items: Sequence[Named]) -> Sets | 
     return grouping_sets.read(group, lambda key: _key(block, key, items), items)
 
 
-def bind_having(block: Block, tree: exp.Select, items: Sequence[Named]) -> Expression | None:
+def bind_having(block: SelectBlock, tree: exp.Select, items: Sequence[Named]) -> Expression | None:
     """The condition of HAVING.
 
     A name in it is a column, if that is inside an aggregate or grouped by; or else an alias. Only
@@ -52,7 +52,7 @@ def bind_having(block: Block, tree: exp.Select, items: Sequence[Named]) -> Expre
         alias = aliases.get(reference.name.lower()) if not reference.table else None
         try:
             found = block.scope.resolve(reference)
-        except Refused:
+        except NotCompilable:
             if alias is None:
                 raise
             return alias.copy()
@@ -62,11 +62,11 @@ def bind_having(block: Block, tree: exp.Select, items: Sequence[Named]) -> Expre
 
     condition = block.bind(having.this, meaning)
     if condition.find(exp.Window) is not None:
-        raise Refused("a window function in HAVING", having)
+        raise NotCompilable("a window function in HAVING", having)
     return condition
 
 
-def gathered(block: Block, sets: Sets, asked: Asked) -> Asked:
+def gathered(block: SelectBlock, sets: Sets, asked: SelectClauses) -> SelectClauses:
     """Gather the rows: afterwards the block has a row per group that HAVING leaves.
 
     What is asked comes back over those.
@@ -90,7 +90,7 @@ def gathered(block: Block, sets: Sets, asked: Asked) -> Asked:
     ]
     measures = [each for value in asked.values for each in _measures(block, value, sets, level)]
     if asked.having is not None and not keys and not measures:
-        raise Refused("HAVING without GROUP BY or an aggregate", asked.having)
+        raise NotCompilable("HAVING without GROUP BY or an aggregate", asked.having)
     rows = frozenset(block.node.columns)
     block.node = Aggregate(block.node, tuple(dict.fromkeys((*keys, *block.tied))), tuple(measures))
     asked = asked.mapped(lambda value: _over_groups(block, value, rows))
@@ -99,15 +99,15 @@ def gathered(block: Block, sets: Sets, asked: Asked) -> Asked:
     return asked
 
 
-def prove_ungathered(asked: Asked) -> None:
+def prove_ungathered(asked: SelectClauses) -> None:
     """Refuse aggregates in later clauses of a query that does not group."""
     for clause, values in (("QUALIFY", [asked.qualify]), ("ORDER BY", asked.order)):
         for value in values:
             if value is not None and aggregates(value):
-                raise Refused(f"an aggregate in {clause} of rows that are not grouped", value)
+                raise NotCompilable(f"an aggregate in {clause} of rows that are not grouped", value)
 
 
-def on_nothing(block: Block, value: Expression) -> Expression:
+def on_nothing(block: SelectBlock, value: Expression) -> Expression:
     """What an expression over the groups is when the aggregates have gathered no row at all."""
     used = free_columns(value)
     return replaced(
@@ -115,13 +115,13 @@ def on_nothing(block: Block, value: Expression) -> Expression:
     )
 
 
-def is_met_by_nothing(block: Block, having: Expression) -> bool:
+def is_met_by_nothing(block: SelectBlock, having: Expression) -> bool:
     """Whether HAVING may leave the group of no rows."""
     left = simplify(on_nothing(block, having), dialect="spark")
     return not isinstance(left, exp.Null) and left != exp.false()
 
 
-def _key(block: Block, key: Expression, items: Sequence[Named]) -> Expression:
+def _key(block: SelectBlock, key: Expression, items: Sequence[Named]) -> Expression:
     """A key of GROUP BY: a place in the SELECT list, or an expression in which aliases may be."""
     if key.is_int and isinstance(key, exp.Literal):
         bound = item_at(key, items, "GROUP BY")
@@ -135,11 +135,11 @@ def item_at(place: exp.Literal, items: Sequence[Named], clause: str) -> Expressi
     """The item of the SELECT list that stands at a place, counted from 1."""
     number = int(place.name)
     if not 1 <= number <= len(items):
-        raise Refused(f"{clause} {number} is no place in the SELECT list", place)
+        raise NotCompilable(f"{clause} {number} is no place in the SELECT list", place)
     return items[number - 1][1]
 
 
-def _outer_equalities(block: Block) -> list[tuple[Expression, Expression]]:
+def _outer_equalities(block: SelectBlock) -> list[tuple[Expression, Expression]]:
     """Correlated equalities as (value of these rows, value of the outer rows)."""
     own = set(block.node.columns)
     pairs: list[tuple[Expression, Expression]] = []
@@ -148,7 +148,7 @@ def _outer_equalities(block: Block) -> list[tuple[Expression, Expression]]:
         inner = [s for s in sides if free_columns(s) and free_columns(s) <= own]
         outer = [s for s in sides if not free_columns(s) & own]
         if len(inner) != 1 or len(outer) != 1:
-            raise Refused(
+            raise NotCompilable(
                 "a subquery that aggregates is tied to the query around it by something other "
                 "than an equality",
                 condition,
@@ -157,7 +157,7 @@ def _outer_equalities(block: Block) -> list[tuple[Expression, Expression]]:
     return pairs
 
 
-def _measures(block: Block, value: Expression, sets: Sets, level: str | None) -> list[Named]:
+def _measures(block: SelectBlock, value: Expression, sets: Sets, level: str | None) -> list[Named]:
     """A column for each aggregate in an expression that has none yet."""
     made: list[Named] = []
     for each in aggregates(value):
@@ -167,19 +167,21 @@ def _measures(block: Block, value: Expression, sets: Sets, level: str | None) ->
             continue
         prove_flat(each)
         if block.holds(each):
-            raise Refused("a subquery in an aggregate", each)
+            raise NotCompilable("a subquery in an aggregate", each)
         if free_columns(each) - set(block.node.columns):
-            raise Refused("an aggregate of a subquery over columns of the query around it", each)
+            raise NotCompilable(
+                "an aggregate of a subquery over columns of the query around it", each
+            )
         made.append((block.reader.fresh(short_name(each)), each))
         block.gathered.append((each, made[-1][0]))
     for each in value.find_all(exp.Grouping, exp.GroupingId):
         if level is None:
-            raise Refused("`grouping` without GROUPING SETS, ROLLUP or CUBE", each)
+            raise NotCompilable("`grouping` without GROUPING SETS, ROLLUP or CUBE", each)
         block.gathered.append((each, grouping_sets.level_text(each, sets, level)))
     return made
 
 
-def _over_groups(block: Block, value: Expression, rows: frozenset[str]) -> Expression:
+def _over_groups(block: SelectBlock, value: Expression, rows: frozenset[str]) -> Expression:
     """An expression over the rows that were gathered, as one over the groups."""
 
     def swap(each: Expression) -> Expression:
@@ -190,7 +192,7 @@ def _over_groups(block: Block, value: Expression, rows: frozenset[str]) -> Expre
             return _over_groups(block, each.meta[_ALIAS], rows)
         if isinstance(each, exp.Column) and each.name in rows - set(block.node.columns):
             shown = block.scope.shown(each.name)
-            raise Refused(f"`{shown}` is neither grouped by nor inside an aggregate", each)
+            raise NotCompilable(f"`{shown}` is neither grouped by nor inside an aggregate", each)
         return each
 
     return value.copy().transform(swap, copy=False)

@@ -12,10 +12,10 @@ from itertools import product
 
 from sqlglot import exp, parse_one
 
-from springhouse.views.algebra import Constant, Node, Project, joined
-from springhouse.views.expressions import Expression, Named, column
+from springhouse.views.algebra import Constant, Node, Projection, joined
+from springhouse.views.conditions_of_rows import Expression, Named, column
 from springhouse.views.functions import aggregates
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def read(
     factors += [_sets_of(each, place) for each in group.args.get("grouping_sets") or ()]
     sets = tuple(frozenset(plain).union(*chosen) for chosen in product(*factors))
     if len(sets) > 64:
-        raise Refused("more than 64 grouping sets", group)
+        raise NotCompilable("more than 64 grouping sets", group)
     return Sets(tuple(keys_found), sets)
 
 
@@ -109,8 +109,8 @@ def expanded(
         value = exp.Case().when(kept, column(key)) if inside else exp.Null()
         outputs.append((name, value))
     if len(set(sets.sets)) < len(sets.sets):
-        raise Refused("the same grouping set twice")
-    return Project(taken, tuple(outputs)), made, level
+        raise NotCompilable("the same grouping set twice")
+    return Projection(taken, tuple(outputs)), made, level
 
 
 def level_text(call: exp.Expr, sets: Sets, level: str) -> str:
@@ -118,11 +118,11 @@ def level_text(call: exp.Expr, sets: Sets, level: str) -> str:
     if isinstance(call, exp.Grouping):
         key = call.expressions[0] if call.expressions else call.this
         if key not in sets.keys:
-            raise Refused("`grouping` of what is not grouped by", call)
+            raise NotCompilable("`grouping` of what is not grouped by", call)
         bit = 1 << (len(sets.keys) - 1 - sets.keys.index(key))
         return f"CASE WHEN {level} % {2 * bit} >= {bit} THEN 1 ELSE 0 END"
     if call.expressions and list(call.expressions) != list(sets.keys):
-        raise Refused("`grouping_id` of some of the keys", call)
+        raise NotCompilable("`grouping_id` of some of the keys", call)
     return f"CAST({level} AS BIGINT)"
 
 

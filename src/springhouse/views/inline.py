@@ -11,16 +11,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from springhouse.project.declaration import (
-    Project,
-    PythonQuery,
-    Query,
-    Reading,
-    Reference,
-    View,
-)
+from springhouse.project.declaration import Project, PythonQuery, Query, ReadMode, Reference, View
 from springhouse.project.names import Names
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 
 @dataclass(frozen=True)
@@ -28,13 +21,13 @@ class Inlined:
     """A query over plain names; `inputs` are what they stand for."""
 
     text: str
-    inputs: Mapping[str, tuple[Reading, str]]
+    inputs: Mapping[str, tuple[ReadMode, str]]
 
 
 def inlined(project: Project, view: View) -> Inlined:
     """The query of a view as one text."""
     names = Names(project.catalog or Names.catalog, project.database or Names.database)
-    inputs: dict[str, tuple[Reading, str]] = {}
+    inputs: dict[str, tuple[ReadMode, str]] = {}
     queries = [view.query, *(each.query for each in project.temporary_views.values())]
     ctes = frozenset(name for query in queries for name in _ctes(query))
     return Inlined(_text(project, view.query, names, inputs, ctes), inputs)
@@ -55,29 +48,31 @@ def _text(
     project: Project,
     query: Query,
     names: Names,
-    inputs: dict[str, tuple[Reading, str]],
+    inputs: dict[str, tuple[ReadMode, str]],
     ctes: frozenset[str],
 ) -> str:
     if isinstance(query, PythonQuery):
         name = getattr(query.function, "__name__", type(query.function).__name__)
-        raise Refused(f'the Python function "{name}" does more than call spark.sql')
+        raise NotCompilable(f'the Python function "{name}" does more than call spark.sql')
 
     def replacement(reference: Reference) -> str:
         name = names.parse(reference.name)
         alias = f" AS `{reference.name.rpartition('.')[2]}`" if reference.alias_needed else ""
-        if reference.reading is Reading.TABLE and name in project.temporary_views:
+        if reference.reading is ReadMode.TABLE and name in project.temporary_views:
             inner = _text(project, project.temporary_views[name].query, names, inputs, ctes)
             return f"({inner}){alias or ' AS `' + name + '`' if reference.alias_needed else ''}"
-        if reference.reading not in (Reading.TABLE, Reading.DELTA):
-            raise Refused(f"`{reference.name}` is read by Spark, and nobody tracks its changes")
-        key = (reference.reading, name if reference.reading is Reading.TABLE else reference.name)
+        if reference.reading not in (ReadMode.TABLE, ReadMode.DELTA):
+            raise NotCompilable(
+                f"`{reference.name}` is read by Spark, and nobody tracks its changes"
+            )
+        key = (reference.reading, name if reference.reading is ReadMode.TABLE else reference.name)
         return f"`{_name_of(key, inputs, ctes)}`{alias}"
 
     return query.spliced(replacement)
 
 
 def _name_of(
-    key: tuple[Reading, str], inputs: dict[str, tuple[Reading, str]], ctes: frozenset[str]
+    key: tuple[ReadMode, str], inputs: dict[str, tuple[ReadMode, str]], ctes: frozenset[str]
 ) -> str:
     for name, known in inputs.items():
         if known == key:

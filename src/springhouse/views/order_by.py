@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from springhouse.views.algebra import Node, TopK
-from springhouse.views.block import Block
-from springhouse.views.expressions import Expression, Named, column
+from springhouse.views.block import SelectBlock
+from springhouse.views.conditions_of_rows import Expression, Named, column
 from springhouse.views.group_by import item_at
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 
 def is_limited(tree: exp.Expr) -> bool:
@@ -20,7 +20,9 @@ def is_limited(tree: exp.Expr) -> bool:
     return tree.args.get("limit") is not None or tree.args.get("offset") is not None
 
 
-def bind_order(block: Block, tree: exp.Expr, items: Sequence[Named]) -> tuple[exp.Ordered, ...]:
+def bind_order(
+    block: SelectBlock, tree: exp.Expr, items: Sequence[Named]
+) -> tuple[exp.Ordered, ...]:
     """The order, if a limit needs it: a name in it is one of the SELECT list, or else a column."""
     order = tree.args.get("order")
     if order is None or not is_limited(tree):
@@ -30,7 +32,7 @@ def bind_order(block: Block, tree: exp.Expr, items: Sequence[Named]) -> tuple[ex
         name = reference.name.lower() if not reference.table else ""
         shown = [value for shown, value in items if shown.lower() == name]
         if any(value != shown[0] for value in shown):
-            raise Refused(f"`{reference.name}` could be two columns", reference)
+            raise NotCompilable(f"`{reference.name}` could be two columns", reference)
         return shown[0].copy() if shown else block.scope.resolve(reference)
 
     bound = []
@@ -63,9 +65,9 @@ def limited(node: Node, order: Sequence[exp.Ordered], tree: exp.Expr) -> Node:
     """The first rows, as many as LIMIT and OFFSET say."""
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     if limit is None:
-        raise Refused("OFFSET without LIMIT", tree)
+        raise NotCompilable("OFFSET without LIMIT", tree)
     if not order:
-        raise Refused("LIMIT without ORDER BY gives other rows each time", tree)
+        raise NotCompilable("LIMIT without ORDER BY gives other rows each time", tree)
     return TopK(node, tuple(order), _count(limit), _count(offset) if offset is not None else 0)
 
 
@@ -73,4 +75,4 @@ def _count(clause: exp.Expr) -> int:
     value = clause.expression
     if isinstance(value, exp.Literal) and value.is_int:
         return int(value.name)
-    raise Refused("LIMIT and OFFSET have to be numbers", clause)
+    raise NotCompilable("LIMIT and OFFSET have to be numbers", clause)

@@ -12,11 +12,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from springhouse.views.algebra import OuterJoin, Partner
-from springhouse.views.expressions import column, free_columns
-from springhouse.views.rows import (
+from springhouse.views.conditions_of_rows import column, free_columns
+from springhouse.views.row_select import (
     WEIGHT,
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     Writer,
@@ -31,7 +31,7 @@ from springhouse.views.rows import (
 from springhouse.views.semi_join import across, with_changed_partners
 
 
-def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     here, there = _used(node, needed)
     parts = [
         _outer(node, rows, Side.AFTER, there, (), writer) for rows in writer.change(node.left, here)
@@ -64,7 +64,7 @@ def snapshot(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     here, there = _used(node, needed)
     own = set(node.left.columns)
     inner = touched if touched and all(name in own for name, _ in touched.pairs) else None
@@ -82,12 +82,12 @@ def _used(node: OuterJoin, needed: frozenset[str]) -> tuple[frozenset[str], froz
 
 def _outer(
     node: OuterJoin,
-    rows: Rows,
+    rows: RowSelect,
     side: Side,
     there: frozenset[str],
     near: tuple[Near, ...],
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     """The rows with their partners, or with NULLs."""
     close = across(node.conditions, node.left, node.right, (*near, *rows.near))
     right = writer.snapshot(node.right, side, there, close)
@@ -99,10 +99,10 @@ def _outer(
     columns = {name: column(name) for name in (*rows.columns, *right.columns)}
     weight = column(WEIGHT) if rows.weight is not None else None
     # Of the partners nothing is known: they may be NULLs, which are nowhere.
-    return Rows(source, columns, (), weight, None, known_of(rows.near), rows.has_ghosts)
+    return RowSelect(source, columns, (), weight, None, known_of(rows.near), rows.has_ghosts)
 
 
-def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer) -> Rows:
+def _pairs(node: OuterJoin, changed: RowSelect, here: frozenset[str], writer: Writer) -> RowSelect:
     """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
     close = across(node.conditions, node.right, node.left, changed.near)
     left = writer.snapshot(node.left, Side.BEFORE, here, close)
@@ -110,4 +110,4 @@ def _pairs(node: OuterJoin, changed: Rows, here: frozenset[str], writer: Writer)
     source = f"{table}\nJOIN {left.table(writer.alias(node.left))}\n  ON {every(node.conditions)}"
     columns = {name: column(name) for name in (*left.columns, *changed.columns)}
     known = known_of((*left.near, *changed.near))
-    return Rows(source, columns, (), column(WEIGHT), None, known, changed.has_ghosts)
+    return RowSelect(source, columns, (), column(WEIGHT), None, known, changed.has_ghosts)

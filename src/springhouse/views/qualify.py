@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from springhouse.views.algebra import Window
-from springhouse.views.block import Asked, Block, short_name
-from springhouse.views.expressions import Expression, Named, column, conjuncts
-from springhouse.views.refused import Refused
+from springhouse.views.block import SelectBlock, SelectClauses, short_name
+from springhouse.views.conditions_of_rows import Expression, Named, column, conjuncts
+from springhouse.views.refused import NotCompilable
 
 
-def bind_qualify(block: Block, tree: exp.Select) -> Expression | None:
+def bind_qualify(block: SelectBlock, tree: exp.Select) -> Expression | None:
     """The condition of QUALIFY: a name in it is a column, or else an alias."""
     qualify = tree.args.get("qualify")
     return block.bind(qualify.this) if qualify is not None else None
 
 
-def qualified(block: Block, asked: Asked) -> Asked:
+def qualified(block: SelectBlock, asked: SelectClauses) -> SelectClauses:
     """Keep the rows that meet QUALIFY; what is asked comes back, window functions as columns."""
     columns = _as_columns(block, asked.values)
 
@@ -35,7 +35,7 @@ def qualified(block: Block, asked: Asked) -> Asked:
     return asked
 
 
-def _as_columns(block: Block, values: Sequence[Expression]) -> list[tuple[Expression, str]]:
+def _as_columns(block: SelectBlock, values: Sequence[Expression]) -> list[tuple[Expression, str]]:
     """Every window function of the values, with the column that it now is."""
     columns: list[tuple[Expression, str]] = []
     by_partition: dict[tuple[str, ...], list[Named]] = {}
@@ -44,7 +44,7 @@ def _as_columns(block: Block, values: Sequence[Expression]) -> list[tuple[Expres
             continue
         if block.correlated:
             # It is computed for all rows, and they have yet to be told apart by the outer row.
-            raise Refused("a window function in a correlated subquery", each)
+            raise NotCompilable("a window function in a correlated subquery", each)
         partition = block.as_columns(each.args.get("partition_by") or [])
         spread = each.copy()
         spread.set("partition_by", [column(name) for name in partition])

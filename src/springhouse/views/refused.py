@@ -7,7 +7,7 @@ the construct and its line.
 from sqlglot import exp
 
 
-class Refused(Exception):
+class NotCompilable(Exception):
     """The compiler can't express a construct; `line` counts from the first line of the query."""
 
     def __init__(self, reason: str, at: exp.Expr | None = None) -> None:

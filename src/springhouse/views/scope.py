@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from springhouse.views.expressions import Expression, column
-from springhouse.views.refused import Refused
+from springhouse.views.conditions_of_rows import Expression, column
+from springhouse.views.refused import NotCompilable
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ class Scope:
             return self.given[reference.name.lower()].copy()
         if self.outer is not None:
             return self.outer.resolve(reference)
-        raise Refused(f"`{reference.sql(dialect='spark')}` is no column that is known", reference)
+        raise NotCompilable(
+            f"`{reference.sql(dialect='spark')}` is no column that is known", reference
+        )
 
     def _find(self, reference: exp.Column) -> Expression | None:
         name, table = reference.name, reference.table.lower()
@@ -66,7 +68,9 @@ class Scope:
             for unique in relation.find(name)
         ]
         if len(found) > 1:
-            raise Refused(f"`{reference.sql(dialect='spark')}` could be two columns", reference)
+            raise NotCompilable(
+                f"`{reference.sql(dialect='spark')}` could be two columns", reference
+            )
         return column(found[0]) if found else None
 
     def shown(self, unique: str) -> str:
@@ -77,7 +81,7 @@ class Scope:
     def star(self, star: exp.Star, table: str = "") -> list[tuple[str, Expression]]:
         """What `*` or `t.*` stands for, in order."""
         if star.args.get("replace") or star.args.get("rename"):
-            raise Refused("`* REPLACE` is not understood", star)
+            raise NotCompilable("`* REPLACE` is not understood", star)
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
         shown: list[tuple[str, Expression]] = []
         if not table:
@@ -91,7 +95,7 @@ class Scope:
                 if table or name.lower() not in self.merged
             ]
         if not shown:
-            raise Refused(f"`{table}.*` names no relation here", star)
+            raise NotCompilable(f"`{table}.*` names no relation here", star)
         return [(name, value.copy()) for name, value in shown if name.lower() not in left_out]
 
     def _shown(self, lowered: str) -> str:

@@ -1,6 +1,6 @@
 """How is one statement written?
 
-A rule takes a node and writes `Rows`. A `Script` is the `Writer` that it asks for those of its
+A rule takes a node and writes `RowSelect`. A `Script` is the `Writer` that it asks for those of its
 children: it knows what changes, finds the rule for each of them, remembers what was asked before,
 and collects the WITH clause and the relations that the statement reads.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from springhouse.views import (
     filter,  # noqa: A004  the operator's name
-    join,
+    inner_join,
     outer_join,
     semi_join,
     set_operation,
@@ -26,7 +26,7 @@ from springhouse.views.algebra import (
     InnerJoin,
     Node,
     OuterJoin,
-    Project,
+    Projection,
     Scan,
     SemiJoin,
     SetKind,
@@ -37,11 +37,11 @@ from springhouse.views.algebra import (
     children,
     inputs,
 )
-from springhouse.views.expressions import Expression, column, replaced
-from springhouse.views.rows import (
+from springhouse.views.conditions_of_rows import Expression, column, replaced
+from springhouse.views.row_select import (
     WEIGHT,
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     indented,
@@ -50,7 +50,7 @@ from springhouse.views.rows import (
     restricted,
     sql,
 )
-from springhouse.views.statement import Kind, Reading, Statement
+from springhouse.views.statement import RelationKind, RelationRead, Statement
 
 
 class Script:
@@ -59,18 +59,18 @@ class Script:
     def __init__(self, hidden: Mapping[Aggregate, str], changed: frozenset[str]) -> None:
         self._hidden = hidden
         self._changed = changed
-        self._reads: dict[Reading, str] = {}
+        self._reads: dict[RelationRead, str] = {}
         self._defined: dict[str, str] = {}
         self._aliases: dict[Node, str] = {}
         self._taken: set[str] = set()
         # Rules ask for the same thing again and again.
-        self._changes: dict[Hashable, list[Rows]] = {}
-        self._snapshots: dict[Hashable, Rows] = {}
+        self._changes: dict[Hashable, list[RowSelect]] = {}
+        self._snapshots: dict[Hashable, RowSelect] = {}
 
     # What a statement is made of
 
     @property
-    def reads(self) -> tuple[Reading, ...]:
+    def reads(self) -> tuple[RelationRead, ...]:
         return tuple(self._reads)
 
     def statement(self, body: str) -> Statement:
@@ -94,7 +94,7 @@ class Script:
 
     def read(
         self,
-        kind: Kind,
+        kind: RelationKind,
         of: str,
         word: str,
         near: tuple[Near, ...] = (),
@@ -106,7 +106,7 @@ class Script:
             if (known.kind, known.of, known.near, known.where) == (kind, of, near, where):
                 return name
         name = unused(word, self._taken)
-        self._reads[Reading(name, kind, of, near, where)] = marked(name)
+        self._reads[RelationRead(name, kind, of, near, where)] = marked(name)
         return marked(name)
 
     def alias(self, node: Node) -> str:
@@ -118,7 +118,7 @@ class Script:
 
     def change(
         self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
-    ) -> list[Rows]:
+    ) -> list[RowSelect]:
         if not inputs(node) & self._changed:
             return []
         asked = (node, needed, where)
@@ -128,17 +128,17 @@ class Script:
 
     def _change(
         self, node: Node, needed: frozenset[str], where: tuple[Expression, ...]
-    ) -> list[Rows]:
+    ) -> list[RowSelect]:
         match node:
             case Scan():
                 word, only = f"{node.input}_change", _over_sources(node, where)
-                relation = self.read(Kind.CHANGE, node.input, word, where=only)
+                relation = self.read(RelationKind.CHANGE, node.input, word, where=only)
                 return [_scanned(node, relation, needed, column(WEIGHT))]
             case Aggregate():
                 name = self._hidden[node]
-                relation = self.read(Kind.CHANGE, name, f"{name}_change", where=where)
+                relation = self.read(RelationKind.CHANGE, name, f"{name}_change", where=where)
                 columns = {each: column(each) for each in node.columns if each in needed}
-                return [Rows(relation, columns, (), column(WEIGHT), relation)]
+                return [RowSelect(relation, columns, (), column(WEIGHT), relation)]
             case Constant():
                 return []
             case _:
@@ -152,7 +152,7 @@ class Script:
         near: tuple[Near, ...] = (),
         touched: Touched | None = None,
         where: tuple[Expression, ...] = (),
-    ) -> Rows:
+    ) -> RowSelect:
         if touched is not None:
             needed = needed.union(own for own, _ in touched.pairs)
         if not inputs(node) & self._changed:
@@ -171,22 +171,22 @@ class Script:
         near: tuple[Near, ...],
         touched: Touched | None,
         where: tuple[Expression, ...],
-    ) -> Rows:
+    ) -> RowSelect:
         match node:
             case Scan():
-                kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
+                kind = RelationKind.AFTER if side is Side.AFTER else RelationKind.BEFORE
                 by = dict(zip(node.columns, node.sources, strict=True))
                 close = tuple(replace(n, column=by[n.column]) for n in near)
                 word, only = f"{node.input}_{side.value}", _over_sources(node, where)
                 relation = self.read(kind, node.input, word, close, only)
                 return restricted(_scanned(node, relation, needed, None), touched)
             case Aggregate():
-                kind = Kind.AFTER if side is Side.AFTER else Kind.BEFORE
+                kind = RelationKind.AFTER if side is Side.AFTER else RelationKind.BEFORE
                 name = self._hidden[node]
                 close = tuple(n for n in near if n.column in node.keys)
                 relation = self.read(kind, name, f"{name}_{side.value}", close, where)
                 columns = {each: column(each) for each in node.columns if each in needed}
-                return restricted(Rows(relation, columns, base=relation), touched)
+                return restricted(RowSelect(relation, columns, base=relation), touched)
             case Constant():
                 return restricted(_constants(node, self.alias(node)), touched)
             case _:
@@ -194,11 +194,11 @@ class Script:
 
 
 # What the change of each operator is, and what its rows are on one side of the change.
-_RULES: Mapping[type, tuple[Callable[..., list[Rows]], Callable[..., Rows]]] = {
+_RULES: Mapping[type, tuple[Callable[..., list[RowSelect]], Callable[..., RowSelect]]] = {
     Filter: (filter.change_of_filter, filter.filtered),
-    Project: (filter.change_of_project, filter.projected),
+    Projection: (filter.change_of_project, filter.projected),
     Generate: (filter.change_of_generate, filter.generated),
-    InnerJoin: (join.change, join.snapshot),
+    InnerJoin: (inner_join.change, inner_join.snapshot),
     OuterJoin: (outer_join.change, outer_join.snapshot),
     SemiJoin: (semi_join.change, semi_join.snapshot),
     UnionAll: (union_all.change, union_all.snapshot),
@@ -208,13 +208,15 @@ _RULES: Mapping[type, tuple[Callable[..., list[Rows]], Callable[..., Rows]]] = {
 }
 
 
-def _scanned(node: Scan, relation: str, needed: frozenset[str], weight: Expression | None) -> Rows:
+def _scanned(
+    node: Scan, relation: str, needed: frozenset[str], weight: Expression | None
+) -> RowSelect:
     columns = {
         name: column(source)
         for name, source in zip(node.columns, node.sources, strict=True)
         if name in needed
     }
-    return Rows(relation, columns, (), weight, relation)
+    return RowSelect(relation, columns, (), weight, relation)
 
 
 def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -223,16 +225,18 @@ def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expre
     return tuple(replaced(each, by) for each in conditions)
 
 
-def _constants(node: Constant, alias: str) -> Rows:
+def _constants(node: Constant, alias: str) -> RowSelect:
     if not node.columns:
-        return Rows(f"(SELECT 1 AS one) AS {alias}", {})
+        return RowSelect(f"(SELECT 1 AS one) AS {alias}", {})
     selects = [
         "SELECT "
         + ", ".join(f"{sql(v)} AS {quoted(n)}" for n, v in zip(node.columns, row, strict=True))
         for row in node.rows
     ]
     body = "\nUNION ALL\n".join(selects)
-    return Rows(f"(\n{indented(body)}\n) AS {alias}", {name: column(name) for name in node.columns})
+    return RowSelect(
+        f"(\n{indented(body)}\n) AS {alias}", {name: column(name) for name in node.columns}
+    )
 
 
 def table_name(node: Aggregate) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from springhouse.views.algebra import Node, Partner, SemiJoin
-from springhouse.views.expressions import (
+from springhouse.views.conditions_of_rows import (
     Expression,
     any_of,
     column,
@@ -23,10 +23,10 @@ from springhouse.views.expressions import (
     free_columns,
     replaced,
 )
-from springhouse.views.rows import (
+from springhouse.views.row_select import (
     Link,
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     Writer,
@@ -41,7 +41,7 @@ from springhouse.views.rows import (
 )
 
 
-def change(node: SemiJoin, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change(node: SemiJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     here = needed | _used(node)
     after = [Side.AFTER] * len(node.partners)
     parts = [_kept(node, rows, after, (), writer) for rows in writer.change(node.left, here)]
@@ -65,7 +65,7 @@ def snapshot(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     rows = writer.snapshot(node.left, side, needed | _used(node), near, touched)
     return _kept(node, rows, [side] * len(node.partners), near, writer)
 
@@ -85,8 +85,8 @@ def _asked(partner: Partner) -> frozenset[str]:
 
 
 def _kept(
-    node: SemiJoin, rows: Rows, sides: Sequence[Side], near: tuple[Near, ...], writer: Writer
-) -> Rows:
+    node: SemiJoin, rows: RowSelect, sides: Sequence[Side], near: tuple[Near, ...], writer: Writer
+) -> RowSelect:
     """The rows that meet the condition, with each partner on one side of its change."""
     named = rows.named(writer.alias(node.left))
     close = (*near, *rows.near)
@@ -108,7 +108,7 @@ def _has_to_be_found(partner: Partner, condition: Expression) -> bool:
 
 def _found(
     partner: Partner, left: Node, side: Side, near: tuple[Near, ...], writer: Writer
-) -> tuple[Expression, Rows]:
+) -> tuple[Expression, RowSelect]:
     """The condition that a row finds a partner, and the partners that it may find."""
     alias, used = writer.alias(partner.rows), _asked(partner)
     close = across(partner.conditions, left, partner.rows, near)
@@ -133,10 +133,10 @@ def across(
 def with_changed_partners(
     left: Node,
     partner: Partner,
-    changed: Sequence[Rows],
+    changed: Sequence[RowSelect],
     needed: frozenset[str],
     writer: Writer,
-) -> tuple[Rows, tuple[Near, ...]]:
+) -> tuple[RowSelect, tuple[Near, ...]]:
     """C: the rows of the left side, before the change, that a changed partner meets.
 
     With it comes what is known about their keys.
@@ -156,7 +156,7 @@ def with_changed_partners(
         touched = Touched(whole.relation, pairs, near)
     rows = writer.snapshot(left, Side.BEFORE, needed, near, touched)
     if link.others or touched is None:
-        partners = Rows(whole.relation, {name: column(touched_name(name)) for name in columns})
+        partners = RowSelect(whole.relation, {name: column(touched_name(name)) for name in columns})
         met = exists(partners, conditions, "changed")
         rows = meeting(rows.named(writer.alias(left)), met, writer.alias(left))
     return rows, near

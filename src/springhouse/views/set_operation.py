@@ -12,10 +12,10 @@ they were as many as that, less the change.
 from sqlglot import exp
 
 from springhouse.views.algebra import SetKind, SetOperation
-from springhouse.views.expressions import column
-from springhouse.views.rows import (
+from springhouse.views.conditions_of_rows import column
+from springhouse.views.row_select import (
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     Writer,
@@ -35,7 +35,7 @@ _RESULT = {
 }
 
 
-def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     names = list(node.columns)
     every = frozenset(names)
     changed = [
@@ -68,21 +68,21 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     )
     columns = {name: column(name) for name in names if name in needed}
     if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT):
-        return [Rows(result, columns, (raw("weight <> 0"),), column("weight"))]
+        return [RowSelect(result, columns, (raw("weight <> 0"),), column("weight"))]
     # Each copy is a row of its own: weights are +1 and -1.
     source = f"(SELECT * FROM {result} WHERE weight <> 0) AS {writer.alias(node)}"
     source += "\nLATERAL VIEW explode(sequence(1, CAST(abs(weight) AS INT))) copies AS copy"
     positive = exp.GT(this=column("weight"), expression=exp.Literal.number(0))
     one = exp.Literal.number(1)
     sign = exp.Case().when(positive, one).else_(exp.Neg(this=one.copy()))
-    return [Rows(source, columns, (), sign)]
+    return [RowSelect(source, columns, (), sign)]
 
 
-def _tagged(rows: Rows, names: list[str], word: str) -> str:
+def _tagged(rows: RowSelect, names: list[str], word: str) -> str:
     """The rows, counted in one of four columns."""
     weight = "1" if rows.weight is None else rows.weight.sql(dialect="spark")
     counts = {each: exp.Var(this=weight if each == word else "0") for each in _WORDS}
-    bare = Rows(rows.source, {**rows.columns, **counts}, rows.where)
+    bare = RowSelect(rows.source, {**rows.columns, **counts}, rows.where)
     return bare.select([*names, *_WORDS])
 
 
@@ -93,11 +93,11 @@ def snapshot(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     del needed  # Which rows are equal depends on all columns.
     every = frozenset(node.columns)
     left = writer.snapshot(node.left, side, every, near, touched)
     right = writer.snapshot(node.right, side, every, near, touched)
     body = f"{left.select(node.columns)}\n{node.kind.value}\n{right.select(node.columns)}"
     source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
-    return Rows(source, {name: column(name) for name in node.columns})
+    return RowSelect(source, {name: column(name) for name in node.columns})

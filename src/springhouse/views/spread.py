@@ -11,8 +11,8 @@ one for it, on average. A row of the larger one meets one. Changes of both mostl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springhouse.views.explain import usual_statements
-from springhouse.views.statement import Bag, Kind, Reading, Refresh, Statement
+from springhouse.views.explanation import usual_statements
+from springhouse.views.statement import Bag, Refresh, RelationKind, RelationRead, Statement
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _beyond(
     became = [0.0]
     total = 0.0
     for reading in statement.reads:
-        if reading.kind is Kind.CHANGE and reading.of in changed and rows.get(reading.of):
+        if reading.kind is RelationKind.CHANGE and reading.of in changed and rows.get(reading.of):
             met = max((rows.get(name, 0) for name in _met_by(reading, statement)), default=0)
             met = min(met, most) if most else met
             became.append(changed[reading.of] * max(met / rows[reading.of], 1.0))
@@ -55,7 +55,7 @@ def _beyond(
     return int(max(max(became) - total, 0.0))
 
 
-def _met_by(change: Reading, statement: Statement) -> set[str]:
+def _met_by(change: RelationRead, statement: Statement) -> set[str]:
     """The tables in which the rows of a change are looked up, directly or through others."""
     reached = {change.name}
     met: set[str] = set()
@@ -63,7 +63,7 @@ def _met_by(change: Reading, statement: Statement) -> set[str]:
     for _ in statement.reads:
         for reading in statement.reads:
             sought_by = {name for near in reading.near for name, _ in near.among}
-            if reading.kind in (Kind.BEFORE, Kind.AFTER) and sought_by & reached:
+            if reading.kind in (RelationKind.BEFORE, RelationKind.AFTER) and sought_by & reached:
                 reached.add(reading.name)
                 met.add(reading.of)
     return met

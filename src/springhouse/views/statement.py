@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from springhouse.views.expressions import Expression
-from springhouse.views.rows import Near, Origins, bare, marked, unions_in
+from springhouse.views.conditions_of_rows import Expression
+from springhouse.views.row_select import Near, Origins, bare, marked, unions_in
 
 _IN_ONE_PLACE = ("SELECT /*+ COALESCE(1) */ *\nFROM (\n", "\n)")
 
 
-class Kind(Enum):
+class RelationKind(Enum):
     """What a relation in a statement stands for."""
 
     CHANGE = "change"  # the rows of an input (or hidden table) that changed, with a weight
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Reading:
+class RelationRead:
     """A relation that a statement names: `orders_after` is the input `orders`, after the change.
 
     Rows that are not `near`, or do not meet `where`, can be left out; it is never wrong to leave
@@ -32,7 +32,7 @@ class Reading:
     """
 
     name: str
-    kind: Kind
+    kind: RelationKind
     of: str
     near: tuple[Near, ...] = ()
     where: tuple[Expression, ...] = ()
@@ -43,7 +43,7 @@ class Statement:
     """A query in Spark's SQL, and the relations that have to be there for it."""
 
     text: str
-    reads: tuple[Reading, ...]
+    reads: tuple[RelationRead, ...]
 
     @property
     def sql(self) -> str:
@@ -63,7 +63,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The columns of what a step writes: those that readers see, hidden ones, and its key.
 
     `types` are those of sums, as the statements take them to be.
@@ -89,7 +89,7 @@ class Keyed:
     """
 
     table: str
-    layout: Layout
+    layout: TableLayout
     build: Statement
     increments: Statement
     recompute: Statement
@@ -110,7 +110,7 @@ class Bag:
     """A step that adds and removes rows: `change` gives them with a weight."""
 
     table: str
-    layout: Layout
+    layout: TableLayout
     build: Statement
     change: Statement
 
@@ -136,7 +136,7 @@ class Top:
     """
 
     table: str
-    layout: Layout
+    layout: TableLayout
     build: Statement
     candidates: Statement | None
     limit: int
@@ -160,6 +160,6 @@ class Refresh:
 STALE = "__springhouse_stale"
 
 
-def readings(statements: Iterable[Statement]) -> tuple[Reading, ...]:
+def readings(statements: Iterable[Statement]) -> tuple[RelationRead, ...]:
     """All relations that some statements read, each once."""
     return tuple(dict.fromkeys(each for statement in statements for each in statement.reads))

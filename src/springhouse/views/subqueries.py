@@ -23,14 +23,14 @@ from sqlglot import exp
 from springhouse.views.algebra import (
     Node,
     Partner,
-    Project,
+    Projection,
     UnionAll,
     filtered,
     joined,
     met,
     outer_joined,
 )
-from springhouse.views.expressions import (
+from springhouse.views.conditions_of_rows import (
     Expression,
     Named,
     column,
@@ -38,7 +38,7 @@ from springhouse.views.expressions import (
     free_columns,
     replaced,
 )
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _KEEPS_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast, *_COMPARISONS)
@@ -113,7 +113,7 @@ def attached(
 def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> Node:
     """The rows that find partners as the condition wants."""
     if free_columns(condition) - held.keys() - set(node.columns):
-        raise Refused("a subquery that reaches out over two levels", condition)
+        raise NotCompilable("a subquery that reaches out over two levels", condition)
     partners: list[Partner] = []
 
     def swap(each: Expression) -> Expression:
@@ -133,7 +133,7 @@ def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> N
 def _exists(held: Held, mark: str) -> Partner:
     """The rows of the subquery, any of which will do."""
     if held.query.empty is not None:
-        raise Refused("EXISTS over an aggregate, which always has a row", held.at)
+        raise NotCompilable("EXISTS over an aggregate, which always has a row", held.at)
     return Partner(held.query.node, held.query.correlated, mark)
 
 
@@ -148,16 +148,16 @@ def _is_in(held: Held, test: Expression, others: Mapping[str, Held], mark: str) 
     negated = bool(around) and isinstance(around[0], exp.Not)
     boolean = all(isinstance(each, exp.And | exp.Or) for each in around[negated:])
     if not boolean or free_columns(test.this) & others.keys():
-        raise Refused("IN (SELECT …) inside an expression", held.at)
+        raise NotCompilable("IN (SELECT …) inside an expression", held.at)
     # NULL is equal to nothing, so that no row is as good as a row of it; but not for NOT IN.
     nulls_only = all(isinstance(each.unnest(), exp.Null) for each in query.empty or ())
     if query.empty is not None and (negated or not nulls_only):
-        raise Refused("IN over an aggregate, which always has a row", held.at)
+        raise NotCompilable("IN over an aggregate, which always has a row", held.at)
     equal = _equalities(held, test.this)
     if not negated:
         return Partner(query.node, (*query.correlated, *equal), mark)
     if len(equal) != 1:
-        raise Refused("NOT IN over several columns", held.at)
+        raise NotCompilable("NOT IN over several columns", held.at)
     sides = [side for side in (equal[0].expression, equal[0].this) if free_columns(side)]
     nulls: list[Expression] = [exp.Is(this=s.copy(), expression=exp.Null()) for s in sides]
     if query.correlated:
@@ -169,7 +169,7 @@ def _equalities(held: Held, tested: Expression) -> list[Expression]:
     tested = tested.unnest()
     values = tested.expressions if isinstance(tested, exp.Tuple) else [tested]
     if len(values) != len(held.query.values):
-        raise Refused("IN compares different numbers of columns", held.at)
+        raise NotCompilable("IN compares different numbers of columns", held.at)
     return [
         exp.EQ(this=left.copy(), expression=right.copy())
         for left, right in zip(values, held.query.values, strict=True)
@@ -179,14 +179,14 @@ def _equalities(held: Held, tested: Expression) -> list[Expression]:
 def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
     """The rows in two halves, with and without a partner, and a column that says which."""
     if held.kind == "in":
-        raise Refused("IN (SELECT …) inside an expression", held.at)
+        raise NotCompilable("IN (SELECT …) inside an expression", held.at)
     _prove_reachable(node, held)
     found, mark = held.fresh("found"), held.fresh("found")
     own: tuple[Named, ...] = tuple((name, column(name)) for name in node.columns)
     halves = []
     for anti in (False, True):
         half = met(node, [_exists(held, found)], column(found), anti=anti)
-        halves.append(Project(half, (*own, (mark, exp.false() if anti else exp.true()))))
+        halves.append(Projection(half, (*own, (mark, exp.false() if anti else exp.true()))))
     return UnionAll(tuple(halves)), column(mark)
 
 
@@ -194,7 +194,7 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
     """The rows joined with the one value of a subquery."""
     query = held.query
     if len(query.values) != 1 or not query.at_most_one:
-        raise Refused("a scalar subquery that may give several rows", held.at)
+        raise NotCompilable("a scalar subquery that may give several rows", held.at)
     _prove_reachable(node, held)
     name, present = held.fresh("scalar"), held.fresh("present")
     value = query.values[0]
@@ -206,12 +206,12 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
         outputs.append((name, value))
         value = column(name)
     if query.always_one and not query.correlated:
-        return joined([node, Project(query.node, tuple(outputs))], ()), value
+        return joined([node, Projection(query.node, tuple(outputs))], ()), value
     missing = query.empty[0] if query.empty is not None else exp.Null()
     null_alike = _is_null(missing) and not reaches_out
     if inner and null_alike:
-        return joined([node, Project(query.node, tuple(outputs))], query.correlated), value
-    right = Project(query.node, (*outputs, (present, exp.true())))
+        return joined([node, Projection(query.node, tuple(outputs))], query.correlated), value
+    right = Projection(query.node, (*outputs, (present, exp.true())))
     outer = outer_joined(node, right, query.correlated)
     if null_alike:
         return outer, value
@@ -242,4 +242,6 @@ def _prove_reachable(node: Node, held: Held) -> None:
     selected = held.query.values if held.kind != "exists" else ()
     needed = frozenset().union(*map(free_columns, (*held.query.correlated, *selected)))
     if needed - known:
-        raise Refused("a subquery that reaches out over two levels, or over a grouping", held.at)
+        raise NotCompilable(
+            "a subquery that reaches out over two levels, or over a grouping", held.at
+        )

@@ -5,10 +5,10 @@ the top of a view the rows are stored, and `compile` keeps them: see `Top` there
 """
 
 from springhouse.views.algebra import TopK
-from springhouse.views.expressions import column, free_columns
-from springhouse.views.rows import (
+from springhouse.views.conditions_of_rows import column, free_columns
+from springhouse.views.row_select import (
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     Writer,
@@ -19,7 +19,7 @@ from springhouse.views.rows import (
 )
 
 
-def change(node: TopK, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change(node: TopK, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     if not writer.change(node.child, frozenset(node.child.columns)):
         return []
     return [
@@ -35,14 +35,14 @@ def snapshot(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     del near  # Which rows come first depends on all of them.
     used = needed.union(*map(free_columns, node.order)) or frozenset(node.columns[:1])
     rows = writer.snapshot(node.child, side, used)
     return restricted(limited(node, rows, writer), touched)
 
 
-def limited(node: TopK, rows: Rows, writer: Writer) -> Rows:
+def limited(node: TopK, rows: RowSelect, writer: Writer) -> RowSelect:
     """The first of these rows."""
     named = rows.named(writer.alias(node.child))
     body = named.select()
@@ -52,4 +52,4 @@ def limited(node: TopK, rows: Rows, writer: Writer) -> Rows:
     if node.offset:
         body += f" OFFSET {node.offset}"
     source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
-    return Rows(source, {name: column(name) for name in named.columns})
+    return RowSelect(source, {name: column(name) for name in named.columns})

@@ -2,11 +2,20 @@
 
 from sqlglot import exp
 
-from springhouse.views.algebra import Node, Project, UnionAll
-from springhouse.views.rows import Near, Rows, Side, Touched, Writer, raw, united_rows, weighted
+from springhouse.views.algebra import Node, Projection, UnionAll
+from springhouse.views.row_select import (
+    Near,
+    RowSelect,
+    Side,
+    Touched,
+    Writer,
+    raw,
+    united_rows,
+    weighted,
+)
 
 
-def change(node: UnionAll, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change(node: UnionAll, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     names = _names(node, needed)
     needed = frozenset(names)
     parts = [rows for child in node.children for rows in writer.change(child, needed)]
@@ -27,7 +36,7 @@ def snapshot(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     names = _names(node, needed)
     parts = [
         writer.snapshot(child, side, frozenset(names), near, touched) for child in node.children
@@ -41,7 +50,7 @@ def _names(node: UnionAll, needed: frozenset[str]) -> list[str]:
 
 def _is_untyped(node: Node, name: str) -> bool:
     """Whether a column is nothing but NULL, which has no type of its own."""
-    if not isinstance(node, Project):
+    if not isinstance(node, Projection):
         return False
     value = dict(node.outputs)[name].unnest()
     if isinstance(value, exp.Column):

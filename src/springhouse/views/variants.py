@@ -27,7 +27,7 @@ from springhouse.views.algebra import (
     InnerJoin,
     Node,
     OuterJoin,
-    Project,
+    Projection,
     Scan,
     SemiJoin,
     UnionAll,
@@ -49,7 +49,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True)
-class Variant:
+class RefreshVariant:
     """One way to refresh a view. `refresh` are the steps of it; a batch has none.
 
     `driver` is the input that drives an asynchronous refresh, which `needs_insertions_only`.
@@ -64,25 +64,25 @@ class Variant:
         return self.driver is not None
 
 
-def variants_of(compiled: Compiled, changed: frozenset[str]) -> tuple[Variant, ...]:
+def variants_of(compiled: Compiled, changed: frozenset[str]) -> tuple[RefreshVariant, ...]:
     """All ways to refresh the view after a change of these inputs."""
     other = regrouped(compiled, changed)
     return (
-        Variant(Way.BATCH),
+        RefreshVariant(Way.BATCH),
         synchronous(compiled, changed),
         *([other] if other is not None else []),
         *_asynchronous(compiled, changed),
     )
 
 
-def synchronous(compiled: Compiled, changed: frozenset[str]) -> Variant:
+def synchronous(compiled: Compiled, changed: frozenset[str]) -> RefreshVariant:
     """The refresh that takes all changes in."""
     refresh = compiled.refresh(changed)
     anew = any(isinstance(step, Keyed) and step.merge is None for step in refresh.steps)
-    return Variant(Way.GROUP_RECOMPUTE if anew else Way.INCREMENTAL, refresh)
+    return RefreshVariant(Way.GROUP_RECOMPUTE if anew else Way.INCREMENTAL, refresh)
 
 
-def regrouped(compiled: Compiled, changed: frozenset[str]) -> Variant | None:
+def regrouped(compiled: Compiled, changed: frozenset[str]) -> RefreshVariant | None:
     """The refresh that computes all touched groups from their rows; None if that is no other one.
 
     Where groups are small and a merge is in doubt about many of them (a maximum that was deleted),
@@ -95,13 +95,13 @@ def regrouped(compiled: Compiled, changed: frozenset[str]) -> Variant | None:
         replace(step, merge=None, merge_given=None) if isinstance(step, Keyed) else step
         for step in refresh.steps
     )
-    return Variant(Way.GROUP_RECOMPUTE, replace(refresh, steps=steps))
+    return RefreshVariant(Way.GROUP_RECOMPUTE, replace(refresh, steps=steps))
 
 
-def _asynchronous(compiled: Compiled, changed: frozenset[str]) -> Iterator[Variant]:
+def _asynchronous(compiled: Compiled, changed: frozenset[str]) -> Iterator[RefreshVariant]:
     for name in sorted(changed):
         if can_drive(compiled, name):
-            yield Variant(Way.ASYNCHRONOUS, compiled.refresh(frozenset({name})), name)
+            yield RefreshVariant(Way.ASYNCHRONOUS, compiled.refresh(frozenset({name})), name)
 
 
 def can_drive(compiled: Compiled, name: str) -> bool:
@@ -110,7 +110,7 @@ def can_drive(compiled: Compiled, name: str) -> bool:
     if len(scans) != 1 or compiled.hidden or len(compiled.inputs) < 2:
         return False
     node = compiled.root
-    while isinstance(node, Project):
+    while isinstance(node, Projection):
         node = node.child
     if isinstance(node, Aggregate):
         (step,) = compiled.refresh(frozenset({name})).steps
@@ -132,7 +132,7 @@ def _is_side(node: Node, name: str) -> bool:
     match node:
         case Scan():
             return True
-        case Filter() | Project() | Generate():
+        case Filter() | Projection() | Generate():
             return _is_side(node.child, name)
         case UnionAll():
             return all(_is_side(each, name) for each in children(node) if name in inputs(each))
@@ -147,7 +147,7 @@ def only_grows(compiled: Compiled) -> bool:
 
 def _grows(node: Node) -> bool:
     match node:
-        case Scan() | Filter() | Project() | Generate() | InnerJoin() | UnionAll():
+        case Scan() | Filter() | Projection() | Generate() | InnerJoin() | UnionAll():
             return True
         case Aggregate():
             return not node.measures  # DISTINCT
@@ -160,7 +160,7 @@ def _is_linear(node: Node, name: str) -> bool:
     if name not in inputs(node) or isinstance(node, Scan):
         return True
     match node:
-        case Filter() | Project() | Generate():
+        case Filter() | Projection() | Generate():
             return _is_linear(node.child, name)
         case InnerJoin() | UnionAll():
             return all(_is_linear(child, name) for child in children(node))

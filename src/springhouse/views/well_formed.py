@@ -22,7 +22,7 @@ from springhouse.views.algebra import (
     InnerJoin,
     Node,
     OuterJoin,
-    Project,
+    Projection,
     Scan,
     SemiJoin,
     SetOperation,
@@ -32,9 +32,9 @@ from springhouse.views.algebra import (
     children,
     walk,
 )
-from springhouse.views.expressions import Expression, column, free_columns
+from springhouse.views.conditions_of_rows import Expression, column, free_columns
 from springhouse.views.functions import prove_flat, prove_plain
-from springhouse.views.refused import Refused
+from springhouse.views.refused import NotCompilable
 
 
 def prove_well_formed(root: Node) -> None:
@@ -53,7 +53,7 @@ def _mentioned(node: Node) -> Iterator[tuple[str, Sequence[str], Sequence[Expres
     match node:
         case Filter():
             yield "a condition", read, node.conditions
-        case Project():
+        case Projection():
             yield "the SELECT list", read, [value for _, value in node.outputs]
         case Generate():
             yield "a generator", read, [node.generator]
@@ -81,9 +81,9 @@ def _mentioned(node: Node) -> Iterator[tuple[str, Sequence[str], Sequence[Expres
 
 def _prove_closed(expression: Expression, clause: str, columns: Sequence[str]) -> None:
     if unknown := sorted(free_columns(expression) - set(columns)):
-        raise Refused(f"{clause} speaks of `{unknown[0]}`, which is not there", expression)
+        raise NotCompilable(f"{clause} speaks of `{unknown[0]}`, which is not there", expression)
     if expression.find(exp.Query) is not None:
-        raise Refused(f"a query inside {clause} is not understood", expression)
+        raise NotCompilable(f"a query inside {clause} is not understood", expression)
 
 
 def _prove_placed(node: Node, expression: Expression, clause: str) -> None:
@@ -107,9 +107,9 @@ def _prove_placed(node: Node, expression: Expression, clause: str) -> None:
 def _prove_shape(node: Node) -> None:
     if len(set(node.columns)) < len(node.columns):
         twice = next(name for name in node.columns if node.columns.count(name) > 1)
-        raise Refused(f"two columns are called `{twice}`")
+        raise NotCompilable(f"two columns are called `{twice}`")
     one_shape = all(child.columns == node.columns for child in children(node))
     if isinstance(node, UnionAll | SetOperation) and not one_shape:
-        raise Refused("a set operation over rows of different shapes")
+        raise NotCompilable("a set operation over rows of different shapes")
     if isinstance(node, Constant) and any(len(row) != len(node.columns) for row in node.rows):
-        raise Refused("rows of VALUES have different numbers of columns")
+        raise NotCompilable("rows of VALUES have different numbers of columns")

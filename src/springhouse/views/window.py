@@ -7,10 +7,10 @@ Rows that come out as they were cancel.
 """
 
 from springhouse.views.algebra import Window
-from springhouse.views.expressions import column, free_columns
-from springhouse.views.rows import (
+from springhouse.views.conditions_of_rows import column, free_columns
+from springhouse.views.row_select import (
     Near,
-    Rows,
+    RowSelect,
     Side,
     Touched,
     Writer,
@@ -23,7 +23,7 @@ from springhouse.views.rows import (
 )
 
 
-def change(node: Window, needed: frozenset[str], writer: Writer) -> list[Rows]:
+def change(node: Window, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     used = _used(node, needed)
     changed = writer.change(node.child, used | set(node.partition))
     if not changed:
@@ -44,7 +44,7 @@ def snapshot(
     near: tuple[Near, ...],
     touched: Touched | None,
     writer: Writer,
-) -> Rows:
+) -> RowSelect:
     used = _used(node, needed)
     inner = touched if touched and all(own in node.partition for own, _ in touched.pairs) else None
     close = tuple(n for n in near if n.column in node.partition)
@@ -58,7 +58,7 @@ def _used(node: Window, needed: frozenset[str]) -> frozenset[str]:
     return own.union(node.partition, *map(free_columns, functions))
 
 
-def _over(node: Window, rows: Rows, needed: frozenset[str], writer: Writer) -> Rows:
+def _over(node: Window, rows: RowSelect, needed: frozenset[str], writer: Writer) -> RowSelect:
     functions = [(name, value) for name, value in node.functions if name in needed]
     named = rows.named(writer.alias(node.child))
     items = [quoted(name) for name in named.columns]
@@ -67,4 +67,4 @@ def _over(node: Window, rows: Rows, needed: frozenset[str], writer: Writer) -> R
     body = f"SELECT {', '.join(items)}\nFROM (\n{indented(inner)}\n) AS {writer.alias(node.child)}"
     source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
     names = (*named.columns, *(name for name, _ in functions))
-    return Rows(source, {name: column(name) for name in names})
+    return RowSelect(source, {name: column(name) for name in names})

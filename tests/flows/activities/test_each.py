@@ -5,7 +5,7 @@ import pyarrow as pa
 from springhouse.flows.activities.each import kept, projected
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
-from springhouse.flows.expressions import compiled, placed
+from springhouse.flows.row_expressions import compiled, placed
 from springhouse.flows.run import run_flow
 
 PACK = pa.record_batch({"a": [1, 2, None], "b": [0.5, 1.5, 2.5]})

@@ -5,8 +5,8 @@ import pytest
 
 from springhouse.flows.activities.router import Judge
 from springhouse.flows.declare import Draft, flow
-from springhouse.flows.expressions import compiled
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
+from springhouse.flows.row_expressions import compiled
 
 NUMBERS = pa.record_batch({"a": pa.array([1, 5, None, 12, -3], pa.int64())})
 

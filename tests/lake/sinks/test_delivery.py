@@ -10,18 +10,18 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from springhouse.errors import SinkError
-from springhouse.house.delivering import Courier
-from springhouse.lake.commits import Change, commit
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.lake.lake import Lake
-from springhouse.lake.note import Note
-from springhouse.lake.session import Spark
-from springhouse.lake.sinks.contract import Changes
 from springhouse.lake.sinks.delivery import MOST_VERSIONS, deliver, delivered
-from springhouse.lake.sources.contract import Range
-from springhouse.lake.storage import Storage
-from springhouse.lake.writing import paths_of, write_arrow
+from springhouse.lake.sinks.sink import Changes
+from springhouse.lake.sources.source import Range
+from springhouse.lake.spark.session import Spark
+from springhouse.lake.storage.storage import Storage
 from springhouse.project.declaration import Place, Project, SinkCall, Table
 from springhouse.units import Instant, Seconds
+from springhouse.warehouse.courier import Courier
 
 SINK = SinkCall("out", "memory", {}, Place("t.sql", 1))
 WEIGHT = "__springhouse_weight"

@@ -6,8 +6,8 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from springhouse.lake.sources.avro_files import Reading
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.sources.avro_files import AvroReadTask
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
 
 COLUMNS = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -19,7 +19,7 @@ def put(path: Path, fields: list[dict[str, Any]], *rows: dict[str, Any]) -> None
 
 
 def read(folder: Path, *paths: str, required: str = "id") -> list[dict[str, Any]]:
-    reading = Reading(str(folder), COLUMNS, frozenset({required}))
+    reading = AvroReadTask(str(folder), COLUMNS, frozenset({required}))
     batches = reading.rows(iter([pa.record_batch({"path": list(paths)})]))
     return [row for batch in batches for row in batch.to_pylist()]
 

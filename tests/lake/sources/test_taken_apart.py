@@ -17,9 +17,9 @@ from pyspark.sql.types import (
 )
 
 from springhouse.errors import SourceError
-from springhouse.lake.sources.batch import Batch
+from springhouse.lake.sources.file_batch import FileBatch
 from springhouse.lake.sources.taken_apart import Field, csv_parser, json_parser, lines, prove_simple
-from springhouse.lake.storage import Storage
+from springhouse.lake.storage.storage import Storage
 
 ORDERS = StructType(
     [
@@ -122,7 +122,7 @@ def test_a_line_with_other_fields_is_no_record(text: str) -> None:
 def test_lines_are_split_as_spark_splits_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfid\r\n1\r2\n   \n\n\t\n3")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"4|5"))
-    batch = Batch(Storage(str(tmp_path)), ("a.csv", "b.csv.gz"))
+    batch = FileBatch(Storage(str(tmp_path)), ("a.csv", "b.csv.gz"))
     assert [record.text for record in lines(batch, None)] == ["id", "1", "2", "\t", "3", "4|5"]
     assert [record.text for record in lines(batch, "|")][-2:] == ["4", "5"]
     assert {record.file for record in lines(batch, None)} == {

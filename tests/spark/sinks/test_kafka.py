@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from springhouse.errors import SinkError
-from springhouse.lake.sinks.contract import SinkContext
-from springhouse.lake.sinks.kafka import KafkaSink
-from springhouse.lake.sources.contract import Range
+from springhouse.lake.sinks.kafka_sink import KafkaSink
+from springhouse.lake.sinks.sink import SinkContext
+from springhouse.lake.sources.source import Range
 from springhouse.units import Instant
 
 

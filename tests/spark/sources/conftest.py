@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from springhouse.lake.sources.contract import SourceContext
-from springhouse.lake.storage import Storage
+from springhouse.lake.sources.source import SourceContext
+from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 

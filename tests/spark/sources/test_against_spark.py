@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from springhouse.lake.sources import taken_apart
-from springhouse.lake.sources.contract import BAD, RECORD, Range, SourceContext
-from springhouse.lake.sources.files import ReadFiles
+from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.lake.sources.source import BAD, RECORD, Range, SourceContext
 
 TYPES = {
     "tiny": "TINYINT",

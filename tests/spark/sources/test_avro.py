@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 import springhouse
 from springhouse.errors import SchemaError
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range, SourceContext
-from springhouse.lake.sources.files import ReadFiles
+from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range, SourceContext
 
 NULL = "null"
 FIELDS = [
@@ -102,15 +102,15 @@ def test_the_changes_of_a_view_are_files_that_can_be_read_again(
     )
     put(folder / "in" / "1.avro", [ROW])
     for _ in range(2):
-        with springhouse.open(folder) as house:
-            assert not house.refresh().failures
+        with springhouse.open(folder) as warehouse:
+            assert not warehouse.refresh().failures
         put(folder / "in" / "2.avro", [{**ROW, "id": 2}])
-    with springhouse.open(folder) as house:
-        assert not house.refresh().failures
-        changes = house.query(
+    with springhouse.open(folder) as warehouse:
+        assert not warehouse.refresh().failures
+        changes = warehouse.query(
             "SELECT * FROM copied ORDER BY _commit_version, _change_type"
         ).collect()
-        (now,) = house.query("SELECT * FROM totals").collect()
+        (now,) = warehouse.query("SELECT * FROM totals").collect()
     told = [(row["_change_type"], row.size, row.total) for row in changes]
     assert told == [
         ("insert", "S", Decimal("12.50")),

@@ -8,8 +8,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError, SourceError
-from springhouse.lake.sources.contract import Range, SourceContext
-from springhouse.lake.sources.delta import ReadDelta
+from springhouse.lake.sources.delta_source import ReadDelta
+from springhouse.lake.sources.source import Range, SourceContext
 
 
 def append(folder: Path, *ids: int, **more: object) -> None:

@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from springhouse.errors import SchemaError, SourceError
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range, SourceContext
-from springhouse.lake.sources.files import ReadFiles
+from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range, SourceContext
 
 Put = Callable[..., Path]
 

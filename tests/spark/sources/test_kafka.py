@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from springhouse.errors import SourceError
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range, SourceContext
-from springhouse.lake.sources.kafka import ReadKafka
+from springhouse.lake.sources.kafka_source import ReadKafka
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range, SourceContext
 
 JSON = {"format": "json", "schema": "id BIGINT NOT NULL, name STRING"}
 

@@ -18,8 +18,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from springhouse.lake.sources import taken_apart
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD, Range, SourceContext
-from springhouse.lake.sources.files import ReadFiles
+from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range, SourceContext
 
 Put = Callable[[str, bytes | str], Path]
 SCHEMA = "id BIGINT, note STRING"

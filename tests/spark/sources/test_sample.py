@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from springhouse.lake.sources.contract import Range, SourceContext
 from springhouse.lake.sources.sample import Sample
+from springhouse.lake.sources.source import Range, SourceContext
 from springhouse.units import Instant
 
 

@@ -7,13 +7,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from springhouse.lake.alignment import parsed_schema
+from springhouse.lake.delta.alignment import parsed_schema
 from springhouse.lake.sources import taken_apart
-from springhouse.lake.sources.batch import Batch
-from springhouse.lake.sources.contract import BAD
 from springhouse.lake.sources.csv_files import CsvFiles
+from springhouse.lake.sources.file_batch import FileBatch
 from springhouse.lake.sources.json_files import JsonFiles
-from springhouse.lake.storage import Storage
+from springhouse.lake.sources.source import BAD
+from springhouse.lake.storage.storage import Storage
 from springhouse.project import file_options
 
 ORDERS = (
@@ -82,10 +82,10 @@ x,2.5,x,,
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> Callable[[str, str], Batch]:
-    def write(name: str, text: str) -> Batch:
+def batch(tmp_path: Path) -> Callable[[str, str], FileBatch]:
+    def write(name: str, text: str) -> FileBatch:
         (tmp_path / name).write_text(text)
-        return Batch(Storage(str(tmp_path)), (name,))
+        return FileBatch(Storage(str(tmp_path)), (name,))
 
     return write
 
@@ -95,7 +95,7 @@ def told(rows: DataFrame) -> list[str]:
     return sorted(repr(tuple(row) if row[BAD] is None else row[-3:]) for row in rows.collect())
 
 
-def test_json(spark: SparkSession, batch: Callable[[str, str], Batch]) -> None:
+def test_json(spark: SparkSession, batch: Callable[[str, str], FileBatch]) -> None:
     schema = parsed_schema(spark, ORDERS, "")
     files = batch("orders.json", JSON)
     by_spark = JsonFiles(file_options.parsed({"format": "json"})).rows(
@@ -117,7 +117,7 @@ def test_json(spark: SparkSession, batch: Callable[[str, str], Batch]) -> None:
     assert told(here) == told(by_spark)
 
 
-def test_csv(spark: SparkSession, batch: Callable[[str, str], Batch]) -> None:
+def test_csv(spark: SparkSession, batch: Callable[[str, str], FileBatch]) -> None:
     columns = "id BIGINT, amount DECIMAL(12,2), note STRING, at TIMESTAMP, paid BOOLEAN"
     schema: StructType = parsed_schema(spark, columns, "")
     files = batch("orders.csv", CSV)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
-from springhouse.flows.expressions import Compiled, Value, column
-from springhouse.flows.graph import FlowError, Output, schema_difference
+from springhouse.flows.flow_graph import FlowError, Output, schema_difference
+from springhouse.flows.row_expressions import Compiled, Value, column
 from springhouse.flows.row_pack import under
 
 PackFunction = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
@@ -22,7 +22,7 @@ QUARANTINE = pa.schema(
 """Why rows were set aside, each row as JSON, and the activity that could not take it."""
 
 
-class Each:
+class PackActivity:
     """A function from pack to pack that never fails by itself."""
 
     def __init__(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:

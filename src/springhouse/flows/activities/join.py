@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.graph import Output
+from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_pack import cut
 from springhouse.flows.sql.order import ordered
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.activities.each import set_aside
-from springhouse.flows.expressions import Compiled, column
-from springhouse.flows.graph import FlowError, Output
+from springhouse.flows.flow_graph import FlowError, Output
+from springhouse.flows.row_expressions import Compiled, column
 
 
 class Router:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.expressions import Compiled, column
-from springhouse.flows.graph import Output
+from springhouse.flows.flow_graph import Output
+from springhouse.flows.row_expressions import Compiled, column
 from springhouse.flows.row_pack import cut
 from springhouse.flows.sql.order import ordered
 

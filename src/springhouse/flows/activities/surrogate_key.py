@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.graph import Output
+from springhouse.flows.flow_graph import Output
 from springhouse.flows.sql.order import with_one_zero
 
 KNOWN, ROWS = 0, 1

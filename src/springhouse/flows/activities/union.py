@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from springhouse.flows.graph import Output
+from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_pack import under
 
 

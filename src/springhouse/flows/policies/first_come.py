@@ -8,11 +8,11 @@ packs of a fixed size; both are chosen where threads are started (`run.Pool`).
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from springhouse.flows.policies.policy import Policy, Turn
-from springhouse.flows.request import Request, Task
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.request import FlowTask, Request
 
 
-class FirstCome(Policy):
+class FirstCome(TaskPolicy):
     """The oldest task of this thread, else of the next thread that has any.
 
     `announce` is called for every task: its semaphore counts them.
@@ -21,10 +21,10 @@ class FirstCome(Policy):
     def __init__(self, threads: int, announce: Callable[[], object] = lambda: None) -> None:
         super().__init__()
         self._announce = announce
-        self._lists: list[deque[Task]] = [deque() for _ in range(threads)]
+        self._lists: list[deque[FlowTask]] = [deque() for _ in range(threads)]
         self._next_thread = 0
 
-    def add(self, task: Task) -> None:
+    def add(self, task: FlowTask) -> None:
         thread = task.thread
         if thread is None:
             thread, self._next_thread = self._next_thread, self._next_thread + 1
@@ -38,7 +38,7 @@ class FirstCome(Policy):
                 return Turn(waiting.popleft(), steps=1)
         return None
 
-    def pick(self, tasks: Sequence[Task]) -> Turn:
+    def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         raise AssertionError("first come, first served: there is nothing to pick")
 
     def retire(self, request: Request) -> None:

@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from springhouse.flows.policies.policy import Policy, Turn
-from springhouse.flows.request import Request, Task, Urgency
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.request import FlowTask, Request, TaskUrgency
 
 
 @dataclass(eq=False)
@@ -28,7 +28,7 @@ class _Placed:
 
     request: Request
     nodes: list[int]
-    deferred: deque[tuple[Task, int]] = field(default_factory=deque)
+    deferred: deque[tuple[FlowTask, int]] = field(default_factory=deque)
     turn: int = 0
 
     def responsible(self) -> int:
@@ -37,7 +37,7 @@ class _Placed:
         return node
 
 
-class Locality(Policy):
+class Locality(TaskPolicy):
     """Tasks where their data is.
 
     `nodes` are the threads of each node, `free_memory` tells how many bytes a node has left.
@@ -54,7 +54,7 @@ class Locality(Policy):
         self._free_memory = free_memory
         self._requests: list[list[_Placed]] = [[] for _ in nodes]
         self._placed: dict[int, _Placed] = {}
-        self._immediate: dict[int, deque[Task]] = {thread: deque() for thread in self._node}
+        self._immediate: dict[int, deque[FlowTask]] = {thread: deque() for thread in self._node}
         self._last: dict[int, _Placed] = {}
         self._responsible = [0] * len(self._threads)
 
@@ -84,8 +84,8 @@ class Locality(Policy):
             self._immediate[thread] = kept
         self._last = {thread: last for thread, last in self._last.items() if last is not placed}
 
-    def add(self, task: Task) -> None:
-        if task.urgency is Urgency.IMMEDIATE and task.thread is not None:
+    def add(self, task: FlowTask) -> None:
+        if task.urgency is TaskUrgency.IMMEDIATE and task.thread is not None:
             self._immediate[task.thread].append(task)
             self._responsible[self._node[task.thread]] += 1
             return
@@ -101,7 +101,7 @@ class Locality(Policy):
         self._last[thread] = self._placed[id(task.request)]
         return Turn(task, steps=1)
 
-    def _choose(self, thread: int, node: int) -> Task | None:
+    def _choose(self, thread: int, node: int) -> FlowTask | None:
         mine = self._immediate[thread]
         if mine:
             self._responsible[node] -= 1
@@ -120,12 +120,12 @@ class Locality(Policy):
                 return self._immediate[other].popleft()
         return None
 
-    def _oldest(self, placed: _Placed) -> Task:
+    def _oldest(self, placed: _Placed) -> FlowTask:
         task, node = placed.deferred.popleft()
         self._responsible[node] -= 1
         return task
 
-    def pick(self, tasks: Sequence[Task]) -> Turn:
+    def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         raise AssertionError("locality does not look at all tasks")
 
     def takeable(self, node: int) -> int:

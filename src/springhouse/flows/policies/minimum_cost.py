@@ -6,17 +6,17 @@ exhausted, with no time slot. Readers have no queue and so come when nobody else
 
 from collections.abc import Sequence
 
-from springhouse.flows.policies.policy import Policy, Turn
-from springhouse.flows.request import Task
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.request import FlowTask
 
 
-def longest_queue(tasks: Sequence[Task]) -> Task:
+def longest_queue(tasks: Sequence[FlowTask]) -> FlowTask:
     """The task with most rows waiting; the first of those that have the same."""
     return max(tasks, key=lambda task: task.item.waiting_rows)
 
 
-class MinimumCost(Policy):
+class MinimumCost(TaskPolicy):
     """The activity with the largest input."""
 
-    def pick(self, tasks: Sequence[Task]) -> Turn:
+    def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         return Turn(longest_queue(tasks))

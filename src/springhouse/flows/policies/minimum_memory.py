@@ -11,20 +11,20 @@ made within a slot, so memory follows its length (`bench/results/000/time_slot.m
 from collections.abc import Sequence
 
 from springhouse.flows.policies.minimum_cost import longest_queue
-from springhouse.flows.policies.policy import Policy, Turn
-from springhouse.flows.request import Task
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.request import FlowTask
 
 SLOT_SECONDS = 0.0002
 
 
-class MinimumMemory(Policy):
+class MinimumMemory(TaskPolicy):
     """The activity with the largest memory benefit."""
 
     def __init__(self, slot_seconds: float = SLOT_SECONDS) -> None:
         super().__init__()
         self.slot_seconds = slot_seconds
 
-    def pick(self, tasks: Sequence[Task]) -> Turn:
+    def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         best = max(tasks, key=lambda task: task.item.memory_benefit)
         if best.item.memory_benefit <= 0:
             best = longest_queue(tasks)

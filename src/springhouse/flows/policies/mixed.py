@@ -8,20 +8,20 @@ stays with its subflow while that has work, and goes to the next free one when i
 from collections.abc import Callable, Mapping, Sequence
 
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.policies.policy import Policy, Turn
-from springhouse.flows.request import Request, Task
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.request import FlowTask, Request
 
 _Subflow = tuple[int, int]
 """The request (by identity) and the number of one of its subflows."""
 
 
-class Mixed(Policy):
+class Mixed(TaskPolicy):
     """A policy per subflow; `makers` says how one is made."""
 
-    def __init__(self, makers: Mapping[PolicyName, Callable[[], Policy]]) -> None:
+    def __init__(self, makers: Mapping[PolicyName, Callable[[], TaskPolicy]]) -> None:
         super().__init__()
         self._makers = makers
-        self._subflows: dict[_Subflow, Policy] = {}
+        self._subflows: dict[_Subflow, TaskPolicy] = {}
         self._running: dict[_Subflow, int] = {}
         self._last: dict[int, _Subflow] = {}
 
@@ -34,7 +34,7 @@ class Mixed(Policy):
         for subflow in [s for s in self._subflows if s[0] == id(request)]:
             del self._subflows[subflow]
 
-    def add(self, task: Task) -> None:
+    def add(self, task: FlowTask) -> None:
         self._subflows[_subflow(task)].add(task)
 
     def next(self, thread: int) -> Turn | None:
@@ -50,7 +50,7 @@ class Mixed(Policy):
         self._last[thread] = chosen
         return turn
 
-    def pick(self, tasks: Sequence[Task]) -> Turn:
+    def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         raise AssertionError("the policies of the subflows pick")
 
     def left(self, turn: Turn, thread: int) -> None:
@@ -63,6 +63,6 @@ class Mixed(Policy):
         return subflow not in self._running and self._subflows[subflow].takeable(0) > 0
 
 
-def _subflow(task: Task) -> _Subflow:
+def _subflow(task: FlowTask) -> _Subflow:
     assert task.request.plan is not None
     return id(task.request), task.request.plan.subflow[task.item.name]

@@ -6,18 +6,18 @@ is exhausted. Fair, and nobody starves; it is the policy that the others are mea
 
 from collections.abc import Sequence
 
-from springhouse.flows.policies.policy import Policy, Turn
-from springhouse.flows.request import Task
+from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.request import FlowTask
 
 
-class RoundRobin(Policy):
+class RoundRobin(TaskPolicy):
     """The activity after the last one."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last = -1
 
-    def pick(self, tasks: Sequence[Task]) -> Turn:
+    def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         last = self._last
         chosen = min(tasks, key=lambda t: (t.item.index <= last, t.item.index))
         self._last = chosen.item.index

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.sql.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
 
 _NUMBER = re.compile(r"(.*?)(BD|[LSYDF])?\Z", re.IGNORECASE)
@@ -23,18 +23,18 @@ _SMALLER_THAN_ANY = Decimal("1E-400")
 _MOST_EXPONENT = 100_000
 
 
-class Number(NamedTuple):
+class NumberLiteral(NamedTuple):
     """A number and its type."""
 
     value: object
     type: pa.DataType
 
 
-def number(text: str) -> Number:
+def number(text: str) -> NumberLiteral:
     """The number that is spelled so, with its sign.
 
     >>> number("-1.50"), number("1e3").type
-    (Number(value=Decimal('-1.50'), type=Decimal128Type(decimal128(3, 2))), DataType(double))
+    (NumberLiteral(value=Decimal('-1.50'), type=Decimal128Type(decimal128(3, 2))), DataType(double))
     """
     found = _NUMBER.match(text)
     assert found is not None, "every text is some digits and perhaps a suffix"
@@ -53,20 +53,20 @@ def number(text: str) -> Number:
     return _decimal(text, value)
 
 
-def _whole(text: str, value: Decimal, wanted: pa.DataType | None) -> Number:
+def _whole(text: str, value: Decimal, wanted: pa.DataType | None) -> NumberLiteral:
     for kind in (INT, BIGINT) if wanted is None else (wanted,):
         limit = 2 ** (kind.bit_width - 1)
         if -limit <= value < limit:
-            return Number(int(value), kind)
+            return NumberLiteral(int(value), kind)
     if wanted is not None:
         raise FlowError(f"{text} is too large a number")
     return _decimal(text, value)
 
 
-def _fraction(text: str, value: Decimal, kind: pa.DataType) -> Number:
+def _fraction(text: str, value: Decimal, kind: pa.DataType) -> NumberLiteral:
     if value.copy_abs() > _LARGEST[kind]:
         raise FlowError(f"{text} is too large a number")
-    return Number(float(value) if kind == DOUBLE else _nearest_float(value), kind)
+    return NumberLiteral(float(value) if kind == DOUBLE else _nearest_float(value), kind)
 
 
 def _nearest_float(value: Decimal) -> float:
@@ -81,11 +81,11 @@ def _nearest_float(value: Decimal) -> float:
     return min(finite, key=lambda each: abs(Fraction(each) - exact))
 
 
-def _decimal(text: str, value: Decimal) -> Number:
+def _decimal(text: str, value: Decimal) -> NumberLiteral:
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "no digits spell NaN"
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale)
     if precision > 38:
         raise FlowError(f"{text} has more than 38 digits")
-    return Number(Decimal(f"{value:f}"), pa.decimal128(precision, scale))
+    return NumberLiteral(Decimal(f"{value:f}"), pa.decimal128(precision, scale))

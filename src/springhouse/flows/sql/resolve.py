@@ -12,10 +12,10 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.sql import conditional, logic, moments, numbers, texts
 from springhouse.flows.sql.casts import cast
-from springhouse.flows.sql.parse import CastTo, Literal, Name, Tree
+from springhouse.flows.sql.parser import CastTo, Literal, Name, Tree
 from springhouse.flows.sql.terms import NotInSpark, Term, Value, constant, folded, strict, typed
 from springhouse.flows.sql.types import (
     BIGINT,

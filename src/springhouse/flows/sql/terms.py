@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
 
 Value: TypeAlias = pa.Array | pa.Scalar
 Compute: TypeAlias = Callable[[pa.RecordBatch], Value]

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
 
 
-class Token(NamedTuple):
+class ExpressionToken(NamedTuple):
     """One token: `kind` is word, name, text, number, sign or end; `at` is its place in the text."""
 
     kind: str
@@ -42,12 +42,12 @@ _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|
 _MEANINGS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[ExpressionToken]:
     """All tokens of a text, and an end."""
-    return [*_tokens(text), Token("end", "", len(text))]
+    return [*_tokens(text), ExpressionToken("end", "", len(text))]
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[ExpressionToken]:
     at = 0
     while at < len(text):
         found = _PATTERN.match(text, at)
@@ -55,13 +55,13 @@ def _tokens(text: str) -> Iterator[Token]:
             raise FlowError(f'"{text}" is not SQL: nothing is known that begins with "{text[at:]}"')
         kind, whole = found.lastgroup, found.group()
         if kind == "raw":
-            yield Token("text", whole[2:-1], at)
+            yield ExpressionToken("text", whole[2:-1], at)
         elif kind == "text":
-            yield Token("text", unescaped(whole), at)
+            yield ExpressionToken("text", unescaped(whole), at)
         elif kind == "name":
-            yield Token("name", whole[1:-1].replace("``", "`"), at)
+            yield ExpressionToken("name", whole[1:-1].replace("``", "`"), at)
         elif kind is not None and kind != "blank":
-            yield Token(kind, whole, at)
+            yield ExpressionToken(kind, whole, at)
         at = found.end()
 
 

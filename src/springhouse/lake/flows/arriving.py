@@ -25,16 +25,16 @@ import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
 from springhouse.errors import SchemaError, SpringhouseError
-from springhouse.flows.activities.each import Each
+from springhouse.flows.activities.each import PackActivity
 from springhouse.flows.endpoints import Collected
-from springhouse.flows.graph import Edge, Graph, Kind, Node, Output, recordset
+from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.run import run_flow
-from springhouse.flows.settings import Settings
+from springhouse.lake.delta.tables import arrow_schema, read_arrow
 from springhouse.lake.flows.run_flow import pour
-from springhouse.lake.quality import HIDDEN_COLUMNS, failure, judged
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import arrow_schema, read_arrow
+from springhouse.lake.spark.quality import HIDDEN_COLUMNS, failure, judged
+from springhouse.lake.storage.storage import Storage
 from springhouse.project.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
@@ -109,7 +109,7 @@ def arrive_in_tasks(
 
 
 @dataclass(frozen=True)
-class Arrival:
+class TableShare:
     """What one of several tables picks out of the rows that arrive for all of them.
 
     `columns` are its own names with those of the pass, verdicts and all; `flag` is the column that
@@ -124,7 +124,7 @@ class Arrival:
 
 
 def arrive_together(
-    rows: pa.Table, arrivals: Sequence[Arrival], settings: Settings
+    rows: pa.Table, arrivals: Sequence[TableShare], settings: Settings
 ) -> tuple[Mapping[str, pa.Table], Mapping[str, Arrived | SpringhouseError]]:
     """Rows for several tables through one flow, in this process: what stays of them, by table.
 
@@ -149,7 +149,7 @@ def arrive_together(
 def arrive_together_in_tasks(
     spark: "SparkSession",
     rows: "DataFrame",
-    arrivals: Sequence[Arrival],
+    arrivals: Sequence[TableShare],
     places: Mapping[str, Storage],
     settings: Settings,
 ) -> tuple[Mapping[str, Sequence[AddAction]], Mapping[str, Arrived | SpringhouseError]]:
@@ -178,7 +178,7 @@ def arrive_together_in_tasks(
 
 
 def _judgement_of(
-    arrival: Arrival,
+    arrival: TableShare,
     aside: Sequence[Mapping[str, Any]],
     counts: Sequence[Mapping[str, Any]],
     activities: Mapping[str, ActivityStatistics],
@@ -202,7 +202,7 @@ def _is_of_one(activity: str) -> bool:
     return activity.startswith((_of(_SELECT), _of(_EXPECTATIONS), "write "))
 
 
-def _of(what: str, arrival: Arrival | None = None) -> str:
+def _of(what: str, arrival: TableShare | None = None) -> str:
     return f"{what} of {arrival.table if arrival is not None else ''}"
 
 
@@ -240,7 +240,7 @@ def _told(activities: Mapping[str, ActivityStatistics], counts: int) -> dict[str
 
 def arriving(
     schema: pa.Schema, expectations: Sequence[Expectation], table: str, timestamp: str | None
-) -> Graph:
+) -> FlowGraph:
     """The flow: rows with their verdicts, the router, and what leaves it."""
     plain = pa.schema([f for f in schema if not f.name.startswith(HIDDEN_COLUMNS)])
     dated = _dating(plain, timestamp)
@@ -252,17 +252,19 @@ def arriving(
     outputs = (plain, _ASIDE, _COUNTS)
     nodes = [
         recordset(_ARRIVED, schema),
-        Node(_EXPECTATIONS, Kind.ACTIVITY, (schema,), outputs, make, router=True, verb="expect"),
+        FlowNode(
+            _EXPECTATIONS, NodeKind.ACTIVITY, (schema,), outputs, make, router=True, verb="expect"
+        ),
         recordset(table, plain),
         recordset(_SET_ASIDE, _ASIDE),
         recordset(_COUNTED, _COUNTS),
     ]
     edges = [Edge(_ARRIVED, 0, _EXPECTATIONS, 0)]
     edges += [Edge(_EXPECTATIONS, port, nodes[2 + port].name, 0) for port in range(3)]
-    return Graph({node.name: node for node in nodes}, tuple(edges))
+    return FlowGraph({node.name: node for node in nodes}, tuple(edges))
 
 
-def arriving_together(schema: pa.Schema, arrivals: Sequence[Arrival]) -> Graph:
+def arriving_together(schema: pa.Schema, arrivals: Sequence[TableShare]) -> FlowGraph:
     """The flow for several tables: a router for each, over the same rows."""
     nodes = [recordset(_ARRIVED, schema)]
     edges: list[Edge] = []
@@ -273,18 +275,20 @@ def arriving_together(schema: pa.Schema, arrivals: Sequence[Arrival]) -> Graph:
         outputs = (plain, _ASIDE, _COUNTS)
         picking, judging = partial(_picking, each, picked), partial(_judging, each, plain)
         nodes += [
-            Node(pick, Kind.ACTIVITY, (schema,), (picked,), picking, verb="select"),
-            Node(router, Kind.ACTIVITY, (picked,), outputs, judging, router=True, verb="expect"),
+            FlowNode(pick, NodeKind.ACTIVITY, (schema,), (picked,), picking, verb="select"),
+            FlowNode(
+                router, NodeKind.ACTIVITY, (picked,), outputs, judging, router=True, verb="expect"
+            ),
         ]
         edges += [Edge(_ARRIVED, 0, pick, 0), Edge(pick, 0, router, 0)]
         targets = (each.table, _of(_SET_ASIDE, each), _of(_COUNTED, each))
         for port, (name, leaves) in enumerate(zip(targets, outputs, strict=True)):
             nodes.append(recordset(name, leaves))
             edges.append(Edge(router, port, name, 0))
-    return Graph({node.name: node for node in nodes}, tuple(edges))
+    return FlowGraph({node.name: node for node in nodes}, tuple(edges))
 
 
-def _picking(arrival: Arrival, picked: pa.Schema, size: int) -> Each:
+def _picking(arrival: TableShare, picked: pa.Schema, size: int) -> PackActivity:
     """An activity that picks the rows and columns of one table."""
     flag, columns = arrival.flag, [column for _, column in arrival.columns]
 
@@ -292,10 +296,10 @@ def _picking(arrival: Arrival, picked: pa.Schema, size: int) -> Each:
         mine = pa.RecordBatch.from_arrays([pack.column(c) for c in columns], schema=picked)
         return mine if flag is None else mine.filter(pack.column(flag))
 
-    return Each(pick)
+    return PackActivity(pick)
 
 
-def _judging(arrival: Arrival, plain: pa.Schema, size: int) -> "Expect":
+def _judging(arrival: TableShare, plain: pa.Schema, size: int) -> "Expect":
     softened = [_counted_only(e) for e in arrival.expectations]
     return Expect(plain, softened, arrival.table, _dating(plain, arrival.timestamp))
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from pyspark.sql.types import StructType
 
 from springhouse.errors import CommitConflict, LakeError
-from springhouse.flows.graph import FlowError
-from springhouse.lake.clock import steady_clock
-from springhouse.lake.commits import Change, commit, ensure
+from springhouse.flows.flow_graph import FlowError
+from springhouse.lake.delta.commits import Change, commit, ensure
+from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.tables import open_table
 from springhouse.lake.flows.portions import TableSource
-from springhouse.lake.log import TableLog
-from springhouse.lake.note import FlowNote, Note
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import open_table
+from springhouse.lake.storage.clock import steady_clock
+from springhouse.lake.storage.storage import Storage
 
 _TRIES = 10
 
@@ -40,7 +40,7 @@ class Pin:
 
 
 @dataclass(frozen=True)
-class Batch:
+class FlowBatch:
     """One numbered batch of a flow."""
 
     flow: str

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from springhouse.flows.graph import FlowError
+from springhouse.flows.flow_graph import FlowError
 
 _OURS = re.compile(r"^springhouse\.[\w.]*?(\w+): (.*)", re.MULTILINE | re.DOTALL)
 _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*): (.+)$", re.MULTILINE)
@@ -30,7 +30,7 @@ def one_sentence() -> Iterator[None]:
 def failure_of(said: str) -> FlowError:
     """What Spark's words about failed tasks mean.
 
-    >>> failure_of("Traceback …\\nspringhouse.flows.graph.FlowError: it is late").problem
+    >>> failure_of("Traceback …\\nspringhouse.flows.flow_graph.FlowError: it is late").problem
     'it is late'
     """
     ours = _OURS.search(said)

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from springhouse.lake.storage import Storage
-from springhouse.lake.writing import added
+from springhouse.lake.delta.writing import added
+from springhouse.lake.storage.storage import Storage
 
 FILE_BYTES = 128 * 2**20
 """A file is closed and another one begun after about so many bytes of rows."""

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from springhouse.errors import LakeError
-from springhouse.lake.presence import FileLost, prove_present, reading
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import TableVersion, open_table
+from springhouse.lake.delta.tables import TableVersion, open_table
+from springhouse.lake.storage.presence import FileLost, prove_present, reading
+from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,21 +23,27 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import CommitConflict, LakeError
 from springhouse.flows.declare import Flow
-from springhouse.flows.graph import FlowError, Graph
+from springhouse.flows.flow_graph import FlowError, FlowGraph
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
-from springhouse.flows.settings import Settings
-from springhouse.flows.stages import Feed, Hand, Intake, Stage, stages
-from springhouse.lake.clock import never_jumps, steady_clock
-from springhouse.lake.commits import Change, commit, create
-from springhouse.lake.flows.batches import Batch
+from springhouse.flows.stages import Hand, Stage, StageFeed, StageInput, stages
+from springhouse.lake.delta.commits import Change, commit, create
+from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.tables import (
+    arrow_schema,
+    open_table,
+    quoted,
+    read_parquet,
+    spark_schema,
+)
+from springhouse.lake.delta.writing import rows_of, write_arrow
+from springhouse.lake.flows.batches import FlowBatch
 from springhouse.lake.flows.failures import one_sentence
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
-from springhouse.lake.leases import held_in
-from springhouse.lake.note import FlowNote, Note
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import arrow_schema, open_table, quoted, read_parquet, spark_schema
-from springhouse.lake.writing import rows_of, write_arrow
+from springhouse.lake.storage.clock import never_jumps, steady_clock
+from springhouse.lake.storage.leases import held_in
+from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -69,7 +75,7 @@ def run_flow(
     run: a table that has it already gets nothing. Every attempt reads the versions of the sources
     that the first one read; what a DataFrame gives is up to its owner.
     """
-    numbered = None if batch is None else Batch(flow.name, batch)
+    numbered = None if batch is None else FlowBatch(flow.name, batch)
     all_places = {name: Storage.at(target) for name, target in targets.items()}
     _prove_apart(flow.name, all_places)
     if numbered is not None and numbered.is_done(all_places):
@@ -113,7 +119,7 @@ def run_flow(
 
 def pour(
     spark: "SparkSession",
-    graph: Graph,
+    graph: FlowGraph,
     sources: "Mapping[str, DataFrame | TableSource]",
     places: Mapping[str, Storage],
     settings: Settings,
@@ -171,17 +177,17 @@ class _Pouring:
         # Of no rows at all Spark may start no task; an aggregate of nothing is still a row.
         return reported if reported.num_rows else pa.Table.from_batches(task(()))
 
-    def _read_by_tasks(self, shuffled: tuple[Intake, ...]) -> TableSource | None:
+    def _read_by_tasks(self, shuffled: tuple[StageInput, ...]) -> TableSource | None:
         """The table that tasks read by themselves, if that is all they need."""
         if len(shuffled) > 1 or shuffled[0].hand is not Hand.AS_THEY_ARE:
             return None
         source = self._source(shuffled[0])
         return source if isinstance(source, TableSource) and source.is_plain else None
 
-    def _source(self, intake: Intake) -> "DataFrame | TableSource | None":
+    def _source(self, intake: StageInput) -> "DataFrame | TableSource | None":
         return self._sources.get(intake.feed.name) if intake.feed.port is None else None
 
-    def _gathered(self, stage: Stage, shuffled: tuple[Intake, ...]) -> "DataFrame":
+    def _gathered(self, stage: Stage, shuffled: tuple[StageInput, ...]) -> "DataFrame":
         by_key = any(intake.hand is Hand.BY_KEY for intake in shuffled)
         if len(shuffled) == 1:
             (intake,) = shuffled
@@ -200,7 +206,7 @@ class _Pouring:
             union = union.repartition(sf.col(KEY))
         return union.drop(KEY)
 
-    def _tagged(self, port: int, shuffled: tuple[Intake, ...]) -> "DataFrame":
+    def _tagged(self, port: int, shuffled: tuple[StageInput, ...]) -> "DataFrame":
         rows = self._rows(shuffled[port])
         columns = [sf.col(quoted(name)) for name in rows.columns]
         keys = [_hashable(rows, name) for name in shuffled[port].keys or rows.columns]
@@ -212,17 +218,17 @@ class _Pouring:
         ]
         return rows.select(sf.lit(port).alias(INPUT), sf.xxhash64(*keys).alias(KEY), *own)
 
-    def _rows(self, intake: Intake) -> "DataFrame":
+    def _rows(self, intake: StageInput) -> "DataFrame":
         source = self._source(intake)
         if source is not None:
             return source.read(self._spark) if isinstance(source, TableSource) else source
         schema = spark_schema(intake.schema)
         return read_parquet(self._spark, *self._written(intake.feed), schema)
 
-    def _written(self, feed: Feed) -> tuple[Storage, list[str]]:
+    def _written(self, feed: StageFeed) -> tuple[Storage, list[str]]:
         return self._place(str(feed)), [add.path for add in self._files.get(str(feed), ())]
 
-    def _held(self, intake: Intake) -> tuple[str, ...]:
+    def _held(self, intake: StageInput) -> tuple[str, ...]:
         source = self._source(intake)
         if isinstance(source, TableSource) and source.is_plain:
             return source.files
@@ -251,7 +257,7 @@ def _columns(source: "DataFrame | TableSource") -> pa.Schema:
     return source.schema if isinstance(source, TableSource) else arrow_schema(source.schema)
 
 
-def _struct(intake: Intake) -> StructType:
+def _struct(intake: StageInput) -> StructType:
     return spark_schema(intake.schema)
 
 
@@ -264,10 +270,10 @@ def _hashable(rows: "DataFrame", name: str) -> "Column":
 
 def deliver(
     flow: str,
-    graph: Graph,
+    graph: FlowGraph,
     places: Mapping[str, Storage],
     poured: Poured,
-    batch: Batch | None,
+    batch: FlowBatch | None,
     seconds: float,
 ) -> dict[str, int]:
     """Commit what was poured, one atomic commit per table; gives the rows that each got."""
@@ -306,7 +312,7 @@ def deliver(
     return delivered
 
 
-def _flow_note(batch: Batch | None, poured: Poured) -> FlowNote:
+def _flow_note(batch: FlowBatch | None, poured: Poured) -> FlowNote:
     read = [did.rows_out for name, did in poured.activities.items() if name.startswith("this task")]
     offsets = {} if batch is None else {batch.transaction: (batch.number - 1, batch.number)}
     return FlowNote(offsets, rows_in=max(read, default=0))

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.endpoints import Read, Sink, Source, operators
-from springhouse.flows.graph import Kind, Operator, Output
+from springhouse.flows.endpoints import PackSink, Read, Source, operators
+from springhouse.flows.flow_graph import FlowOperator, NodeKind, Output
+from springhouse.flows.flow_settings import Settings
 from springhouse.flows.row_pack import packs_of
 from springhouse.flows.run import ready, run_here
-from springhouse.flows.settings import Settings
 from springhouse.flows.stages import TASK, Hand, Stage
 from springhouse.flows.topology import read_topology
 from springhouse.lake.flows.parquet_sink import ParquetSink
@@ -62,8 +62,8 @@ class StageTask:
         yield pa.RecordBatch.from_arrays(columns, schema=REPORT)
 
     def _operators(
-        self, batches: Iterable[pa.RecordBatch], sinks: dict[str, Sink], pack_bytes: int
-    ) -> dict[str, Operator]:
+        self, batches: Iterable[pa.RecordBatch], sinks: dict[str, PackSink], pack_bytes: int
+    ) -> dict[str, FlowOperator]:
         sources: dict[str, Source] = {f"rows of {TASK}": ()}
         for intake in self.stage.intakes:
             if intake.hand is Hand.HELD:
@@ -80,7 +80,7 @@ class StageTask:
 
 def _written(stage: Stage, name: str) -> pa.Schema:
     node = stage.graph.nodes[name]
-    assert node.kind is Kind.RECORDSET
+    assert node.kind is NodeKind.RECORDSET
     return node.inputs[0]
 
 

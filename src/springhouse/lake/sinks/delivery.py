@@ -22,16 +22,16 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.errors import SinkError, SpringhouseError
-from springhouse.lake.commits import Change, commit, ensure
-from springhouse.lake.durable import sync_entries
+from springhouse.lake.delta.commits import Change, commit, ensure
+from springhouse.lake.delta.log import Commit, read_commit
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import TableVersion, open_table
 from springhouse.lake.lake import Lake
-from springhouse.lake.log import Commit, read_commit
-from springhouse.lake.note import Note
-from springhouse.lake.sinks.contract import Changes, Sink
+from springhouse.lake.sinks.sink import Changes, Sink
 from springhouse.lake.sinks.table_changes import TableChanges
-from springhouse.lake.sources.contract import Range
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import TableVersion, open_table
+from springhouse.lake.sources.source import Range
+from springhouse.lake.storage.durable import sync_entries
+from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
 from springhouse.project.declaration import Project, SinkCall
 

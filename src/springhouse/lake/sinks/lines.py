@@ -10,10 +10,10 @@ another table, or of another warehouse, is refused.
 from pathlib import Path
 
 from springhouse.errors import SinkError
-from springhouse.lake.sinks.contract import Changes, SinkContext
-from springhouse.lake.sinks.json_rows import json_rows
 from springhouse.lake.sinks.positioned_file import PositionedFile
-from springhouse.lake.sources.contract import Range
+from springhouse.lake.sinks.sink import Changes, SinkContext
+from springhouse.lake.sources.json_rows import json_rows
+from springhouse.lake.sources.source import Range
 from springhouse.project.built_in import write_lines
 
 

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from springhouse.lake import key_codes
-from springhouse.lake.changes import WEIGHT, strong_delta
-from springhouse.lake.log import Commit
-from springhouse.lake.sinks.contract import CHANGE_TYPE, DELETE, INSERT, TIMESTAMP, VERSION
-from springhouse.lake.sources.contract import Range
-from springhouse.lake.tables import arrow_schema
+from springhouse.lake.delta import key_codes
+from springhouse.lake.delta.changes import WEIGHT, strong_delta
+from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.tables import arrow_schema
+from springhouse.lake.sinks.sink import CHANGE_TYPE, DELETE, INSERT, TIMESTAMP, VERSION
+from springhouse.lake.sources.source import Range
 from springhouse.units import Instant
 
 if TYPE_CHECKING:

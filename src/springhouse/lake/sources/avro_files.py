@@ -22,13 +22,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from springhouse.errors import SchemaError
-from springhouse.lake.avro import fastavro, spark_schema
-from springhouse.lake.sinks.json_rows import json_value
-from springhouse.lake.sources.batch import Batch
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.delta.tables import arrow_schema
+from springhouse.lake.sources.avro_types import fastavro, spark_schema
+from springhouse.lake.sources.file_batch import FileBatch
+from springhouse.lake.sources.json_rows import json_value
 from springhouse.lake.sources.records import strange_file
-from springhouse.lake.storage import Storage
-from springhouse.lake.tables import arrow_schema
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
+from springhouse.lake.storage.storage import Storage
 from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class AvroFiles:
     def __init__(self, options: FileOptions) -> None:
         fastavro()  # An error here has the place of the declaration.
 
-    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+    def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
         """The columns of the files, one schema for each that is written in them."""
         found = []
         for text, group in batch.grouped(_written_schema).items():
@@ -61,7 +61,7 @@ class AvroFiles:
         return found
 
     def rows(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
         marks = [StructField(name, StringType()) for name in _MARKS]
@@ -70,7 +70,7 @@ class AvroFiles:
         paths = spark.createDataFrame([(path,) for path in batch.paths], f"{_PATH} STRING")
         tasks = max(1, len(batch.paths) // _FILES_PER_TASK)
         required = frozenset(field.name for field in schema.fields if not field.nullable)
-        reading = Reading(batch.folder.root, arrow_schema(StructType(nullable)), required)
+        reading = AvroReadTask(batch.folder.root, arrow_schema(StructType(nullable)), required)
         return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(reading.rows, given)
 
 
@@ -84,7 +84,7 @@ def _written_schema(filesystem: fs.FileSystem, path: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AvroReadTask:
     """What a task does: from batches of paths in the folder `root` to batches of rows."""
 
     root: str

@@ -30,9 +30,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from springhouse.lake.delta.tables import quoted
+from springhouse.lake.delta.writing import SMALL_BYTES
 from springhouse.lake.sources import encodings, taken_apart
-from springhouse.lake.sources.batch import FILE, Batch, origin
-from springhouse.lake.sources.contract import ORIGIN
+from springhouse.lake.sources.file_batch import FILE, FileBatch, origin
 from springhouse.lake.sources.records import (
     CORRUPT,
     FIELDS,
@@ -45,8 +46,7 @@ from springhouse.lake.sources.records import (
     strange_file,
     with_corrupt,
 )
-from springhouse.lake.tables import quoted
-from springhouse.lake.writing import SMALL_BYTES
+from springhouse.lake.sources.source import ORIGIN
 from springhouse.project.file_options import FileOptions
 from springhouse.project.reader_values import delimiter
 
@@ -60,7 +60,7 @@ _HEEDED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
 """The options that mean the same where records are taken apart in this process."""
 
 
-class _Look(NamedTuple):
+class _FileLook(NamedTuple):
     """What opening a file tells: its first record, and what is wrong with the file, if anything."""
 
     header: str = ""
@@ -70,7 +70,7 @@ class _Look(NamedTuple):
 class _Kind(NamedTuple):
     """Files that are read alike; `is_cut` if a quoted field of theirs goes on in the next line."""
 
-    look: _Look
+    look: _FileLook
     is_cut: bool = False
 
 
@@ -90,7 +90,7 @@ class CsvFiles:
             "columnNameOfCorruptRecord": CORRUPT,
         }
 
-    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+    def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
         """The columns that the records have, one schema for each header among the files."""
         found = []
         for kind, group in self._kinds(spark, batch).items():
@@ -100,7 +100,7 @@ class CsvFiles:
         return found
 
     def rows(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
         apart = taken_apart.is_needed(spark)
@@ -131,11 +131,11 @@ class CsvFiles:
     def _by_reader(self, kind: _Kind) -> bool:
         return kind.is_cut or self._multiline or self._encoding is not None
 
-    def _kinds(self, spark: "SparkSession", batch: Batch) -> "dict[_Kind, Batch]":
+    def _kinds(self, spark: "SparkSession", batch: FileBatch) -> "dict[_Kind, FileBatch]":
         """The files by how they are read; those without any line are left out."""
         looks = batch.grouped(self._look)
         sound = tuple(p for look, group in looks.items() if not look.problem for p in group.paths)
-        flaws = self._flaws(spark, Batch(batch.folder, sound)) if sound else {}
+        flaws = self._flaws(spark, FileBatch(batch.folder, sound)) if sound else {}
         found: dict[_Kind, list[str]] = {}
         for look, group in looks.items():
             if self._header and not look.header and look.problem is None:
@@ -149,28 +149,28 @@ class CsvFiles:
                 elif is_cut and (problem := self._open_quote(batch, path)) is not None:
                     kind = _Kind(look._replace(problem=problem))
                 found.setdefault(kind, []).append(path)
-        return {kind: Batch(batch.folder, tuple(paths)) for kind, paths in found.items()}
+        return {kind: FileBatch(batch.folder, tuple(paths)) for kind, paths in found.items()}
 
-    def _look(self, filesystem: fs.FileSystem, path: str) -> _Look:
+    def _look(self, filesystem: fs.FileSystem, path: str) -> _FileLook:
         """The first line that is not empty and not a comment; the empty text if there is none."""
         separator = self._reader.get("linesep")
         breaks = re.compile(re.escape(separator.encode()) if separator else rb"\r\n|\r|\n")
         start, lines = b"", [b""]
         if (damage := encodings.damage_of(filesystem, path)) is not None:
-            return _Look(problem=damage)
+            return _FileLook(problem=damage)
         with filesystem.open_input_stream(path, compression="detect") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 start += chunk
                 problem = encodings.told_by(start[:_CHUNK_BYTES]) if not self._encoding else None
                 if problem is not None:
-                    return _Look(problem=problem)
+                    return _FileLook(problem=problem)
                 if not self._header:
-                    return _Look()
+                    return _FileLook()
                 lines = breaks.split(start)
                 # The last one may have been cut.
                 if found := self._first(lines[:-1]):
-                    return _Look(found)
-        return _Look(self._first(lines))
+                    return _FileLook(found)
+        return _FileLook(self._first(lines))
 
     def _first(self, lines: Sequence[bytes]) -> str:
         texts = (line.decode("utf-8-sig", errors="replace") for line in lines)
@@ -180,7 +180,7 @@ class CsvFiles:
             "",
         )
 
-    def _open_quote(self, batch: Batch, path: str) -> str | None:
+    def _open_quote(self, batch: FileBatch, path: str) -> str | None:
         """What is wrong with a file that has a quoted field without an end; None if it has none."""
         filesystem, full = batch.folder.filesystem, f"{batch.folder.path}/{path}"
         with filesystem.open_input_stream(full, compression="detect") as file:
@@ -188,7 +188,7 @@ class CsvFiles:
             found = taken_apart.open_quote(_lines_of(text, self._reader.get("linesep")), self._own)
         return f"a quoted field that begins in line {found} never ends" if found else None
 
-    def _flaws(self, spark: "SparkSession", batch: Batch) -> dict[str, tuple[bool, bool]]:
+    def _flaws(self, spark: "SparkSession", batch: FileBatch) -> dict[str, tuple[bool, bool]]:
         """By file: whether a quoted field goes on in the next line, and whether it is UTF-8."""
         if self._encoding is not None:
             return {}
@@ -225,7 +225,7 @@ class CsvFiles:
         is_whole = re.compile(whole_line(self._own), re.DOTALL)
         return any(quote in line and not is_whole.fullmatch(line) for line in lines), is_utf8
 
-    def _names(self, spark: "SparkSession", kind: _Kind, group: Batch) -> Sequence[str]:
+    def _names(self, spark: "SparkSession", kind: _Kind, group: FileBatch) -> Sequence[str]:
         """The columns that the header of the files names."""
         if not self._header or kind.look.problem is not None:
             return ()
@@ -263,7 +263,7 @@ class CsvFiles:
         self,
         spark: "SparkSession",
         kind: _Kind,
-        group: Batch,
+        group: FileBatch,
         layout: StructType,
         schema: StructType,
         *,
@@ -286,7 +286,7 @@ class CsvFiles:
         no_record = f"not a row of {len(layout)} columns"
         return taken_apart.rows(spark, records, parse, schema, no_record, why=why)
 
-    def _lines(self, spark: "SparkSession", group: Batch, header: str) -> DataFrame:
+    def _lines(self, spark: "SparkSession", group: FileBatch, header: str) -> DataFrame:
         texts = spark.read.text(group.for_spark(), lineSep=self._reader.get("linesep"))
         records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
         if "comment" in self._reader:
@@ -294,7 +294,7 @@ class CsvFiles:
         return records.where(sf.col(VALUE) != header) if header else records
 
     def _put_together(
-        self, spark: "SparkSession", group: Batch, layout: StructType, is_cut: bool
+        self, spark: "SparkSession", group: FileBatch, layout: StructType, is_cut: bool
     ) -> DataFrame:
         texts = StructType([StructField(field.name, StringType()) for field in layout.fields])
         told = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}

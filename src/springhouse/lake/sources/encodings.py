@@ -12,7 +12,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 
 from pyarrow import fs
 
-from springhouse.lake.sources.batch import Batch
+from springhouse.lake.sources.file_batch import FileBatch
 
 _FIRST_BYTES = 4096
 # The mark of UTF-32 begins with that of UTF-16.
@@ -30,7 +30,7 @@ COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _CHUNK_BYTES = 2**20
 
 
-def readable(batch: Batch) -> tuple[Batch, list[tuple[str, str]]]:
+def readable(batch: FileBatch) -> tuple[FileBatch, list[tuple[str, str]]]:
     """The files that may be in UTF-8, and what is wrong with each of the others."""
     groups = batch.grouped(problem_of)
     problems = [
@@ -39,7 +39,7 @@ def readable(batch: Batch) -> tuple[Batch, list[tuple[str, str]]]:
         if problem is not None
         for path in group.paths
     ]
-    return groups.get(None, Batch(batch.folder, ())), problems
+    return groups.get(None, FileBatch(batch.folder, ())), problems
 
 
 def problem_of(filesystem: fs.FileSystem, path: str) -> str | None:

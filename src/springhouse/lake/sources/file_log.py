@@ -24,12 +24,12 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from springhouse.errors import CommitConflict, SourceError
-from springhouse.lake.commits import Change, commit, ensure
-from springhouse.lake.note import Note
-from springhouse.lake.presence import FileLost
-from springhouse.lake.sources.contract import Range, SourceContext
-from springhouse.lake.tables import TableVersion, open_table, read_arrow
-from springhouse.lake.writing import write_arrow
+from springhouse.lake.delta.commits import Change, commit, ensure
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import TableVersion, open_table, read_arrow
+from springhouse.lake.delta.writing import write_arrow
+from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.storage.presence import FileLost
 
 COMPACT_AT = 100
 """So many small files in the log are rewritten as one."""

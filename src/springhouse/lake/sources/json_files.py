@@ -16,9 +16,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from springhouse.lake.sources import taken_apart
-from springhouse.lake.sources.batch import FILE, Batch
-from springhouse.lake.sources.contract import ORIGIN
 from springhouse.lake.sources.encodings import readable
+from springhouse.lake.sources.file_batch import FILE, FileBatch
 from springhouse.lake.sources.records import (
     CORRUPT,
     FIELDS,
@@ -29,6 +28,7 @@ from springhouse.lake.sources.records import (
     rows,
     with_corrupt,
 )
+from springhouse.lake.sources.source import ORIGIN
 from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class JsonFiles:
         self._parser = _parser(self._reader)
         self._grammar = json_grammar(self._reader)
 
-    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+    def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
         """The columns that the records have."""
         batch, _ = readable(batch)
         if not batch.paths:
@@ -65,7 +65,7 @@ class JsonFiles:
         return [reader.json(batch.for_spark(), multiLine=self._multiline).schema]
 
     def rows(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
         batch, problems = readable(batch)
@@ -77,7 +77,7 @@ class JsonFiles:
         return found.union(bad_files(spark, schema, problems)) if problems else found
 
     def _parsed(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         separator = self._reader.get("linesep")
         texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
@@ -95,7 +95,7 @@ class JsonFiles:
         return rows(records, self._grammar, schema, schema, why=why)
 
     def _taken_apart(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         asked = [*self._reader, *(["multiline"] if self._multiline else [])]
         taken_apart.prove_simple(schema, asked, heeded=("linesep",))

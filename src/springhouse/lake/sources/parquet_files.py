@@ -18,11 +18,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError
-from springhouse.lake.alignment import aligned
-from springhouse.lake.sources.batch import Batch, origin
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.delta.alignment import aligned
+from springhouse.lake.delta.tables import quoted
+from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import bad_files, no_rows, strange_file
-from springhouse.lake.tables import quoted
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
 from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class ParquetFiles:
         self._reader = dict(options.reader)
         self._schemas: dict[Footer, StructType] = {}
 
-    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+    def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
         """The columns of the files, one schema for each kind of footer."""
         groups = batch.grouped(_footer)
         return [self._schema(spark, f, group) for f, group in groups.items() if not f.problem]
 
     def rows(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The rows of the files, and one bad row for a file that is not Parquet."""
         parts = []
@@ -67,7 +67,7 @@ class ParquetFiles:
         return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
 
     def _group_rows(
-        self, spark: "SparkSession", footer: Footer, group: Batch, schema: StructType
+        self, spark: "SparkSession", footer: Footer, group: FileBatch, schema: StructType
     ) -> DataFrame:
         reader = spark.read.options(**self._reader).schema(self._schema(spark, footer, group))
         required = [field.name for field in schema.fields if not field.nullable]
@@ -90,7 +90,7 @@ class ParquetFiles:
         record = sf.when(bad.isNotNull(), sf.to_json(sf.struct(*columns)))
         return fitted.select(*columns, bad.alias(BAD), record.alias(RECORD), ORIGIN)
 
-    def _schema(self, spark: "SparkSession", footer: Footer, group: Batch) -> StructType:
+    def _schema(self, spark: "SparkSession", footer: Footer, group: FileBatch) -> StructType:
         if footer not in self._schemas:
             try:
                 read = spark.read.options(**self._reader).parquet(group.for_spark()[0])
@@ -103,7 +103,7 @@ class ParquetFiles:
         return self._schemas[footer]
 
 
-def _bad(spark: "SparkSession", schema: StructType, group: Batch, problem: str) -> DataFrame:
+def _bad(spark: "SparkSession", schema: StructType, group: FileBatch, problem: str) -> DataFrame:
     return bad_files(spark, schema, [(problem, group.full(path)) for path in group.paths])
 
 

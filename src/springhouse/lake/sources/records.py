@@ -39,8 +39,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from springhouse.lake.sources.batch import origin
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.sources.file_batch import origin
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

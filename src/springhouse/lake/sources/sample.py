@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from springhouse.lake.clock import AHEAD
-from springhouse.lake.sources.contract import Range, SourceContext
+from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.storage.clock import AHEAD
 from springhouse.project.built_in import sample
 
 if TYPE_CHECKING:

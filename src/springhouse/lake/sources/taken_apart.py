@@ -41,11 +41,11 @@ from pyspark.sql.types import (
 )
 
 from springhouse.errors import SourceError
-from springhouse.lake.sources.batch import Batch
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
+from springhouse.lake.delta.tables import frame_of
+from springhouse.lake.delta.writing import SMALL_BYTES
+from springhouse.lake.sources.file_batch import FileBatch
 from springhouse.lake.sources.records import NO_REASON, NOT_UTF8, VALUE, misfit, strangers
-from springhouse.lake.tables import frame_of
-from springhouse.lake.writing import SMALL_BYTES
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -142,7 +142,9 @@ def _cast(frame: DataFrame, wanted: StructType, *, why: bool) -> DataFrame:
     )
 
 
-def lines(batch: Batch, separator: str | None, *, all_of_them: bool = False) -> Iterator[Record]:
+def lines(
+    batch: FileBatch, separator: str | None, *, all_of_them: bool = False
+) -> Iterator[Record]:
     """The lines of some files, each with its file; empty ones only with `all_of_them`."""
     filesystem, root = batch.folder.filesystem, batch.folder.path
     breaks = re.compile(re.escape(separator.encode())) if separator else _LINE_BREAKS

@@ -11,10 +11,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from springhouse.lake.sources import taken_apart
-from springhouse.lake.sources.batch import Batch, origin
-from springhouse.lake.sources.contract import BAD, ORIGIN, RECORD
 from springhouse.lake.sources.encodings import readable
+from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import NOT_UTF8, VALUE, bad_files, no_rows
+from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
 from springhouse.project.file_options import FileOptions
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ class TextFiles:
     def __init__(self, options: FileOptions) -> None:
         self._reader = dict(options.reader)
 
-    def infer(self, spark: "SparkSession", batch: Batch) -> list[StructType]:
+    def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
         """The one column that text has."""
         return [_LINES]
 
     def rows(
-        self, spark: "SparkSession", batch: Batch, schema: StructType, *, why: bool
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The lines as rows."""
         batch, problems = readable(batch)
         found = self._lines(spark, batch) if batch.paths else no_rows(spark, _LINES)
         return found.union(bad_files(spark, _LINES, problems)) if problems else found
 
-    def _lines(self, spark: "SparkSession", batch: Batch) -> DataFrame:
+    def _lines(self, spark: "SparkSession", batch: FileBatch) -> DataFrame:
         lines = spark.read.options(**self._reader).text(batch.for_spark())
         lines = lines.where(sf.trim(VALUE) != "")
         line = sf.col(VALUE)

@@ -1,0 +1,109 @@
+"""Slowly changing dimensions: what was true from when until when?
+
+Port 0 is the dimension as it is, port 1 what changed, with a column that orders the changes. Type 1
+keeps the newest row of each key; type 2 keeps every row that differs from the one before, valid
+from its own moment until the next one's (NULL: still valid). Both inputs block: the result is the
+whole new dimension.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.activities.sort import by_name, in_order
+from springhouse.flows.flow_graph import Output
+from springhouse.flows.row_pack import cut
+from springhouse.flows.sql.order import ordered
+
+VALID_FROM, VALID_TO = "valid_from", "valid_to"
+DIMENSION, CHANGES = 0, 1
+
+
+class ChangingDimensionSpec(NamedTuple):
+    """The changes' schema, their keys, the column that orders them, and the type: 1 or 2."""
+
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    sequence: str
+    type: int
+
+    @property
+    def dimension(self) -> pa.Schema:
+        """The schema of the dimension: of type 2 it has the two moments instead of the order."""
+        if self.type == 1:
+            return self.schema
+        moment = self.schema.field(self.sequence).type
+        kept = [field for field in self.schema if field.name != self.sequence]
+        return pa.schema([*kept, (VALID_FROM, moment), (VALID_TO, moment)])
+
+
+class ChangingDimension:
+    """The dimension with the changes in it."""
+
+    def __init__(self, spec: ChangingDimensionSpec, pack_bytes: int) -> None:
+        self._spec, self._pack_bytes = spec, pack_bytes
+        self._held: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
+        self._open = 2
+
+    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
+        self._held[port].append(pack)
+        return ()
+
+    def end(self, port: int) -> Iterable[Output]:
+        self._open -= 1
+        return self._new() if self._open == 0 else ()
+
+    def _new(self) -> Iterator[Output]:
+        spec = self._spec
+        before = pa.Table.from_batches(self._held[DIMENSION], spec.dimension)
+        changes = pa.Table.from_batches(self._held[CHANGES], spec.schema)
+        self._held = ([], [])
+        made = newest(before, changes, spec) if spec.type == 1 else versions(before, changes, spec)
+        for batch in made.combine_chunks().to_batches():
+            for pack in cut(batch, self._pack_bytes):
+                yield 0, pack
+
+
+def newest(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -> pa.Table:
+    """Type 1: the last row of each key."""
+    rows = _ordered(pa.concat_tables([before, changes]), spec.keys, spec.sequence)
+    return rows.filter(pc.invert(_same_as_next(rows, spec.keys)))
+
+
+def versions(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -> pa.Table:
+    """Type 2: every row that differs from the one before it, and until when it was valid."""
+    dated = changes.rename_columns(
+        [VALID_FROM if name == spec.sequence else name for name in changes.schema.names]
+    )
+    plain = [name for name in spec.dimension.names if name != VALID_TO]
+    rows = pa.concat_tables([before.select(plain), dated.select(plain)])
+    rows = _ordered(rows, spec.keys, VALID_FROM)
+    # Of several changes at one moment the last one counts.
+    rows = rows.filter(pc.invert(_same_as_next(rows, (*spec.keys, VALID_FROM))))
+    values = [name for name in plain if name != VALID_FROM]
+    same = _same_as_next(rows, values)
+    repeats = pa.concat_arrays([pa.array([False]), same[:-1]]) if len(same) else same
+    rows = rows.filter(pc.invert(repeats))
+    followed = _same_as_next(rows, spec.keys)
+    moments = rows[VALID_FROM].combine_chunks()
+    after = pa.concat_arrays([moments[1:], pa.nulls(min(1, len(moments)), moments.type)])
+    until = pc.if_else(followed, after, pa.scalar(None, moments.type))
+    return rows.append_column(VALID_TO, until).select(spec.dimension.names).cast(spec.dimension)
+
+
+def _ordered(rows: pa.Table, keys: Sequence[str], sequence: str) -> pa.Table:
+    return in_order(rows, [by_name(name) for name in (*keys, sequence)])
+
+
+def _same_as_next(rows: pa.Table, names: Sequence[str]) -> pa.Array:
+    """For each row whether the next one has the same values there; NULL is the same as NULL."""
+    count = rows.num_rows
+    same = pa.repeat(pa.scalar(True), max(0, count - 1))
+    for name in names:
+        values = ordered(rows[name].combine_chunks())
+        one, other = values[:-1], values[1:]
+        both_null = pc.and_(pc.is_null(one), pc.is_null(other))
+        same = pc.and_(same, pc.or_(pc.fill_null(pc.equal(one, other), False), both_null))
+    return pa.concat_arrays([same, pa.array([False] * min(1, count), pa.bool_())])

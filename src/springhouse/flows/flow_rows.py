@@ -1,0 +1,517 @@
+"""What can be done with rows? The verbs of a flow.
+
+Each verb puts an activity behind some rows and gives the rows that leave it. Columns and types are
+checked at once, on a pack without rows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from springhouse.flows.activities.changing_dimension import ChangingDimension, ChangingDimensionSpec
+from springhouse.flows.activities.each import (
+    QUARANTINE,
+    Function,
+    PackActivity,
+    PackFunction,
+    kept,
+    projected,
+)
+from springhouse.flows.activities.grouping import (
+    GroupedAggregate,
+    Measure,
+    PartialAggregate,
+    measured_type,
+    parts_schema,
+)
+from springhouse.flows.activities.join import Join, JoinSpec, common_type
+from springhouse.flows.activities.router import Judge, Router
+from springhouse.flows.activities.sort import Key, Sort
+from springhouse.flows.activities.surrogate_key import SurrogateKey
+from springhouse.flows.activities.union import Union
+from springhouse.flows.flow_graph import FlowError, FlowNode, FlowOperator, NodeKind, SplitActivity
+from springhouse.flows.row_expressions import (
+    Compiled,
+    Expression,
+    compiled,
+    named,
+    order_of,
+    placed,
+    schema_of,
+    term_of,
+    tree_of,
+    type_of,
+)
+from springhouse.flows.sql.parser import STAR, Call, Literal, Name, Tree
+from springhouse.flows.sql.terms import typed
+from springhouse.flows.sql.types import is_number, is_plain, spelled
+
+if TYPE_CHECKING:
+    from springhouse.flows.declare import Draft
+
+Names = str | Sequence[str]
+"""One column, or several."""
+
+
+class Rows:
+    """What leaves one port of an activity or a recordset."""
+
+    def __init__(self, draft: "Draft", node: str, port: int) -> None:
+        self._draft = draft
+        self.node = node
+        self.port = port
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self._draft.schema(self.node, self.port)
+
+    def where(self, condition: Expression, *, name: str | None = None) -> "Rows":
+        """Only the rows for which the condition is true."""
+        name = self._draft.fresh(name or "where")
+        test = kept(_condition(condition, self.schema, name))
+        return self._then(name, "where", self.schema, lambda size: PackActivity(test))
+
+    def select(self, *columns: str, name: str | None = None) -> "Rows":
+        """Only these columns, each a name or `expression AS name`."""
+        name = self._draft.fresh(name or "select")
+        wanted = [named(text, name) for text in columns]
+        return self._project(name, "select", wanted)
+
+    def compute(self, *, name: str | None = None, **columns: Expression) -> "Rows":
+        """All columns, and these computed ones beside or instead of them."""
+        name = self._draft.fresh(name or "compute")
+        kept_columns = [(c, Name((c,))) for c in self.schema.names if c not in columns]
+        return self._project(name, "compute", [*kept_columns, *columns.items()])
+
+    def apply(
+        self,
+        function: PackFunction,
+        *,
+        schema: str | pa.Schema | None = None,
+        on_error: str = "fail",
+        name: str | None = None,
+    ) -> "Rows":
+        """What a Python function makes of each row pack; the same columns unless `schema` says.
+
+        `on_error="quarantine"`: the rows of a pack for which it raises are written to the target
+        "quarantine" with the reason, and the flow goes on.
+        """
+        if on_error not in ("fail", "quarantine"):
+            raise FlowError(f'on_error is "fail" or "quarantine", not {on_error!r}')
+        name = self._draft.fresh(name or str(getattr(function, "__name__", "apply")))
+        if isinstance(schema, str):
+            schema = schema_of(schema, name)
+        promised = schema or self.schema
+        aside = on_error == "quarantine"
+        outputs = (promised, QUARANTINE) if aside else (promised,)
+
+        def make(size: int) -> Function:
+            return Function(name, function, promised, quarantine=aside)
+
+        made = FlowNode(name, NodeKind.ACTIVITY, (self.schema,), outputs, make, verb="apply")
+        self._draft.add(made, [self])
+        if aside:
+            self._draft.write("quarantine", Rows(self._draft, name, 1))
+        return Rows(self._draft, name, 0)
+
+    def route(self, *conditions: Expression, name: str | None = None) -> tuple["Rows", ...]:
+        """The rows by the first condition that holds; those for which none does are the last."""
+        name = self._draft.fresh(name or "route")
+        tests = [_condition(condition, self.schema, name) for condition in conditions]
+        outputs = (self.schema,) * (len(tests) + 1)
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            (self.schema,),
+            outputs,
+            lambda size: Router(tests),
+            router=True,
+            verb="route",
+        )
+        self._draft.add(made, [self])
+        return tuple(Rows(self._draft, name, port) for port in range(len(outputs)))
+
+    def split(self, condition: Expression, *, name: str | None = None) -> tuple["Rows", "Rows"]:
+        """The rows for which the condition is true, and all others."""
+        good, others = self.route(condition, name=name or "split")
+        return good, others
+
+    def expect(
+        self, *, on_violation: str = "fail", name: str | None = None, **conditions: str
+    ) -> "Rows":
+        """The rows that are as expected: `expect(paid="amount > 0", on_violation="quarantine")`.
+
+        A row for which a condition is not true fails the flow, or is dropped, or is written to the
+        target "quarantine" with the reason.
+        """
+        fates = {"fail": "failure", "drop": "dropped", "quarantine": "set aside"}
+        if on_violation not in fates:
+            raise FlowError(f"on_violation is one of {', '.join(fates)}, not {on_violation!r}")
+        name = self._draft.fresh(name or "expect")
+        fate = fates[on_violation]
+        expected = {
+            word: (_condition(condition, self.schema, name), fate, condition)
+            for word, condition in conditions.items()
+        }
+        aside = on_violation == "quarantine"
+        outputs = (self.schema, QUARANTINE) if aside else (self.schema,)
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            (self.schema,),
+            outputs,
+            lambda size: Judge(name, expected),
+            router=aside,
+            verb="expect",
+        )
+        self._draft.add(made, [self])
+        if aside:
+            self._draft.write("quarantine", Rows(self._draft, name, 1))
+        return Rows(self._draft, name, 0)
+
+    def union(self, *others: "Rows", name: str | None = None) -> "Rows":
+        """These rows and those, in no order."""
+        name = self._draft.fresh(name or "union")
+        inputs = [self, *others]
+        schemas = tuple(self.schema for _ in inputs)
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            schemas,
+            (self.schema,),
+            lambda size: Union(self.schema),
+            verb="union",
+        )
+        self._draft.add(made, inputs)
+        return Rows(self._draft, name, 0)
+
+    def lookup(
+        self,
+        table: "Rows",
+        *,
+        on: str | Mapping[str, str],
+        take: Names = (),
+        required: bool = False,
+        name: str | None = None,
+    ) -> "Rows":
+        """Columns of another table, found by its key; it is held in memory, and rows pass it by.
+
+        `on` is a column of both, or {mine: theirs}. Rows that find nothing get NULLs, or are left
+        out if that is `required`.
+        """
+        name = self._draft.fresh(name or "lookup")
+        spec = self._join_spec(table, on, take, outer=not required, name=name)
+        return self._join(name, "lookup", table, spec, blocking=False)
+
+    def join(
+        self,
+        other: "Rows",
+        *,
+        on: str | Sequence[str] | Mapping[str, str],
+        take: Names | None = None,
+        outer: bool = False,
+        name: str | None = None,
+    ) -> "Rows":
+        """Rows of two streams with the same key; both are gathered first (a merge join).
+
+        All columns of the other side but its keys come along, unless `take` says which.
+        """
+        name = self._draft.fresh(name or "join")
+        pairs = _pairs(on)
+        if take is None:
+            take = [c for c in other.schema.names if c not in pairs.values()]
+        spec = self._join_spec(other, pairs, take, outer=outer, name=name)
+        return self._join(name, "join", other, spec, blocking=True)
+
+    def surrogate_key(
+        self, known: "Rows", *, on: str, key: str, name: str | None = None
+    ) -> tuple["Rows", "Rows"]:
+        """The rows with the number that stands for `on`, and the pairs that are new."""
+        name = self._draft.fresh(name or "surrogate_key")
+        _columns_of(known, [on, key], name)
+        _columns_of(self, [on], name)
+        _prove_keyed(known.schema, self.schema.field(on).type, on, key, name)
+        schema = pa.schema([*self.schema, (key, pa.int64())])
+        inputs = (known.schema, self.schema)
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            inputs,
+            (schema, known.schema),
+            lambda size: SurrogateKey(inputs[0], schema, on, key),
+            blocking=frozenset({0}),
+            memory_intensive=True,
+            together={0: (), 1: ()},
+            waits={1: 0},
+            verb="surrogate key",
+        )
+        self._draft.add(made, [known, self])
+        return Rows(self._draft, name, 0), Rows(self._draft, name, 1)
+
+    def aggregate(self, by: Names = (), *, name: str | None = None, **measures: str) -> "Rows":
+        """One row for each group: `aggregate("country", revenue="sum(total)", orders="count(*)")`.
+
+        There are sum, count, min, max and avg.
+        """
+        name = self._draft.fresh(name or "aggregate")
+        keys = _listed(by)
+        _columns_of(self, keys, name)
+        for key in keys:
+            if not is_plain(self.schema.field(key).type):
+                raise FlowError(
+                    f'activity "{name}" can\'t group by "{key}", a '
+                    f"{spelled(self.schema.field(key).type)}"
+                )
+        made = {c: _measure(text, self.schema, name) for c, text in measures.items()}
+        fields = [self.schema.field(key) for key in keys]
+        fields += [pa.field(column, kind) for column, (_, kind) in made.items()]
+        schema = pa.schema(fields)
+        measures_of = {column: measure for column, (measure, _) in made.items()}
+        parts = parts_schema(fields[: len(keys)], measures_of)
+        return self._then(
+            name,
+            "aggregate",
+            schema,
+            lambda size: GroupedAggregate(schema, keys, measures_of, size),
+            blocking=True,
+            together=keys,
+            halves=SplitActivity(
+                parts,
+                lambda size: PartialAggregate(parts, keys, measures_of, size),
+                lambda size: GroupedAggregate(schema, keys, measures_of, size, given_parts=True),
+            ),
+        )
+
+    def sort(self, *columns: str, name: str | None = None) -> "Rows":
+        """In the order of these keys, as behind ORDER BY: `sort("a DESC NULLS LAST, b")`."""
+        name = self._draft.fresh(name or "sort")
+        keys = []
+        for tree, descending, nulls_first in order_of(", ".join(columns), name):
+            term = term_of(tree, self.schema, name)
+            if not is_plain(term.type):
+                raise FlowError(f'activity "{name}" can\'t sort by {spelled(term.type)}')
+            if term.constant:
+                said = ", ".join(columns)
+                raise FlowError(
+                    f'activity "{name}" sorts by what is the same for all rows: {said}',
+                    hint="Name columns; a flow knows none by its number.",
+                )
+            keys.append(Key(term.compute, descending, nulls_first))
+        schema = self.schema
+        make = partial(Sort, schema, keys)
+        return self._then(name, "sort", schema, make, blocking=True, together=[])
+
+    def keep_history(
+        self,
+        dimension: "Rows",
+        *,
+        keys: Names,
+        sequence: str,
+        scd_type: int = 2,
+        name: str | None = None,
+    ) -> "Rows":
+        """The dimension with these rows as changes of it: slowly changing, of type 1 or 2."""
+        name = self._draft.fresh(name or "keep_history")
+        if scd_type not in (1, 2):
+            raise FlowError(f'"{name}": a dimension is of type 1 or 2, not {scd_type}')
+        _columns_of(self, [*_listed(keys), sequence], name)
+        spec = ChangingDimensionSpec(self.schema, tuple(_listed(keys)), sequence, scd_type)
+        compared = self.schema.names if scd_type == 2 else [*spec.keys, sequence]
+        for column in compared:
+            kind = self.schema.field(column).type
+            if pa.types.is_nested(kind) or pa.types.is_null(kind):
+                raise FlowError(
+                    f'"{name}" compares rows by "{column}", and a flow can\'t compare '
+                    f"{spelled(kind)}",
+                    hint="Take its fields apart, or leave it out, with select.",
+                )
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            (spec.dimension, self.schema),
+            (spec.dimension,),
+            partial(ChangingDimension, spec),
+            blocking=frozenset({0, 1}),
+            memory_intensive=True,
+            together={0: spec.keys, 1: spec.keys},
+            verb="keep history",
+        )
+        self._draft.add(made, [dimension, self])
+        return Rows(self._draft, name, 0)
+
+    def write(self, target: str) -> "Rows":
+        """Let the rows rest in a target; they can be used on as well."""
+        self._draft.write(target, self)
+        return self
+
+    def _then(
+        self,
+        name: str,
+        verb: str,
+        schema: pa.Schema,
+        make: Callable[[int], FlowOperator],
+        *,
+        blocking: bool = False,
+        together: Sequence[str] | None = None,
+        halves: SplitActivity | None = None,
+    ) -> "Rows":
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            (self.schema,),
+            (schema,),
+            make,
+            blocking=frozenset({0}) if blocking else frozenset(),
+            memory_intensive=blocking,
+            together={} if together is None else {0: tuple(together)},
+            halves=halves,
+            verb=verb,
+        )
+        self._draft.add(made, [self])
+        return Rows(self._draft, name, 0)
+
+    def _project(self, name: str, verb: str, columns: Sequence[tuple[str, Expression]]) -> "Rows":
+        fields = [(column, type_of(e, self.schema, name)) for column, e in columns]
+        schema = pa.schema(fields)
+        parts = [placed(e, self.schema, name) for _, e in columns]
+        make = projected(self.schema, schema, parts)
+        return self._then(name, verb, schema, lambda size: PackActivity(make))
+
+    def _join_spec(
+        self,
+        other: "Rows",
+        on: str | Mapping[str, str] | Sequence[str],
+        take: Names,
+        *,
+        outer: bool,
+        name: str,
+    ) -> JoinSpec:
+        pairs, taken = _pairs(on), _listed(take)
+        if not pairs:
+            raise FlowError(f'"{name}" joins on no column', hint='Say which: on="id".')
+        _columns_of(self, list(pairs), name)
+        _columns_of(other, [*pairs.values(), *taken], name)
+        for mine, theirs in pairs.items():
+            one, two = self.schema.field(mine).type, other.schema.field(theirs).type
+            if common_type(one, two) is None:
+                hint = f"Cast one before: compute({mine}='CAST({mine} AS …)')."
+                if one == two:
+                    hint = f"A flow joins by no {spelled(one)}."
+                raise FlowError(
+                    f'"{name}" compares "{mine}" ({spelled(one)}) with "{theirs}" ({spelled(two)})',
+                    hint=hint,
+                )
+        twice = [column for column in taken if column in self.schema.names]
+        if twice:
+            raise FlowError(
+                f'"{name}" would have the column "{twice[0]}" twice',
+                hint="Rename it before with select, or take less.",
+            )
+        named = tuple((column, column) for column in taken)
+        keys = tuple(pairs), tuple(pairs.values())
+        return JoinSpec(self.schema, other.schema, *keys, named, outer)
+
+    def _join(
+        self, name: str, verb: str, other: "Rows", spec: JoinSpec, *, blocking: bool
+    ) -> "Rows":
+        made = FlowNode(
+            name,
+            NodeKind.ACTIVITY,
+            (other.schema, self.schema),
+            (spec.schema,),
+            lambda size: Join(spec, size, blocking=blocking),
+            blocking=frozenset({0, 1}) if blocking else frozenset({0}),
+            memory_intensive=True,
+            together={0: spec.held_keys, 1: spec.probed_keys} if blocking else {0: ()},
+            waits={} if blocking else {1: 0},
+            verb=verb,
+        )
+        self._draft.add(made, [other, self])
+        return Rows(self._draft, name, 0)
+
+
+def _listed(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    if isinstance(on, Mapping):
+        return dict(on)
+    return {name: name for name in _listed(on)}
+
+
+def _columns_of(rows: Rows, names: Sequence[str], activity: str) -> None:
+    for name in names:
+        if name not in rows.schema.names:
+            raise FlowError(
+                f'activity "{activity}" names a column "{name}", which "{rows.node}" doesn\'t have',
+                hint=f"The columns are {', '.join(rows.schema.names)}.",
+            )
+
+
+def _prove_keyed(known: pa.Schema, given: pa.DataType, on: str, key: str, name: str) -> None:
+    """An error if the known pairs are no pairs, or pairs of other things."""
+    if known.names not in ([on, key], [key, on]):
+        raise FlowError(
+            f'activity "{name}" needs "{on}" and "{key}" of what is known, and nothing else; '
+            f"there are {', '.join(known.names)}",
+            hint=f'Take these before: select("{on}", "{key}").',
+        )
+    if not pa.types.is_integer(known.field(key).type):
+        raise FlowError(
+            f'activity "{name}" numbers with "{key}", which is no whole number but '
+            f"{spelled(known.field(key).type)}"
+        )
+    if common_type(known.field(on).type, given) is None:
+        raise FlowError(
+            f'activity "{name}" looks for "{on}" ({spelled(given)}) among '
+            f"{spelled(known.field(on).type)}",
+            hint="Both have to be of one type that can be compared.",
+        )
+
+
+def _condition(condition: Expression, schema: pa.Schema, activity: str) -> Compiled:
+    kind = type_of(condition, schema, activity)
+    if kind != pa.bool_():
+        raise FlowError(f'activity "{activity}": {condition} is {spelled(kind)}, not a condition')
+    return compiled(condition, schema, activity)
+
+
+_AGGREGATES = ("sum", "count", "min", "max", "avg")
+
+
+def _measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure, pa.DataType]:
+    tree = tree_of(text, activity)
+    if not isinstance(tree, Call) or tree.function not in _AGGREGATES or not tree.arguments:
+        raise FlowError(
+            f'activity "{activity}": {text} is not an aggregate that a flow has',
+            hint="There are sum, count, min, max and avg.",
+        )
+    function, arguments = tree.function, tree.arguments
+    if arguments == (STAR,) and function == "count":
+        return Measure("count", None, pa.int64()), pa.int64()
+    inner = arguments[0]
+    if function == "count" and len(arguments) > 1:
+        inner = _where_all_are_known(arguments)
+    elif len(arguments) > 1:
+        raise FlowError(f'activity "{activity}": {function} has one argument: {text}')
+    term = term_of(inner, schema, activity)
+    counted = is_number(term.type) if function in ("sum", "avg") else is_plain(term.type)
+    if not counted and function != "count":
+        raise FlowError(
+            f'activity "{activity}": a flow has no {function} of {spelled(term.type)}: {text}'
+        )
+    given = pa.int32() if term.type == pa.null() else term.type
+    measure = Measure(function, typed(term, given).compute, given)
+    return measure, measured_type(function, given)
+
+
+def _where_all_are_known(arguments: Sequence[Tree]) -> Tree:
+    """1 where no argument is NULL, else NULL: what count(x, y) counts."""
+    known: Tree = Call("isnotnull", (arguments[0],))
+    for argument in arguments[1:]:
+        known = Call("and", (known, Call("isnotnull", (argument,))))
+    return Call("case", (known, Literal(1, pa.int32())))

@@ -1,0 +1,179 @@
+"""Do new rows fit the columns of a table?
+
+New rows may lack columns (NULL), bring new ones (added to the table), have narrower types (the
+values are widened) or wider ones (the table's column is widened); anything that could lose a value
+is an error, because a warehouse that guesses is worse than one that stops.
+"""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+from pyspark.sql import types as t
+from pyspark.sql.types import StructType
+
+from springhouse.errors import SchemaError
+from springhouse.lake.delta.tables import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def parsed_schema(session: "SparkSession", ddl: str, where: str) -> StructType:
+    """The columns that a text such as `id BIGINT, name STRING` declares."""
+    try:
+        return _parsed(session, ddl)
+    except PySparkException as error:
+        first = str(error).splitlines()[0]
+        raise SchemaError(
+            f"the columns can't be read: {first}", where=where, hint=f"They are: {ddl}"
+        ) from error
+
+
+@lru_cache(maxsize=512)
+def _parsed(session: "SparkSession", ddl: str) -> StructType:
+    # An empty DataFrame is the one parser that classic Spark and Spark Connect have in common.
+    return session.createDataFrame([], ddl).schema
+
+
+def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
+    """The rows with the columns of a table: missing ones NULL, others widened at most."""
+    given_schema = rows.schema
+    if same_columns(given_schema, schema):
+        return rows
+    have = {name.lower(): name for name in given_schema.fieldNames()}
+    columns = []
+    for column in schema.fields:
+        name = have.pop(column.name.lower(), None)
+        if name is None:
+            columns.append(sf.lit(None).cast(column.dataType).alias(column.name))
+            continue
+        given = given_schema[name].dataType
+        if given != column.dataType and not _widens(given, column.dataType):
+            wanted = column.dataType.simpleString().upper()
+            raise SchemaError(
+                f'the column "{column.name}" is {wanted} in the table '
+                f"and {given.simpleString().upper()} in the new rows",
+                where=where,
+                hint=f"Cast it in the flow, CAST({column.name} AS {wanted}), "
+                "or send it to a new table.",
+            )
+        columns.append(sf.col(quoted(name)).cast(column.dataType).alias(column.name))
+    return rows.select(*columns)
+
+
+def prove_types(schema: StructType, where: str) -> None:
+    """An error if a column has a type that Spark has, and a table of ours can't have."""
+    for column in schema.fields:
+        kind = None if isinstance(column.dataType, t.NullType) else _unkept(column.dataType)
+        if kind is not None:
+            raise SchemaError(
+                f'the column "{column.name}" has the type {kind}, which no table can keep',
+                where=where,
+                hint="Keep it as STRING, or leave it out.",
+            )
+
+
+def _unkept(kind: t.DataType) -> str | None:
+    """A type in a column's type that Spark has, and our tables have not; None if there is none."""
+    if isinstance(
+        kind, t.VariantType | t.YearMonthIntervalType | t.CalendarIntervalType | t.NullType
+    ):
+        return kind.simpleString().upper()
+    if isinstance(kind, StructType) and not kind.fields:
+        return "STRUCT<>"
+    parts: list[t.DataType] = []
+    if isinstance(kind, StructType):
+        parts = [field.dataType for field in kind.fields]
+    elif isinstance(kind, t.ArrayType):
+        parts = [kind.elementType]
+    elif isinstance(kind, t.MapType):
+        parts = [kind.keyType, kind.valueType]
+    return next((found for part in parts if (found := _unkept(part)) is not None), None)
+
+
+def same_columns(one: StructType, other: StructType) -> bool:
+    """Whether both have the same names and types in the same order; what may be NULL aside."""
+    return [(f.name, f.dataType) for f in one.fields] == [
+        (f.name, f.dataType) for f in other.fields
+    ]
+
+
+def widened(stored: StructType, wanted: StructType) -> StructType:
+    """The columns of a table with the types of `wanted` where these hold more, and all it had."""
+    given = {field.name.lower(): field.dataType for field in wanted.fields}
+    return StructType(
+        [
+            t.StructField(f.name, kind if _outgrows(kind, f.dataType) else f.dataType, f.nullable)
+            for f in stored.fields
+            for kind in [given.get(f.name.lower(), f.dataType)]
+        ]
+    )
+
+
+def _outgrows(given: object, stored: object) -> bool:
+    """Whether every stored value is one of the given type, and says the same there."""
+    # The moment of a date depends on the time zone of who asks.
+    is_moment = isinstance(stored, t.DateType) and isinstance(given, t.TimestampType)
+    if given == stored or is_moment or isinstance(stored, t.StringType | t.NullType):
+        return False
+    return _widens(stored, given) and not _widens(given, stored)
+
+
+def new_columns(rows: "DataFrame", schema: StructType) -> StructType:
+    """The columns of the rows that the table does not have yet."""
+    have = {name.lower() for name in schema.fieldNames()}
+    return StructType([f for f in rows.schema.fields if f.name.lower() not in have])
+
+
+def _widens(given: object, wanted: object) -> bool:
+    """Whether every value of one type is a value of the other."""
+    order = [t.ByteType, t.ShortType, t.IntegerType, t.LongType]
+    if isinstance(given, t.NullType):
+        return True
+    if type(given) in order and type(wanted) in order:
+        return order.index(type(given)) <= order.index(type(wanted))  # type: ignore[arg-type]
+    if type(given) in order and isinstance(wanted, t.DecimalType):
+        digits = [3, 5, 10, 19][order.index(type(given))]  # type: ignore[arg-type]
+        return wanted.precision - wanted.scale >= digits
+    if isinstance(given, t.DecimalType) and isinstance(wanted, t.DecimalType):
+        whole = wanted.precision - wanted.scale >= given.precision - given.scale
+        return whole and wanted.scale >= given.scale
+    if isinstance(given, t.FloatType) and isinstance(wanted, t.DoubleType):
+        return True
+    if isinstance(given, t.IntegerType | t.ShortType | t.ByteType) and isinstance(
+        wanted, t.DoubleType
+    ):
+        return True
+    if isinstance(given, t.StringType) and isinstance(wanted, t.StringType):
+        return True
+    if isinstance(given, t.StructType | t.ArrayType | t.MapType):
+        return _nested_equal(given, wanted)
+    return isinstance(given, t.DateType) and isinstance(
+        wanted, t.TimestampType | t.TimestampNTZType
+    )
+
+
+def _nested_equal(given: object, wanted: object) -> bool:
+    """Nested types that differ only in what may be NULL are the same to us."""
+    return getattr(given, "simpleString", str)() == getattr(wanted, "simpleString", str)()
+
+
+def declared(rows: "DataFrame", columns: str | None, where: str) -> "DataFrame":
+    """The rows with the columns that a view declares: by position, cast where it gives a type."""
+    if columns is None:
+        return rows
+    schema = parsed_schema(rows.sparkSession, columns, where)
+    if len(schema.fields) != len(rows.columns):
+        raise SchemaError(
+            f"{len(schema.fields)} columns are declared and the query gives {len(rows.columns)}",
+            where=where,
+            hint=f"The query gives: {', '.join(rows.columns)}",
+        )
+    return rows.select(
+        *(
+            sf.col(quoted(name)).cast(field.dataType).alias(field.name)
+            for name, field in zip(rows.columns, schema.fields, strict=True)
+        )
+    )

@@ -1,0 +1,79 @@
+"""How many rows did the tasks of a Spark job pass on?
+
+Files that a job wrote can vanish before somebody looks at them, and then no footer tells of them.
+The tasks' own count does: Spark brings it beside the result of the job, at next to no cost. It is a
+second opinion, so an engine that can't count is no error.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+
+from springhouse.lake.delta.tables import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PATIENCE_SECONDS = 10.0
+"""Spark tells it through a queue of events, a moment after the job ended, and now and then never:
+if it found out that there can be no rows at all, it has no task that could count them."""
+
+_PAUSE_SECONDS = 0.01
+
+_COUNTS: "WeakKeyDictionary[SparkSession, bool]" = WeakKeyDictionary()
+"""Which servers can count."""
+
+
+class Counted:
+    """Rows that are counted on their way through the one job that reads `rows`."""
+
+    def __init__(self, rows: "DataFrame") -> None:
+        self.rows = rows
+        self._observed: Any = None
+        if _can_count(rows.sparkSession):
+            self.rows, self._observed = _observed(rows)
+
+    def told(self) -> int | None:
+        """How many there were; None if nobody told."""
+        if self._observed is None:
+            return None
+        if is_remote(self.rows.sparkSession):
+            return _number(self._observed.get)
+        # `get` alone has no time-out.
+        future = self._observed._jo.future()  # noqa: SLF001  the only way to ask so
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while not future.isCompleted():
+            if time.monotonic() > until:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        return _number(self._observed.get)
+
+
+def _observed(rows: "DataFrame") -> "tuple[DataFrame, Any]":
+    if is_remote(rows.sparkSession):
+        from pyspark.sql.connect.observation import Observation
+    else:
+        from pyspark.sql import Observation  # type: ignore[assignment]
+    observation = Observation()
+    return rows.observe(observation, sf.count(sf.lit(1)).alias("rows")), observation  # type: ignore[arg-type]
+
+
+def _can_count(spark: "SparkSession") -> bool:
+    if not is_remote(spark):
+        return True
+    if spark not in _COUNTS:
+        try:
+            rows, observation = _observed(spark.range(1))
+            rows.collect()
+            _COUNTS[spark] = _number(observation.get) == 1
+        except (PySparkException, NotImplementedError):
+            _COUNTS[spark] = False
+    return _COUNTS[spark]
+
+
+def _number(told: dict[str, Any]) -> int | None:
+    number = told.get("rows")
+    return None if number is None else int(number)

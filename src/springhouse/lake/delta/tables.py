@@ -1,0 +1,327 @@
+"""What is in a Delta table at a version, and how does Spark read it?
+
+A snapshot is the list of files that delta-rs gives for a version; Spark reads those files as
+plain Parquet with the schema of the table, so no connector is needed. Columns that the schema
+does not list (hidden state) are invisible unless asked for by name.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from springhouse.errors import LakeError
+from springhouse.lake.delta.log import find_damage, prove_entries
+from springhouse.lake.storage.presence import prove_scannable, reading
+from springhouse.lake.storage.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
+"""Features of the Delta protocol that change nothing in how Parquet files are read."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One Parquet file of a snapshot; `path` is relative to the table.
+
+    `low`, `high` and `nulls` are what its statistics say of a column, where they say anything.
+    """
+
+    path: str
+    size: int
+    rows: int
+    partition: Mapping[str, str | None]
+    low: Mapping[str, Any] = field(default_factory=dict)
+    high: Mapping[str, Any] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+
+
+class TableVersion:
+    """A Delta table as of one version, opened through delta-rs.
+
+    It is also the ground that a commit stands on: whatever others commit after it was opened counts
+    as concurrent, so a second commit of the same work is rejected (see `commits`).
+    """
+
+    def __init__(self, storage: Storage, delta: DeltaTable) -> None:
+        self.storage = storage
+        self.delta = delta
+        self.version = int(delta.version())
+        # How it differs from earlier versions, as far as somebody asked and it is little.
+        self.deltas: dict[int, pa.Table] = {}
+        self._offsets: dict[str, int] = {}
+
+    @cached_property
+    def schema(self) -> StructType:
+        return StructType.fromJson(json.loads(self.delta.schema().to_json()))
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        adds = pa.table(self.delta.get_add_actions(flatten=True)).to_pylist()
+        return tuple(_data_file(add) for add in adds)
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return arrow_schema(self.schema)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether its files hold all there is to read."""
+        self.prove_readable()
+        return not self.delta.metadata().partition_columns
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    @cached_property
+    def table_id(self) -> str:
+        """The id that Delta gave the table when it was made."""
+        return str(self.delta.metadata().id)
+
+    def offset(self, app_id: str) -> int:
+        """The version of the last transaction of `app_id`; 0 before the first."""
+        # delta-rs looks through the log for every answer, and an answer never changes.
+        if app_id not in self._offsets:
+            self._offsets[app_id] = int(self.delta.transaction_version(app_id) or 0)
+        return self._offsets[app_id]
+
+    def read(self, spark: "SparkSession", hidden: StructType | None = None) -> "DataFrame":
+        """The rows as a DataFrame; with `hidden`, those columns of the files too."""
+        return self.read_files(spark, self.files, hidden)
+
+    def read_files(
+        self, spark: "SparkSession", files: Iterable[DataFile], hidden: StructType | None = None
+    ) -> "DataFrame":
+        """The rows of some of the files, with the columns of the table."""
+        self.prove_readable()
+        schema = StructType([*self.schema.fields, *(hidden.fields if hidden else ())])
+        chosen = list(files)
+        keys = list(self.delta.metadata().partition_columns)
+        if not keys:
+            return read_parquet(spark, self.storage, chosen, schema)
+        return _read_partitioned(spark, self.storage, chosen, schema, keys)
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows as an Arrow table in this process: for small tables that are not partitioned."""
+        names = list(columns) if columns is not None else self.schema.fieldNames()
+        return read_arrow(self.storage, [file.path for file in self.files], names)
+
+    def prove_readable(self) -> None:
+        """An error that names whatever makes plain Parquet reading wrong for this table."""
+        protocol = self.delta.protocol()
+        features = set(protocol.reader_features or ()) - READABLE_FEATURES
+        mapping = self.delta.metadata().configuration.get("delta.columnMapping.mode", "none")
+        if mapping != "none":
+            features.add("columnMapping")
+        elif protocol.min_reader_version < 3:
+            features.clear()
+        # A table may list deletion vectors as a feature and have none: then reading is safe.
+        if "deletionVectors" in features and not _has_deletion_vectors(self.delta):
+            features.discard("deletionVectors")
+        if features:
+            raise LakeError(
+                f"the Delta table uses {_listed(features)}, which Springhouse can't read",
+                where=self.storage.root,
+                hint=_mend(features),
+            )
+
+
+def open_table(storage: Storage, version: int | None = None) -> TableVersion | None:
+    """The table as of a version (the newest by default); None if there is no table."""
+    try:
+        delta = DeltaTable(storage.root, version=version, storage_options=storage.delta_options)
+        opened = TableVersion(storage, delta)
+    except TableNotFoundError:
+        return None
+    except DeltaError as error:
+        damage = find_damage(storage)
+        if damage is not None:
+            raise damage from error
+        wanted = "" if version is None else f" at version {version}"
+        # After the first line delta-rs tells where in its own code it was.
+        problem = next(iter(str(error).splitlines()), "")
+        raise LakeError(
+            f"the Delta table can't be read{wanted}: {problem}",
+            where=storage.root,
+            hint="Its log or its files may have been removed by a vacuum." if version else None,
+        ) from error
+    # delta-rs passes over an empty entry, and over one whose last lines are gone.
+    prove_entries(storage, str(delta.metadata().id), opened.version)
+    return opened
+
+
+def read_parquet(
+    spark: "SparkSession", storage: Storage, files: Sequence[DataFile | str], schema: StructType
+) -> "DataFrame":
+    """Rows of Parquet files inside `storage`, with exactly these columns.
+
+    Files are all there, or it is an error: not every engine looks (`presence`).
+    """
+    if not files:
+        return spark.createDataFrame([], schema)
+    sizes = {
+        f if isinstance(f, str) else f.path: None if isinstance(f, str) else f.size for f in files
+    }
+    prove_scannable(storage, sizes, remote=is_remote(spark))
+    # Spark takes a path for a glob: what is special there has to be escaped.
+    return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in sizes))
+
+
+def is_remote(spark: "SparkSession") -> bool:
+    """Whether the session is one of Spark Connect, whose server may be any engine."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def union_of(frames: "Sequence[DataFrame]") -> "DataFrame":
+    """All rows of frames with the same columns, as a tree that stays flat.
+
+    One union after the other nests as deep as there are frames; Spark Connect takes no message
+    that is nested more than some hundred times.
+    """
+    level = list(frames)
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        odd = level[-1:] if len(level) % 2 else []
+        level = [*(left.unionByName(right) for left, right in pairs), *odd]
+    return level[0]
+
+
+def frame_of(
+    spark: "SparkSession", rows: pa.Table, schema: StructType | None = None
+) -> "DataFrame":
+    """Rows of this process as a DataFrame: all of them.
+
+    PySpark hands a table over batch by batch and takes an empty one, as a filter leaves them
+    behind, for the end. So it is given one that has none; nobody else calls `createDataFrame`.
+    """
+    schema = schema if schema is not None else from_arrow_schema(rows.schema)
+    return spark.createDataFrame(rows.combine_chunks() if rows.num_rows else [], schema)
+
+
+def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Rows of Parquet files inside `storage` as one Arrow table; columns a file lacks are NULL."""
+    tables = []
+    for path in paths:
+        with (
+            reading(storage, path),
+            storage.filesystem.open_input_file(f"{storage.path}/{path}") as file,
+        ):
+            parquet = pq.ParquetFile(file)
+            present = [name for name in columns if name in parquet.schema_arrow.names]
+            tables.append(parquet.read(columns=present))
+    if not tables:
+        return pa.table({})
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns as Arrow has them, with timestamps in UTC as Delta keeps them."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """A schema of Arrow as Spark's; a timestamp without a zone stays one."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def file_columns(storage: Storage, file: DataFile) -> list[str]:
+    """The columns that are in a file, hidden ones too."""
+    with (
+        reading(storage, file.path),
+        storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened,
+    ):
+        return list(pq.read_schema(opened).names)
+
+
+def _read_partitioned(
+    spark: "SparkSession",
+    storage: Storage,
+    files: Sequence[DataFile],
+    schema: StructType,
+    keys: Sequence[str],
+) -> "DataFrame":
+    """Partition values stand in the log, not in the files: read per partition and add them."""
+    inside = StructType([field for field in schema.fields if field.name not in keys])
+    groups: dict[tuple[str | None, ...], list[DataFile]] = {}
+    for file in files:
+        groups.setdefault(tuple(file.partition.get(key) for key in keys), []).append(file)
+    frames = []
+    for values, alike in groups.items():
+        frame = read_parquet(spark, storage, alike, inside)
+        for key, value in zip(keys, values, strict=True):
+            frame = frame.withColumn(key, sf.lit(value).cast(schema[key].dataType))
+        frames.append(frame.select(*(sf.col(quoted(name)) for name in schema.fieldNames())))
+    if not frames:
+        return spark.createDataFrame([], schema)
+    return union_of(frames)
+
+
+def _data_file(add: Mapping[str, Any]) -> DataFile:
+    prefix = "partition."
+    partition = {
+        key.removeprefix(prefix): None if value is None else str(value)
+        for key, value in add.items()
+        if key.startswith(prefix)
+    }
+    rows = add.get("num_records")
+    low, high, nulls = (_told(add, f"{word}.") for word in ("min", "max", "null_count"))
+    path, size = unquote(add["path"]), int(add["size_bytes"])
+    return DataFile(path, size, int(rows or 0), partition, low, high, nulls)
+
+
+def _told(add: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """What the statistics of a file say, by column."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in add.items()
+        if value is not None and key.startswith(prefix)
+    }
+
+
+def _has_deletion_vectors(delta: DeltaTable) -> bool:
+    return bool(pa.table(delta.deletion_vectors()).num_rows)
+
+
+def _listed(features: Iterable[str]) -> str:
+    return " and ".join(f'the table feature "{name}"' for name in sorted(features))
+
+
+def _mend(features: set[str]) -> str | None:
+    if features == {"deletionVectors"}:
+        return (
+            "Rewrite it with REORG TABLE … APPLY (PURGE), "
+            "and set delta.enableDeletionVectors = false."
+        )
+    return None
+
+
+def quoted(name: str) -> str:
+    """A column's name that Spark takes as it is, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def no_glob(path: str) -> str:
+    """A path that Spark's readers take as it is, though they look for globs."""
+    return "".join("\\" + char if char in "{}[]*?\\" else char for char in path)
+
+
+def url_path(path: str) -> str:
+    """A relative path as the Delta log wants it: percent-encoded."""
+    return quote(path, safe="/=")

@@ -1,0 +1,182 @@
+"""How do rows become files that a commit can add?
+
+Small results come to this process as Arrow and are written here in milliseconds; large ones are
+written by Spark's tasks into a folder of their own inside the table. Either way the result is a
+list of `AddAction`s with the statistics that Delta readers prune by. A file that no commit ever
+names is invisible, and goes with the next vacuum.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from springhouse.lake.delta.counted import Counted
+from springhouse.lake.delta.tables import url_path
+from springhouse.lake.storage.clock import steady_clock
+from springhouse.lake.storage.presence import FileLost
+from springhouse.lake.storage.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SMALL_BYTES = 64 * 2**20
+"""Inputs up to this size are computed to Arrow in this process: above it Spark writes by itself."""
+
+HIDDEN = "__springhouse_"
+"""Columns with this prefix are in files but in no schema."""
+
+_STATISTICS_COLUMNS = 32
+_LONGEST_STRING = 64
+
+
+def write_arrow(storage: Storage, table: pa.Table, folder: str = "", name: str = "") -> AddAction:
+    """Write one Parquet file into the table (in `folder`, if given) and say how to add it."""
+    file = f"{name}{'-' if name else ''}{uuid.uuid4().hex}.parquet"
+    path = f"{folder}/{file}" if folder else file
+    target = f"{storage.path}/{path}"
+    (storage.inside(folder) if folder else storage).make()
+    with storage.filesystem.open_output_stream(target) as stream:
+        writer = pq.ParquetWriter(stream, table.schema, compression="snappy")
+        writer.write_table(table)
+        writer.close()
+        size = stream.tell()
+    with storage.filesystem.open_input_file(target) as written:
+        return added(path, size, pq.read_metadata(written))
+
+
+def write_with_spark(
+    storage: Storage, rows: "DataFrame", folder: str = "", apart_by: str | None = None
+) -> list[AddAction]:
+    """Let Spark write the rows, in as many files as it has partitions, and say how to add them.
+
+    Rows that differ in the column `apart_by` go to different files, under folders that name it.
+    """
+    place = f"{folder}/{uuid.uuid4().hex}" if folder else f"part-{uuid.uuid4().hex}"
+    counted = Counted(rows)
+    writer = counted.rows.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    if apart_by is not None:
+        writer = writer.partitionBy(apart_by)
+    writer.parquet(f"{storage.root}/{place}")
+    adds = describe_files(storage, place)
+    _prove_whole(storage, place, rows_of(adds), counted.told())
+    return adds
+
+
+def _prove_whole(storage: Storage, folder: str, found: int, told: int | None) -> None:
+    """Raise `FileLost` if the files hold other rows than the tasks say that they wrote."""
+    if told is not None and found != told:
+        what = f"has {found} rows, and {told} were written: files of it were deleted meanwhile"
+        raise FileLost(storage, folder, what)
+
+
+def describe_files(storage: Storage, folder: str) -> list[AddAction]:
+    """How to add the Parquet files that lie in a folder of the table."""
+    found = []
+    for info in storage.inside(folder).files(recursive=True):
+        if not info.base_name.endswith(".parquet") or info.base_name.startswith((".", "_")):
+            continue
+        with storage.filesystem.open_input_file(info.path) as file:
+            metadata = pq.read_metadata(file)
+        if metadata.num_rows:
+            found.append(added(info.path.removeprefix(f"{storage.path}/"), info.size, metadata))
+    return found
+
+
+def rows_of(adds: Iterable[AddAction]) -> int:
+    """How many rows the files hold."""
+    return sum(int(json.loads(add.stats)["numRecords"]) for add in adds)
+
+
+def added(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
+    """How to add a file that was written, by its path inside the table."""
+    return AddAction(
+        path=url_path(path),
+        size=size,
+        partition_values={},
+        modification_time=int(steady_clock() * 1000),
+        data_change=True,
+        stats=json.dumps(_statistics(metadata)),
+    )
+
+
+def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
+    """Row count, and bounds and NULLs of the first plain columns, as the Delta log writes them."""
+    found_low, found_high, nulls = bounds_of(metadata, _STATISTICS_COLUMNS, hidden=False)
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    for name in found_low:
+        bounds = _bound(found_low[name]), _bound(found_high[name])
+        if None not in bounds:
+            low[name], high[name] = bounds
+    statistics: dict[str, Any] = {"numRecords": metadata.num_rows}
+    if nulls:
+        statistics |= {"minValues": low, "maxValues": high, "nullCount": nulls}
+    return statistics
+
+
+def bounds_of(
+    metadata: pq.FileMetaData, most_columns: int = 1_000, *, hidden: bool = True
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]]:
+    """The smallest and largest value and the NULLs of plain columns, merged over the row groups."""
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for index in range(min(metadata.num_columns, most_columns)):
+        column = metadata.schema.column(index)
+        # A dot in the path is a nested field; readers ignore what is missing.
+        if column.path != column.name or (not hidden and column.name.startswith(HIDDEN)):
+            continue
+        groups = range(metadata.num_row_groups)
+        merged = _merged([metadata.row_group(g).column(index) for g in groups])
+        if merged is None:
+            continue
+        minimum, maximum, nulls[column.name] = merged
+        if minimum is not None and maximum is not None:
+            low[column.name], high[column.name] = minimum, maximum
+    return low, high, nulls
+
+
+def _merged(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any, int] | None:
+    found = [chunk.statistics for chunk in chunks]
+    if not found or any(s is None or not s.has_null_count for s in found):
+        return None
+    nulls = sum(s.null_count for s in found)
+    bounded = [s for s in found if s.has_min_max]
+    if len(bounded) < len([s for s in found if s.num_values]):
+        return None, None, nulls
+    try:
+        return (
+            min((s.min for s in bounded), default=None),
+            max((s.max for s in bounded), default=None),
+            nulls,
+        )
+    except (TypeError, ValueError, OverflowError):
+        # Parquet and Spark know years before 1 and after 9999, and Python's dates do not.
+        return None, None, nulls
+
+
+def _bound(value: Any) -> Any:
+    """A bound as the Delta log writes it; None for what is better not bounded at all."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int) or (isinstance(value, float) and value - value == 0):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_STRING else None
+    if isinstance(value, datetime):
+        text = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return text + ("Z" if value.tzinfo is not None else "")
+    if isinstance(value, date):
+        return value.isoformat()
+    return None
+
+
+def paths_of(adds: Iterable[AddAction]) -> tuple[str, ...]:
+    """The relative paths of files, to be named in a note."""
+    return tuple(add.path for add in adds)

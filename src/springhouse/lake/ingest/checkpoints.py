@@ -1,0 +1,149 @@
+"""Is Spark's checkpoint the one whose batches a table counts?
+
+A flow that Structured Streaming runs counts batches, and the numbers are those of its checkpoint.
+One that is made anew begins again at 0: its batches must not be taken for those that the table has.
+So each commit of the flow holds the id of the checkpoint (`lake.identity`), and:
+
+    the checkpoint is gone, or another one    refused, or begun again under an epoch of its own
+    the table has no batch, the checkpoint has done some    the table was made anew: begun again
+    batches are done, and neither staged nor in the table   refused: an older copy of the table
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from springhouse.errors import SourceError
+from springhouse.lake.ingest.identity import (
+    RECREATED,
+    IdentityPolicy,
+    RecordedStreams,
+    StreamNote,
+    refused_change,
+)
+from springhouse.lake.lake import Lake
+from springhouse.lake.storage.storage import Storage
+from springhouse.project.declaration import AppendFlow, Project, PythonQuery, Table
+
+_READS = "function:"
+
+
+@dataclass(frozen=True)
+class StreamingFlow:
+    """A flow that Structured Streaming runs: its folder, and where its batches are counted."""
+
+    flow: AppendFlow
+    place: Storage
+    epoch: str
+    committed: int
+    policy: IdentityPolicy
+
+    @property
+    def transaction(self) -> str:
+        """The transaction whose version counts the batches that are in the table."""
+        return batch_transaction(self.flow, self.epoch)
+
+    def noted(self) -> dict[str, Mapping[str, str]]:
+        """Which checkpoint the batches are of."""
+        now = checkpoint_id(self.place)
+        return {_name(self.flow): StreamNote(_READS, now or "", self.epoch).as_json()}
+
+
+def batch_transaction(flow: AppendFlow, epoch: str = "") -> str:
+    """The transaction whose version counts the micro-batches of a flow that are in its table."""
+    return f"springhouse/{flow.name}{'~' if epoch else ''}{epoch}/batch"
+
+
+def settled_stream(lake: Lake, project: Project, table: Table, flow: AppendFlow) -> StreamingFlow:
+    """Where a flow stands; an error if its checkpoint is not the one that the table counts."""
+    place = lake.storage.inside("streams", flow.name)
+    policy = IdentityPolicy.of(project, table)
+    recorded = RecordedStreams(lake.log(table.name), project.flows_into(table.name))
+    _prove_not_renamed(lake, project, table, flow, recorded, policy)
+    # In this order: what another process commits meanwhile is then seen as done and committed.
+    done, staged, now = _done(place), _staged(place), checkpoint_id(place)
+    noted = recorded.stream(_name(flow))
+    epoch = noted.epoch if noted is not None else ""
+    stored = lake.find(table.name)
+    committed = stored.offset(batch_transaction(flow, epoch)) if stored else 0
+    if committed and now != (noted.id if noted is not None and noted.id else now or ""):
+        if not policy.read_recreated:
+            raise _refused(flow, f'the checkpoint of the flow "{flow.name}" is gone')
+        # The same for as long as nothing of the new checkpoint is in the table.
+        before = noted.id if noted is not None else ""
+        epoch = hashlib.sha256(before.encode()).hexdigest()[:8]
+        if now is None:
+            place.remove()
+        return StreamingFlow(flow, place, epoch, 0, policy)
+    lost = [number for number in done if number >= committed and number not in staged]
+    if lost and committed:
+        raise _refused(
+            flow,
+            f'the flow "{flow.name}" has read more than the table "{table.name}" has: an older '
+            "copy of the table was put in its place",
+        )
+    if lost:
+        place.remove()
+    return StreamingFlow(flow, place, epoch, committed, policy)
+
+
+def checkpoint_id(place: Storage) -> str | None:
+    """The id that Spark gave the checkpoint of a flow; None if there is none."""
+    text = place.inside("checkpoint").read_text("metadata")
+    return str(json.loads(text)["id"]) if text else None
+
+
+def _name(flow: AppendFlow) -> str:
+    return f"{flow.name}/stream"
+
+
+def _done(place: Storage) -> list[int]:
+    """The batches that Spark holds for done, as far as it remembers them."""
+    found = place.inside("checkpoint", "commits").files()
+    return [int(info.base_name) for info in found if info.base_name.isdigit()]
+
+
+def _staged(place: Storage) -> set[int]:
+    return {int(name) for name in place.inside("staged").folders() if name.isdigit()}
+
+
+def _prove_not_renamed(
+    lake: Lake,
+    project: Project,
+    table: Table,
+    flow: AppendFlow,
+    recorded: RecordedStreams,
+    policy: IdentityPolicy,
+) -> None:
+    """Ask before a function reads from the start that may be a known one with another name.
+
+    What a function reads is known to nobody but itself.
+    """
+    begun = {
+        transaction.removeprefix("springhouse/").rpartition("/")[0].partition("~")[0]
+        for commit in lake.log(table.name).commits()
+        for transaction in commit.transactions
+        if transaction.endswith("/batch")
+    }
+    declared = {
+        each.name
+        for each in project.flows_into(table.name)
+        if isinstance(each, AppendFlow) and isinstance(each.query, PythonQuery)
+    }
+    gone = sorted(begun - declared)
+    if flow.name not in begun and gone and not policy.reread:
+        raise refused_change(
+            flow, [f'the function "{flow.name}"'], [f'the function "{name}"' for name in gone]
+        )
+
+
+def _refused(flow: AppendFlow, problem: str) -> SourceError:
+    return SourceError(
+        f"{problem}, and nobody knows what the table has of what the flow would read",
+        where=str(flow.place),
+        hint=f'To have the table "{flow.target}" made anew from what is there now: delete its '
+        f"folder (tables/{flow.target} in the storage). To keep its rows and read everything that "
+        f"is there after them: '{RECREATED}' = 'read' in its table_properties. Or put back the "
+        "folder `streams` of the storage.",
+    )

@@ -1,0 +1,33 @@
+"""How do COMMENT and TBLPROPERTIES get to the readers of a table?
+
+As the description and the configuration in Delta's metadata, and the comments of columns in its
+schema, where every reader and catalog looks for them. A table is described after it was made, and
+again when its declaration says something else. What is taken out of a declaration stays, because
+nobody knows by then who wrote it. Our own properties (`springhouse.…`) are not for readers, and may
+refer to secrets: they stay in the project.
+"""
+
+from contextlib import suppress
+
+from springhouse.errors import CommitConflict
+from springhouse.lake.delta.commits import describe
+from springhouse.lake.delta.note import Note
+from springhouse.lake.lake import Lake
+from springhouse.project.channels import is_channel
+from springhouse.project.declaration import Project
+
+
+def describe_table(lake: Lake, project: Project, name: str) -> None:
+    """Make the metadata of a table or view, if it is there, say what its declaration says."""
+    declared = project.tables.get(name) or project.views.get(name)
+    if declared is None:
+        return
+    if declared.comment is None and not declared.properties and not declared.column_comments:
+        return
+    ground = lake.find(name)
+    if ground is None:
+        return
+    channel = name in project.tables and is_channel(project, name)
+    note = Note("schema", lake.now(), channel=channel, reason="described")
+    with suppress(CommitConflict):  # The next refresh of the table describes it.
+        describe(ground, declared.comment, declared.properties, declared.column_comments, note)

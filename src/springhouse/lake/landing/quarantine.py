@@ -1,0 +1,123 @@
+"""How do records that are set aside get into a table's quarantine, each exactly once?
+
+A record of a range of offsets is in the table or in its quarantine, never in both and never in
+neither. Two tables can't be committed at once, so one commit decides: the table's own. The records
+set aside are in a file before that, and the note of the table's commit names the file. Then the
+quarantine adds it. If the process dies in between, whoever works on the table next finds a note
+whose file the quarantine lacks, and adds it:
+
+    settled  =  the quarantine has the transactions of the note, up to its ends
+
+So what was decided for a range stays decided, whatever is declared by then.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from springhouse.errors import CommitConflict
+from springhouse.lake.delta.commits import Change, commit, ensure
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import TableVersion
+from springhouse.lake.delta.writing import added, write_arrow
+from springhouse.lake.lake import QUARANTINE, Lake
+from springhouse.lake.spark.quality import QUARANTINE_SCHEMA
+from springhouse.units import Instant
+
+Aside = tuple[str, str | None, str]
+"""Reason, record (None: there is none to show) and origin of what goes to quarantine."""
+
+_TRIES = 5
+
+
+class UnsettledRecords(NamedTuple):
+    """A file of records set aside that the quarantine lacks, and the transactions that add it."""
+
+    path: str
+    ends: Mapping[str, int]
+
+
+def write_aside(lake: Lake, table: str, flow: str, rows: Sequence[Aside], at: Instant) -> str:
+    """Write records to a file that the quarantine may add; its path, empty without records."""
+    if not rows:
+        return ""
+    when = datetime.fromtimestamp(at, UTC)
+    columns = {
+        "reason": pa.array([reason for reason, _, _ in rows], pa.string()),
+        "record": pa.array([record for _, record, _ in rows], pa.string()),
+        "origin": pa.array([origin for _, _, origin in rows], pa.string()),
+        "flow": pa.array([flow] * len(rows), pa.string()),
+        "quarantined_at": pa.array([when] * len(rows), pa.timestamp("us", tz="UTC")),
+    }
+    return str(write_arrow(lake.place(table + QUARANTINE), pa.table(columns)).path)
+
+
+def pending(lake: Lake, table: str) -> list[UnsettledRecords]:
+    """What the table's commits have set aside and its quarantine does not hold, oldest first."""
+    stored = _Offsets(lake, table)
+    found: list[UnsettledRecords] = []
+    for made in reversed(lake.log(table).commits()):
+        for noted in made.note.flows.values() if made.note else ():
+            ends = {app: end for app, (_, end) in noted.offsets.items()}
+            if not noted.aside or all(stored.of(app) >= end for app, end in ends.items()):
+                continue
+            if not lake.place(table + QUARANTINE).inside(noted.aside).exists():
+                # Somebody deleted the quarantine, and all that was older in it.
+                return found[::-1]
+            found.append(UnsettledRecords(noted.aside, ends))
+    return found[::-1]
+
+
+def settle(lake: Lake, table: str) -> None:
+    """Add to the quarantine what the table's commits have set aside and it does not hold yet."""
+    for _ in range(_TRIES):
+        left = pending(lake, table)
+        if not left:
+            return
+        # A conflict means that another process settles the same right now: look again.
+        with suppress(CommitConflict):
+            for each in left:
+                _add(lake, table, each.path, each.ends)
+    for each in pending(lake, table):
+        _add(lake, table, each.path, each.ends)
+
+
+def set_aside(lake: Lake, table: str, flow: str, rows: Sequence[Aside], at: Instant) -> None:
+    """Add records to the quarantine of a view, which is made anew with the view."""
+    path = write_aside(lake, table, flow, rows, at)
+    if path:
+        _add(lake, table, path, {})
+
+
+def _add(lake: Lake, table: str, path: str, ends: Mapping[str, int]) -> None:
+    place = lake.place(table + QUARANTINE)
+    at = lake.now()
+    ground = ensure(place, QUARANTINE_SCHEMA, Note(kind="schema", at=at, channel=True))
+    if ends and all(ground.offset(app) >= end for app, end in ends.items()):
+        return
+    with place.filesystem.open_input_file(f"{place.path}/{path}") as file:
+        metadata = pq.read_metadata(file)
+        add = added(path, file.size(), metadata)
+    note = Note(kind="append", at=at, channel=True, rows_added=metadata.num_rows)
+    commit(ground, Change(note, [add], transactions=ends))
+
+
+class _Offsets:
+    """The transactions of a quarantine, opened when one is first asked for."""
+
+    def __init__(self, lake: Lake, table: str) -> None:
+        self._lake, self._table = lake, table
+        self._known: dict[str, int] = {}
+        self._opened: TableVersion | None = None
+        self._is_open = False
+
+    def of(self, app: str) -> int:
+        if app not in self._known:
+            if not self._is_open:
+                self._opened, self._is_open = self._lake.find(self._table + QUARANTINE), True
+            self._known[app] = self._opened.offset(app) if self._opened else 0
+        return self._known[app]

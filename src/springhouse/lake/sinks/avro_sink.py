@@ -1,0 +1,96 @@
+"""How do the changes of a table become Avro files?
+
+`'springhouse.sink.export' = 'avro'` with `path`: a folder, here or in an object store, and in it
+one file for each range of versions, named after the range. A file appears whole or not at all, and
+a range that comes again replaces its own file by the same: exactly once, for whoever reads the
+folder. `read_files(…, format => 'avro')` of another warehouse is such a reader. Whose versions they
+are stands in the folder too, in `_owner`: one with the changes of another table or warehouse is
+refused.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyarrow import fs
+
+from springhouse.errors import SinkError
+from springhouse.lake.sinks.sink import Changes, SinkContext
+from springhouse.lake.sources.avro_types import avro_schema, fastavro
+from springhouse.lake.sources.source import Range
+from springhouse.lake.storage.durable import sync_files
+from springhouse.lake.storage.storage import Storage
+from springhouse.project.built_in import write_avro
+
+_RANGE = re.compile(r"(\d{20})-(\d{20})\.avro")
+
+
+class AvroSink:
+    """`path`: a folder; `codec`: deflate, or null for none."""
+
+    def __init__(self, path: str, codec: str = "deflate", *, context: SinkContext) -> None:
+        write_avro(path, codec)
+        fastavro()  # An error here has the place of the declaration.
+        self._folder = Storage.at(path, relative_to=context.folder)
+        self._codec = codec
+        self._identity = context.identity
+        self._record = "".join(c if c.isalnum() else "_" for c in context.table)
+
+    def write(self, changes: Changes, given: Range) -> None:
+        """Write the file of this range; none if nothing changed."""
+        records = _records(changes)
+        first = next(records, None)
+        if first is None:
+            return
+        self._prove_ours(given)
+        self._folder.make()
+        name = f"{given.start:020}-{given.end:020}.avro"
+        filesystem, path = self._folder.filesystem, self._folder.path
+        # An object store shows an object when it is closed; elsewhere a new name shows it whole.
+        local = isinstance(filesystem, fs.LocalFileSystem)
+        target = f"{path}/_{name}.part" if local else f"{path}/{name}"
+        schema = fastavro().parse_schema(avro_schema(changes.columns, self._record))
+        with filesystem.open_output_stream(target) as file:
+            fastavro().writer(file, schema, _and_then(first, records), codec=self._codec)
+        if local:
+            sync_files(self._folder, [f"_{name}.part"], anew=True)
+            filesystem.move(target, f"{path}/{name}")
+            sync_files(self._folder, [name], anew=True)
+
+    def _prove_ours(self, given: Range) -> None:
+        """An error if others' changes are in the folder, or ours and nobody knows how far."""
+        if given.start == 0:
+            ranges = [_RANGE.fullmatch(info.base_name) for info in self._folder.files()]
+            if any(each is not None and int(each[2]) != given.end for each in ranges):
+                raise SinkError(
+                    "the folder has the changes of versions already, and is to be given all of "
+                    "them: it is another's, or how far the sink had got was forgotten",
+                    where=self._folder.root,
+                    hint="Give the sink another folder, or empty this one.",
+                )
+        known = self._folder.read_text("_owner")
+        if known and self._identity and known != self._identity:
+            raise SinkError(
+                "the folder has the changes of another table or warehouse",
+                where=self._folder.root,
+                hint="Give the sink another folder, or empty this one.",
+            )
+        if known is None and self._identity:
+            self._folder.make()
+            with self._folder.filesystem.open_output_stream(f"{self._folder.path}/_owner") as file:
+                file.write(self._identity.encode())
+
+
+def _records(changes: Changes) -> Iterator[dict[str, Any]]:
+    maps = [field.name for field in changes.columns if str(field.type).startswith("map")]
+    for batch in changes.batches():
+        for record in batch.to_pylist():
+            # Arrow gives a map as pairs.
+            for name in maps:
+                record[name] = None if record[name] is None else dict(record[name])
+            yield record
+
+
+def _and_then(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    yield first
+    yield from rest

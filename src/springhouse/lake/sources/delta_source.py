@@ -1,0 +1,154 @@
+"""How does a Delta table flow like a stream?
+
+A table that only grows is a sequence of commits, and its rows are the records. There is one
+partition; its offset counts versions:
+
+    offset n      every version below n is read
+    [0, v + 1)    the whole table as of version v
+    [u, v + 1)    the rows that the versions u to v added
+
+Commits that change no row (a compaction, a new column) move the version and not `latest`: nothing
+is there to read. If rows were changed or deleted, there is no honest stream of them: an error.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from springhouse.errors import SourceError
+from springhouse.lake.delta.changes import WEIGHT, appended, strong_delta
+from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.tables import TableVersion, open_table
+from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.storage.durable import sync_entries
+from springhouse.lake.storage.storage import Storage
+from springhouse.project.built_in import read_delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PARTITION = "0"
+
+
+class DeltaSource:
+    """The rows that are appended to a Delta table, ours or anybody's."""
+
+    def __init__(self, log: TableLog) -> None:
+        self._log = log
+
+    @property
+    def warning(self) -> str | None:
+        """What looks wrong and may yet come right."""
+        if self._log.newest() is None:
+            return f'there is no Delta table at "{self._log.storage.root}" yet'
+        return None
+
+    def incarnation(self) -> str | None:
+        """The id of the table, which one that is made anew does not have; None without a table."""
+        return self._log.table_id()
+
+    def sync(self, ranges: Mapping[str, Range]) -> None:
+        """Return when what these ranges count is on the disk: whoever wrote it may not have."""
+        sync_entries(self._log.storage, _only(ranges).end - 1)
+
+    def mark(self, end: int) -> str | None:
+        """What the version below an offset is known by."""
+        return self._log.mark(end - 1)
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether the table has the version that is known by this."""
+        return self._log.has_mark(mark)
+
+    def stepped_back(self, start: int, latest: int) -> SourceError | None:
+        """What to say if fewer versions are there than were read; nothing while none is there."""
+        if latest == 0:
+            return None
+        return SourceError(
+            f"the Delta table has {latest} versions, and {start} were read: an older copy of it "
+            "was put in its place",
+            where=self._log.storage.root,
+            hint="Put back the newer one; or delete what reads it, which is then made anew.",
+        )
+
+    def latest(self) -> Mapping[str, int]:
+        """One above the version that made the rows that are there now."""
+        self._log.prove_whole()
+        newest = self._log.newest()
+        return {_PARTITION: newest.made + 1 if newest else 0}
+
+    def size(self, ranges: Mapping[str, Range]) -> int:
+        """The bytes of the files that the versions of these ranges added."""
+        given = _only(ranges)
+        if given.start == given.end:
+            return 0
+        if given.start == 0:
+            return self._opened(self._same_rows(given.end - 1)).size
+        added = self._added(given)
+        files = self._opened(given.end - 1).files
+        return sum(file.size for file in files if file.path in added)
+
+    def identity(self, ranges: Mapping[str, Range]) -> object:
+        """The versions of the table: they are the same to everybody."""
+        return dict(ranges), self._log.storage.root
+
+    def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
+        """The rows that the versions of these ranges added."""
+        given = _only(ranges)
+        if given.start == given.end:
+            newest = self._log.newest()
+            return self._opened(newest.version if newest else 0).read_files(spark, [])
+        if given.start == 0:
+            return self._opened(self._same_rows(given.end - 1)).read(spark)
+        self._prove_appended(given)
+        rows = strong_delta(spark, self._log, given.start - 1, given.end - 1)
+        return rows.drop(WEIGHT)
+
+    def _added(self, given: Range) -> set[str]:
+        return {
+            path
+            for commit in self._log.commits()
+            if given.start <= commit.version < given.end
+            for path in commit.added
+        }
+
+    def _same_rows(self, version: int) -> int:
+        """The newest version with the rows of `version`: a vacuum spares its files the longest."""
+        states = [state for state in self._log.snapshots() if state.made <= version]
+        return max(version, states[-1].version) if states else version
+
+    def _opened(self, version: int) -> TableVersion:
+        opened = open_table(self._log.storage, version)
+        if opened is None:
+            raise SourceError("there is no Delta table", where=self._log.storage.root)
+        return opened
+
+    def _prove_appended(self, given: Range) -> None:
+        if appended(self._log, given.start - 1, given.end - 1):
+            return
+        kept = {commit.version for commit in self._log.commits()}
+        if not kept.issuperset(range(given.start, given.end)):
+            raise SourceError(
+                f"the log of the Delta table no longer has all of its versions {given.start} to "
+                f"{given.end - 1}, so what was added since can't be told",
+                where=self._log.storage.root,
+                hint="Rebuild what reads it, and keep the log longer: delta.logRetentionDuration.",
+            )
+        raise SourceError(
+            f"rows of the Delta table were changed or deleted between its versions "
+            f"{given.start - 1} and {given.end - 1}; a stream can only be appended to",
+            where=self._log.storage.root,
+            hint="Read it in a materialized view, which follows every change "
+            f"(FROM delta.`{self._log.storage.root}`), or send its changes through AUTO CDC.",
+        )
+
+
+class ReadDelta(DeltaSource):
+    """`read_delta('path')`: the rows that somebody appends to the Delta table at a path or URI."""
+
+    def __init__(self, path: str, *, context: SourceContext) -> None:
+        read_delta(path)
+        storage = Storage.at(path, relative_to=context.folder)
+        super().__init__(TableLog(storage, path))
+
+
+def _only(ranges: Mapping[str, Range]) -> Range:
+    return ranges.get(_PARTITION, Range(0, 0))

@@ -1,0 +1,238 @@
+"""How does a folder that others put files into become a stream?
+
+There is one partition, and an offset counts files: `file_log` says which file is which. `latest`
+looks into the folder, and `admit` writes down what is new; `read` takes the files of a range, makes
+sure that they are what they were, and hands them to their format.
+
+A file has to be whole when it appears, and stay as it is. Write it under a name that is passed over
+(`_x`, `.x`, `x.tmp`, `x.part`) and rename it.
+
+Without a `schema` the columns are found in the first range. From then on they keep their types, new
+ones are added at the end, and a value that does not fit makes a bad record.
+"""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import reduce
+from glob import escape
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from springhouse.errors import SchemaError, SourceError
+from springhouse.lake.delta.alignment import parsed_schema
+from springhouse.lake.sources.avro_files import AvroFiles
+from springhouse.lake.sources.csv_files import CsvFiles
+from springhouse.lake.sources.file_batch import FileBatch
+from springhouse.lake.sources.file_log import FileLog, FoundFile
+from springhouse.lake.sources.json_files import JsonFiles
+from springhouse.lake.sources.parquet_files import ParquetFiles
+from springhouse.lake.sources.records import no_rows
+from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.sources.text_files import TextFiles
+from springhouse.lake.storage.storage import Storage
+from springhouse.project.built_in import read_files
+from springhouse.project.file_options import FileOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+_PARTITION = "0"
+_UNFINISHED = re.compile(
+    r".*(\.(tmp|temp|part|partial|crdownload|inprogress|swp|_copying_)|~)", re.IGNORECASE
+)
+
+
+class FileFormat(Protocol):
+    """One format of files."""
+
+    def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
+        """The columns of the files, which may be none; each schema may add to those before it."""
+        ...
+
+    def rows(
+        self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
+    ) -> "DataFrame":
+        """The records of the files with these columns; the bad ones are marked, with `why` too."""
+        ...
+
+
+_FORMATS: "Mapping[str, Callable[[FileOptions], FileFormat]]" = {
+    "json": JsonFiles,
+    "csv": CsvFiles,
+    "parquet": ParquetFiles,
+    "text": TextFiles,
+    "avro": AvroFiles,
+}
+
+
+class ReadFiles:
+    """`read_files('folder', format => 'json', …)`: the records of every file that appears there."""
+
+    def __init__(self, path: str, *, context: SourceContext, **options: str) -> None:
+        self._options = read_files(path, **options)
+        self._format = _FORMATS[self._options.format](self._options)
+        self._path = path
+        self._context = context
+        self._folder, self._pattern = self._place()
+        self._log = FileLog(context)
+        self.memory: dict[str, Any] = dict(context.memory)
+        self.largest_range = self._options.max_files
+
+    @property
+    def warning(self) -> str | None:
+        """What looks wrong and may yet come right."""
+        if self._folder.exists():
+            return None
+        return f'the folder "{self._folder.root}" that "{self._path}" names is not there'
+
+    must_be_there = True
+    """Offsets count what the log of files says: without it nobody knows which files were read."""
+
+    def incarnation(self) -> str | None:
+        """The id of the log of files; None if there is none."""
+        return self._log.incarnation()
+
+    def begin_anew(self) -> None:
+        """Begin a log of files in which none is."""
+        self._log.make()
+
+    def mark(self, end: int) -> str | None:
+        """What the file below an offset is known by."""
+        return self._log.mark(end)
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether the log of files has the file that is known by this, at its place."""
+        return self._log.mark(int(mark.partition(":")[0])) == mark
+
+    def latest(self) -> Mapping[str, int]:
+        """The number of files so far, with those that are new in the folder."""
+        return {_PARTITION: self._log.see(self._found())}
+
+    def admit(self) -> None:
+        """Write down which file has which offset, of all that `latest` told of."""
+        self._log.admit()
+
+    def size(self, ranges: Mapping[str, Range]) -> int:
+        """The bytes of the files."""
+        return sum(file.size for file in self._files(ranges))
+
+    def identity(self, ranges: Mapping[str, Range]) -> object:
+        """The files of the ranges, whatever offsets they have here, and the columns so far."""
+        return frozenset(self._files(ranges)), self.memory
+
+    def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
+        """The records of the files at these offsets."""
+        return self._rows(spark, ranges, why=True)
+
+    def glance(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
+        """The same, but a bad record does not say why: working that out costs even when none is."""
+        return self._rows(spark, ranges, why=False)
+
+    def _rows(
+        self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
+    ) -> "DataFrame":
+        self.admit()
+        files = self._files(ranges)
+        self._prove_unchanged(files)
+        batch = FileBatch(self._folder, tuple(file.path for file in files))
+        schema = self._schema(spark, batch)
+        if not batch.paths:
+            return no_rows(spark, schema)
+        return self._format.rows(spark, batch, schema, why=why)
+
+    def _place(self) -> tuple[Storage, str | None]:
+        """The folder and the pattern of names in it: a path may end in one, or be a file."""
+        folder = Storage.at(self._path, relative_to=self._context.folder)
+        pattern = self._options.pattern
+        above, _, name = folder.root.rpartition("/")
+        if pattern is None and any(char in name for char in "*?["):
+            return Storage(above), name
+        if folder.filesystem.get_file_info(folder.path).type == fs.FileType.File:
+            return Storage(above), escape(name)
+        return folder, pattern
+
+    def _found(self) -> list[FoundFile]:
+        """The files in the folder that are the stream's, in no order."""
+        try:
+            listed = self._folder.files(recursive=self._options.recursive)
+        except NotADirectoryError:
+            # A file appeared where a folder was expected to.
+            self._folder, self._pattern = self._place()
+            listed = self._folder.files()
+        root = self._folder.path.rstrip("/") + "/"
+        found = [_as_found(info, info.path.removeprefix(root)) for info in listed]
+        return [file for file in found if self._wanted(file.path)]
+
+    def _wanted(self, path: str) -> bool:
+        *_, name = parts = path.split("/")
+        if any(part.startswith(("_", ".")) for part in parts) or _UNFINISHED.fullmatch(name):
+            return False
+        if self._pattern is not None and not fnmatchcase(name, self._pattern):
+            return False
+        if ":" in path and "://" not in self._folder.root:
+            raise SourceError(
+                f'Spark can\'t read a local file with a colon in its name: "{path}"',
+                where=self._folder.root,
+                hint="Rename it.",
+            )
+        return True
+
+    def _files(self, ranges: Mapping[str, Range]) -> "Sequence[FoundFile]":
+        return self._log.files(ranges.get(_PARTITION, Range(0, 0)))
+
+    def _prove_unchanged(self, files: "Sequence[FoundFile]") -> None:
+        """An error if a file is no longer what it was when it was given its offset."""
+        root = self._folder.path
+        infos = self._folder.filesystem.get_file_info([f"{root}/{file.path}" for file in files])
+        for file, info in zip(files, infos, strict=True):
+            if info.type == fs.FileType.NotFound:
+                happened = "is gone"
+            elif _as_found(info, file.path) != file:
+                happened = f"has changed (it had {file.size} bytes, and has {info.size})"
+            else:
+                continue
+            raise SourceError(
+                f'the file "{file.path}" {happened}, and was not read before',
+                where=self._folder.root,
+                hint="Put it back as it was, with its time (cp -p), and new records into a new "
+                "file; or rebuild the table from the files as they are now.",
+            )
+
+    def _schema(self, spark: "SparkSession", batch: FileBatch) -> StructType:
+        """The columns as declared; else as known, and what the files add to that."""
+        where = self._context.flow
+        if self._options.schema is not None:
+            try:
+                return parsed_schema(spark, self._options.schema, where)
+            except SchemaError as error:
+                raise SourceError(error.problem, where=where, hint=error.hint) from error
+        known = StructType.fromJson(self.memory.get("schema", StructType().jsonValue()))
+        try:
+            known = reduce(_grown, self._format.infer(spark, batch), known)
+        except PySparkException as error:
+            first = str(error).splitlines()[0]
+            raise SchemaError(
+                f"the columns of the files can't be told: {first}",
+                where=self._folder.root,
+                hint="Declare them: schema => 'id BIGINT, …'.",
+            ) from error
+        self.memory["schema"] = known.jsonValue()
+        return known
+
+
+def _as_found(info: fs.FileInfo, path: str) -> FoundFile:
+    # Not every store knows when a file was written.
+    return FoundFile(path, info.size or 0, info.mtime_ns or 0)
+
+
+def _grown(known: StructType, found: StructType) -> StructType:
+    """The known columns as they are, and then those that are new."""
+    names = {name.casefold() for name in known.fieldNames()}
+    new = [field for field in found.fields if field.name.casefold() not in names]
+    return StructType([*known.fields, *new])

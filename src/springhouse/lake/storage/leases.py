@@ -1,0 +1,271 @@
+"""Who is writing right now, and since when?
+
+Files are written before the commit that names them, so until then nothing tells them from rubbish.
+A process that writes holds a lease: a small file under `leases/` in the storage.
+
+    start     no file of unfinished work was written before it (by the storage's own clock)
+    alive     the file was written anew within the last `EXPIRES_SECONDS`; on the same machine the
+              process must also still be there: a lease dies with its owner
+
+Whoever deletes files deletes nothing that is younger than the oldest start of a lease that is
+alive, and keeps every version that was readable then. All times are taken from the storage: the
+time at which it says that a file was written. The clocks of machines do not have to agree.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyarrow import fs
+
+from springhouse.lake.storage.clock import never_jumps
+from springhouse.lake.storage.storage import Storage
+
+FOLDER = "leases"
+OF_TABLE = "_leases"
+"""Where work that knows only a table, and no warehouse, holds its lease: inside the table."""
+RENEWED_SECONDS = 20.0
+EXPIRES_SECONDS = 600.0
+MARGIN_SECONDS = 60.0
+"""A storage may round times, and a file may be dated when its first byte was written."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease as it lies in the storage; times are the storage's."""
+
+    host: str
+    pid: int
+    born: str
+    start: float
+    renewed: float
+
+    def is_alive(self, now: float) -> bool:
+        """Whether its owner may still be writing."""
+        if self.host == _host():
+            return _born(self.pid) == self.born
+        return now - self.renewed < EXPIRES_SECONDS
+
+
+class Leases:
+    """The lease of this process on one storage, and what is known of those of others."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        folder: str = FOLDER,
+        steady: Callable[[], float] = never_jumps,
+    ) -> None:
+        self._storage = storage.inside(folder)
+        self._steady = steady
+        self.name = f"{uuid.uuid4().hex}.json"
+        self._lock = threading.Lock()
+        self._running: dict[int, float] = {}  # when each unfinished work began, in steady seconds
+        self._next = 0
+        self._renewer: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._written: tuple[float, float, float] | None = None  # steady, storage's time, start
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold a lease while this block writes files; blocks may overlap."""
+        number = self._begin()
+        try:
+            yield
+        finally:
+            self._end(number)
+
+    def oldest_start(self) -> float | None:
+        """The oldest start of all living leases, in the storage's time; None without any."""
+        now = self.storage_now()
+        starts = []
+        for info in self._storage.files():
+            if not info.base_name.endswith(".json") or info.base_name == self.name:
+                continue
+            found = self._read(info)
+            if found is not None and found.is_alive(now):
+                starts.append(found.start)
+        with self._lock:
+            if self._running and self._written is not None:
+                starts.append(self._start())
+        return min(starts, default=None)
+
+    def exist(self) -> bool:
+        """Whether anybody holds a lease here, or did."""
+        return bool(self._storage.files())
+
+    def remove_dead(self) -> list[str]:
+        """Delete the leases whose owners are gone for long; their names."""
+        now = self.storage_now()
+        gone = []
+        for info in self._storage.files():
+            dead = info.base_name.endswith(".probe") or self._is_dead(info, now)
+            if dead and info.mtime_ns is not None and now - info.mtime_ns / 1e9 > EXPIRES_SECONDS:
+                with contextlib.suppress(OSError):
+                    self._storage.filesystem.delete_file(info.path)
+                    gone.append(str(info.base_name))
+        return gone
+
+    def _is_dead(self, info: fs.FileInfo, now: float) -> bool:
+        found = self._read(info)
+        return found is not None and not found.is_alive(now)
+
+    def storage_now(self) -> float:
+        """What time it is for the storage: the time that it gives to a file written now."""
+        self._storage.make()
+        path = f"{self._storage.path}/{uuid.uuid4().hex}.probe"
+        files = self._storage.filesystem
+        with files.open_output_stream(path) as stream:
+            stream.write(b" ")
+        try:
+            modified: int | None = files.get_file_info(path).mtime_ns
+        finally:
+            with contextlib.suppress(OSError):
+                files.delete_file(path)
+        return time.time() if modified is None else modified / 1e9
+
+    def release(self) -> None:
+        """Take the lease away: this process writes no more."""
+        self._stop.set()
+        with self._lock:
+            renewer, self._renewer, written = self._renewer, None, self._written
+            self._written = None
+        if renewer is not None:
+            renewer.join(timeout=RENEWED_SECONDS)
+        if written is not None:
+            with contextlib.suppress(OSError):
+                self._storage.filesystem.delete_file(f"{self._storage.path}/{self.name}")
+
+    def prove_held(self) -> None:
+        """Renew the lease if it was not renewed for long: this process was stopped, perhaps.
+
+        Files may have been deleted meanwhile; what is committed is proved to be there after this.
+        """
+        with self._lock:
+            late = self._written is not None and (
+                self._steady() - self._written[0] > EXPIRES_SECONDS / 2
+            )
+            if late:
+                self._write()
+
+    def _begin(self) -> int:
+        with self._lock:
+            self._next += 1
+            self._running[self._next] = self._steady()
+            # A start that was written is never later than work that begins after it.
+            if self._written is None:
+                self._write()
+            if self._renewer is None:
+                self._stop = threading.Event()
+                self._renewer = threading.Thread(
+                    target=self._renew, args=(self._stop,), name="springhouse-lease", daemon=True
+                )
+                self._renewer.start()
+            return self._next
+
+    def _end(self, number: int) -> None:
+        with self._lock:
+            self._running.pop(number, None)
+
+    def _renew(self, stop: threading.Event) -> None:
+        while not stop.wait(RENEWED_SECONDS):
+            # If the storage can't be reached, the next time will do, or the commit says so.
+            with self._lock, contextlib.suppress(OSError):
+                self._write()
+
+    def _write(self) -> None:
+        """Write the lease with the oldest unfinished start; the caller holds the lock."""
+        start = self._start() if self._written is not None else None
+        self._put(start)
+        info = self._storage.filesystem.get_file_info(f"{self._storage.path}/{self.name}")
+        at = time.time() if info.mtime_ns is None else info.mtime_ns / 1e9
+        if start is None or at < start:
+            # The first time, or the storage's clock went back: files from now on are dated so.
+            start = at - MARGIN_SECONDS
+            self._put(start)
+        self._written = (self._steady(), at, start)
+
+    def _start(self) -> float:
+        """When the oldest unfinished work began, in the storage's time, less a margin."""
+        assert self._written is not None
+        steady, at, start = self._written
+        began = min(self._running.values(), default=self._steady())
+        if began <= steady:
+            # It was under way when the lease was last written.
+            return min(start, at + (began - steady) - MARGIN_SECONDS)
+        return at + (began - steady) - MARGIN_SECONDS
+
+    def _put(self, start: float | None) -> None:
+        value = {
+            "format": 1,
+            "host": _host(),
+            "pid": os.getpid(),
+            "born": _born(os.getpid()),
+            "start": start if start is not None else 0.0,
+        }
+        self._storage.make()
+        # A reader that finds half of it takes it for one that began long ago.
+        with self._storage.filesystem.open_output_stream(
+            f"{self._storage.path}/{self.name}"
+        ) as stream:
+            stream.write(json.dumps(value).encode())
+
+    def _read(self, info: fs.FileInfo) -> Lease | None:
+        text = self._storage.read_text(info.base_name)
+        renewed = time.time() if info.mtime_ns is None else info.mtime_ns / 1e9
+        try:
+            value = json.loads(text or "")
+            return Lease(
+                str(value["host"]),
+                int(value["pid"]),
+                str(value["born"]),
+                float(value["start"]),
+                renewed,
+            )
+        except (ValueError, KeyError, TypeError):
+            return None if text is None else Lease("", 0, "", 0.0, renewed)
+
+
+@contextmanager
+def held_in(tables: Iterable[Storage]) -> Iterator[None]:
+    """Hold a lease inside each of these tables, whose warehouse nobody knows."""
+    with contextlib.ExitStack() as stack:
+        for table in tables:
+            leases = Leases(table, OF_TABLE)
+            stack.callback(leases.release)
+            stack.enter_context(leases.held())
+        yield
+
+
+def _host() -> str:
+    """This machine since it was last started: a process number means nothing anywhere else."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    name = socket.gethostname()
+    try:
+        return f"{name}/{boot.read_text().strip()}/{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return f"{name}/{uuid.getnode()}"
+
+
+def _born(pid: int) -> str:
+    """When a process of this machine began, in the kernel's own count; empty if it is not there."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        if Path("/proc").is_dir():
+            return ""
+        with contextlib.suppress(OSError):
+            os.kill(pid, 0)
+            return "there"
+        return ""
+    fields = stat.rpartition(")")[2].split()
+    # A zombie is dead; it only waits for its parent to look.
+    return "" if fields[0] in "ZX" else fields[19]

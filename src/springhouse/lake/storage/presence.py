@@ -1,0 +1,140 @@
+"""Is every file there that is about to be read, or to be named in a commit?
+
+Not every engine says so: some read a missing file as an empty one, and a view would be wrong with
+nobody the wiser. So whoever hands files to an engine asks the storage first, and a commit asks once
+more for the files that it names.
+
+    before a scan     every file is there, with the size that the log names
+    before a commit   every added file is there, with its size; so is every change and state file
+                      that the note names; and every file that a remote engine was told to scan
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from springhouse.errors import LakeError
+from springhouse.lake.storage.at_once import at_once
+from springhouse.lake.storage.storage import Storage
+
+_ASKED_ONE_BY_ONE = 32
+"""Above so many files one listing of the table is cheaper than a question for each, far away."""
+
+_SCANNED: ContextVar[list[tuple[Storage, dict[str, int | None]]] | None] = ContextVar(
+    "scanned", default=None
+)
+
+
+class FileLost(LakeError):
+    """A file that a table consists of is missing or damaged; `storage` is the table's folder."""
+
+    def __init__(self, storage: Storage, path: str, happened: str) -> None:
+        super().__init__(
+            f'the file "{path}" of the table "{storage.name}" {happened}',
+            where=storage.root,
+            hint="Restore it from a backup. Otherwise: `springhouse run` computes a view anew; a "
+            "streaming table of this project is read anew from its sources once you delete its "
+            "folder; a table of others has to be mended by whoever writes it. `springhouse verify` "
+            "lists every such file of this project.",
+        )
+        self.storage = storage
+        self.path = path
+
+
+def prove_present(storage: Storage, sizes: Mapping[str, int | None]) -> None:
+    """Raise `FileLost` for the first file that is not there, or that has another size than told."""
+    for path, found in _sizes(storage, list(sizes)).items():
+        wanted = sizes[path]
+        if found is None:
+            raise FileLost(storage, path, "is missing")
+        if wanted is not None and found != wanted:
+            raise FileLost(storage, path, f"is damaged: it has {found} bytes instead of {wanted}")
+
+
+def lost_files(storage: Storage, sizes: Mapping[str, int | None]) -> list[FileLost]:
+    """Every file that is not there, or has another size than told."""
+    lost = []
+    for path, found in _sizes(storage, list(sizes)).items():
+        wanted = sizes[path]
+        if found is None:
+            lost.append(FileLost(storage, path, "is missing"))
+        elif wanted is not None and found != wanted:
+            happened = f"is damaged: it has {found} bytes instead of {wanted}"
+            lost.append(FileLost(storage, path, happened))
+    return lost
+
+
+def prove_scannable(storage: Storage, sizes: Mapping[str, int | None], *, remote: bool) -> None:
+    """`prove_present`; and before the commit of this work once more, if a `remote` engine scans."""
+    prove_present(storage, sizes)
+    scanned = _SCANNED.get()
+    if remote and scanned is not None:
+        scanned.append((storage, dict(sizes)))
+
+
+@contextmanager
+def scans_remembered() -> Iterator[None]:
+    """Within it, `prove_scanned` knows what remote engines were told to scan."""
+    token = _SCANNED.set([])
+    try:
+        yield
+    finally:
+        _SCANNED.reset(token)
+
+
+def prove_scanned() -> None:
+    """Raise `FileLost` if a file vanished while a remote engine may have been reading it."""
+    for storage, sizes in _SCANNED.get() or ():
+        prove_present(storage, sizes)
+
+
+@contextmanager
+def reading(storage: Storage, path: str) -> Iterator[None]:
+    """Turn what Arrow says of a file that can't be read into `FileLost`."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileLost(storage, path, "is missing") from error
+    except (OSError, pa.ArrowInvalid) as error:
+        if _size(storage, path) is None:
+            raise FileLost(storage, path, "is missing") from error
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        raise FileLost(storage, path, f"is damaged: {said}") from error
+
+
+def prove_readable(storage: Storage, path: str) -> None:
+    """Raise `FileLost` unless every row of a Parquet file can be read."""
+    with (
+        reading(storage, path),
+        storage.filesystem.open_input_file(f"{storage.path}/{path}") as opened,
+    ):
+        for _ in pq.ParquetFile(opened).iter_batches():
+            pass
+
+
+def _sizes(storage: Storage, paths: Sequence[str]) -> dict[str, int | None]:
+    """The sizes of files by path; None for those that are not there."""
+    if storage.has_folders or len(paths) <= _ASKED_ONE_BY_ONE:
+        if storage.has_folders:
+            infos = storage.filesystem.get_file_info([f"{storage.path}/{path}" for path in paths])
+            return {path: _found(info) for path, info in zip(paths, infos, strict=True)}
+        return dict(zip(paths, at_once(lambda path: _size(storage, path), paths), strict=True))
+    listed = {info.path: info.size for info in storage.files(recursive=True)}
+    return {path: listed.get(f"{storage.path}/{path}") for path in paths}
+
+
+def _size(storage: Storage, path: str) -> int | None:
+    return _found(storage.filesystem.get_file_info(f"{storage.path}/{path}"))
+
+
+def _found(info: fs.FileInfo) -> int | None:
+    return int(info.size) if info.type == fs.FileType.File else None
+
+
+def sizes_unknown(paths: Iterable[str]) -> dict[str, int | None]:
+    """Paths of files whose sizes nobody wrote down."""
+    return dict.fromkeys(paths)

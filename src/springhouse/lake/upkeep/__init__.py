@@ -1,0 +1,1 @@
+"""How does a table stay quick to read, and is it what its log says?"""

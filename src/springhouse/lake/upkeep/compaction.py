@@ -1,0 +1,166 @@
+"""How does a table stay quick to read, and how does what nobody needs go away?
+
+Compaction puts many small files together; vacuum deletes files that no reader can reach any more.
+Both change no data. Vacuum keeps, besides the newest version,
+
+    every version younger than the retention,
+    every version from which a pending refresh still has to read: the one that a dependent table
+    reflects, and all after it, with their change files and state,
+    every file younger than the grace: it may belong to a commit that is being made right now,
+    every file and every version that work under way may need: younger than the oldest start of a
+    lease that is alive (`leases`), however long ago that was.
+"""
+
+import math
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from springhouse.errors import CommitConflict
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import DataFile, TableVersion, open_table
+from springhouse.lake.delta.writing import write_arrow
+from springhouse.lake.lake import Lake
+from springhouse.lake.storage.leases import OF_TABLE, Leases
+from springhouse.lake.storage.presence import reading
+from springhouse.lake.storage.storage import Storage
+from springhouse.units import Instant, Seconds
+
+SMALL_FILE = 16 * 2**20
+LARGE_ENOUGH = 128 * 2**20
+_TRIES = 5
+
+
+def compact(lake: Lake, table: str, most_files: int = 32) -> int:
+    """Put small files together once there are more than `most_files`; how many went."""
+    ground = lake.find(table)
+    if ground is None or ground.delta.metadata().partition_columns:
+        return 0
+    # Files in buckets stay as they are: every merge rewrites those that it touches.
+    small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
+    if len(small) <= most_files:
+        return 0
+    with lake.leases.held():
+        return _compact(lake, table, ground, small)
+
+
+def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]) -> int:
+    began = lake.now()
+    chosen = _first_bytes(small, LARGE_ENOUGH)
+    whole = pa.concat_tables(
+        [_everything(ground.storage, file) for file in chosen], promote_options="permissive"
+    )
+    note = Note(
+        kind="compaction",
+        at=lake.now(),
+        variant="compaction",
+        reason=f"{len(small)} small files",
+        rows=ground.rows,
+        seconds=lake.now() - began,
+    )
+    add = write_arrow(ground.storage, whole)
+    for _ in range(_TRIES):
+        with suppress(CommitConflict):
+            commit(ground, Change(replace(note, rows=ground.rows), [add], chosen))
+            return len(chosen)
+        # Somebody appended meanwhile. The new file still says what the old ones say, as long as all
+        # of them are there.
+        moved = lake.find(table)
+        if moved is None or not {f.path for f in chosen} <= {f.path for f in moved.files}:
+            return 0
+        ground = moved
+    return 0
+
+
+def vacuum(
+    lake: Lake,
+    table: str,
+    needed_from: Iterable[int],
+    retention_seconds: Seconds,
+    grace_seconds: Seconds = Seconds(3600.0),
+) -> list[str]:
+    """Delete what nobody can need; `needed_from` are versions that others still read from."""
+    place = lake.place(table)
+    newest = open_table(place)
+    if newest is None:
+        return []
+    log = lake.log(table)
+    log.prove_whole()
+    # Before anything is listed: work that begins later writes files that are younger still.
+    now = lake.leases.storage_now()
+    within = Leases(place, OF_TABLE)
+    starts = (each.oldest_start() for each in (lake.leases, within) if each.exist())
+    under_way = min((start for start in starts if start is not None), default=None)
+    horizon = min(now - retention_seconds, now if under_way is None else under_way)
+    floor = _floor(log, newest, needed_from, Instant(horizon))
+    if floor is None:
+        return []
+    kept = {*_referenced(log, floor), *(file.path for file in newest.files)}
+    before = min(now - grace_seconds, math.inf if under_way is None else under_way)
+    gone = []
+    for info in place.files(recursive=True):
+        path = info.path.removeprefix(f"{place.path}/")
+        if path.startswith(("_delta_log/", f"{OF_TABLE}/")) or path in kept:
+            continue
+        if info.mtime_ns is not None and info.mtime_ns / 1e9 <= before:
+            with suppress(FileNotFoundError):
+                place.filesystem.delete_file(info.path)
+                gone.append(path)
+    if within.exist():
+        within.remove_dead()
+    return gone
+
+
+def _floor(
+    log: TableLog, newest: TableVersion, needed_from: Iterable[int], horizon: Instant
+) -> TableVersion | None:
+    """The oldest version that must stay readable; None if its log can't be read any more."""
+    old_enough = [c.version for c in log.commits() if c.at <= horizon]
+    floor = min([newest.version, max(old_enough, default=0), *needed_from])
+    if floor >= newest.version:
+        return newest
+    return open_table(newest.storage, max(floor, log.commits()[0].version))
+
+
+def _referenced(log: TableLog, floor: TableVersion) -> Collection[str]:
+    """Every file that the floor or any later version names, in its log or in its notes."""
+    kept = {file.path for file in floor.files}
+    state: tuple[str, ...] = ()
+    for made in log.commits():
+        note = made.note
+        if note is not None and note.kind in ("merge", "replace"):
+            state = tuple(path for paths in note.state.values() for path in paths)
+        if made.version >= floor.version:
+            kept.update(made.added, state, (note.changes or ()) if note else ())
+            # Files added by maintenance, ours or anybody's, hold no new data: the log does not list
+            # them as such.
+            if note is None or note.kind == "compaction":
+                opened = open_table(log.storage, made.version)
+                kept.update(file.path for file in (opened.files if opened else ()))
+    kept.update(state)
+    return kept
+
+
+def _first_bytes(files: list[DataFile], most: int) -> list[DataFile]:
+    chosen: list[DataFile] = []
+    size = 0
+    for file in sorted(files, key=lambda f: f.path):
+        if size + file.size > most and chosen:
+            break
+        chosen.append(file)
+        size += file.size
+    return chosen
+
+
+def _everything(storage: Storage, file: DataFile) -> pa.Table:
+    """All columns of a file, hidden ones too."""
+    with (
+        reading(storage, file.path),
+        storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened,
+    ):
+        return pq.ParquetFile(opened).read()

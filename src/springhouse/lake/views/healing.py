@@ -1,0 +1,92 @@
+"""What becomes of a refresh of a view that meets a file which is lost?
+
+A view can be had again from its inputs, so a lost file of a view costs time and no rows:
+
+    a file of the view itself                        it is computed anew, its old rows are not read
+    of a version of an input that was read before    it is computed anew from the versions at hand
+    of the version of an input that is to be read    a newer version of that input is read
+    of the newest version of an input, a view        that view is computed anew first
+    of the newest version of any other input         an error that names the file
+
+The engine's own words are not trusted: some say which file they could not read, some do not, and a
+file that they name may be sound. So after a failure the files themselves are looked at.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.tables import TableVersion
+from springhouse.lake.lake import Lake
+from springhouse.lake.storage.presence import FileLost, lost_files, prove_readable, sizes_unknown
+from springhouse.lake.storage.storage import Storage
+
+_NAMED = re.compile(r"[^\s'\"`,]+\.parquet")
+
+
+@dataclass(frozen=True)
+class RecomputeInstead:
+    """A view is to be computed anew, for this reason; its rows may be `unreadable`."""
+
+    why: str
+    unreadable: bool = False
+
+
+def lost_by(lake: Lake, view: str) -> FileLost | None:
+    """The first file of a view that is not there: of its rows, or of what refreshes build on."""
+    stored = lake.find(view)
+    if stored is None:
+        return None
+    newest = lake.log(view).newest()
+    note = newest.note if newest is not None else None
+    return next(iter(lost_files(stored.storage, _files_of(stored, note))), None)
+
+
+def lost_file(lake: Lake, error: BaseException, keys: Iterable[str]) -> FileLost | None:
+    """The lost file that a failure comes from, among those of these tables; None without any."""
+    for each in _causes(error):
+        if isinstance(each, FileLost):
+            return each
+    said = " ".join(str(each) for each in _causes(error))
+    for key in keys:
+        place = lake.place(key)
+        for path in _named_in(said, place):
+            damage = _damage(place, path)
+            if damage is not None:
+                return damage
+        lost = lost_by(lake, key)
+        if lost is not None:
+            return lost
+    return None
+
+
+def _files_of(stored: TableVersion, note: Note | None) -> dict[str, int | None]:
+    sizes: dict[str, int | None] = {file.path: file.size for file in stored.files}
+    state = note.state.values() if note is not None else ()
+    return sizes | sizes_unknown(path for paths in state for path in paths)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in found:
+        found.append(each)
+        each = each.__cause__ or each.__context__
+    return found
+
+
+def _named_in(said: str, place: Storage) -> list[str]:
+    """The files of a table that a text names, as paths inside the table."""
+    start = f"{place.path}/"
+    named = [found.partition(start)[2] for found in _NAMED.findall(said) if start in found]
+    return list(dict.fromkeys(path for path in named if path))
+
+
+def _damage(place: Storage, path: str) -> FileLost | None:
+    """What is wrong with a file; None if all of it can be read."""
+    try:
+        prove_readable(place, path)
+    except FileLost as lost:
+        return lost
+    return None

@@ -1,0 +1,520 @@
+"""How do the statements of a refresh become rows in files?
+
+The compiler says what to ask (`views.compile`); here each relation that a statement names is bound
+to files, Spark answers, and the answer, which is small, is applied to the store that the step
+keeps. Steps run in order: what one writes, the next one reads. Nothing is committed here; the files
+that were written are nobody's until the commit names them.
+
+    Keyed   the touched groups, merged with what is stored; those that are in doubt, recomputed
+    Bag     rows to add and to remove
+    Top     the first rows among the stored ones and the new ones
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from springhouse.errors import LakeError
+from springhouse.lake.delta.file_pruning import Ranges, chosen_files
+from springhouse.lake.delta.key_codes import codes_of
+from springhouse.lake.delta.stores import Rewritten, Store, change_rows, replace_keys
+from springhouse.lake.delta.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
+from springhouse.lake.lake import Lake
+from springhouse.lake.spark.conditions import decidable
+from springhouse.lake.spark.local_rows import GIVEN, LocalRows, nothing, together, unfolded
+from springhouse.lake.spark.session import Here
+from springhouse.lake.views.lookups import WHOLE_ROWS, Sought, values_for
+from springhouse.lake.views.reach import out_of_reach
+from springhouse.views.conditions_of_rows import free_columns
+from springhouse.views.row_select import WEIGHT
+from springhouse.views.statement import (
+    STALE,
+    Bag,
+    Keyed,
+    Refresh,
+    RelationKind,
+    RelationRead,
+    Statement,
+    Step,
+    Top,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from springhouse.lake.spark.kept_change import SharedScan
+
+SMALL_STORE_ROWS = 200_000
+"""A store up to this size is read whole, in the same query that makes the increments."""
+
+
+QUICK_ROWS = 600_000
+"""A statement that reads up to so many rows is run by the session for small queries."""
+
+_WEIGHT = StructField(WEIGHT, LongType())
+_STORED = (RelationKind.BEFORE, RelationKind.AFTER, RelationKind.STORED)
+
+
+Casts = dict[tuple[str, str], tuple[str, ...]]
+"""What to select from a statement (its text, and the table it is for) so that the types are right.
+
+Nothing if they are. Spark is asked once: that takes as long as a small join.
+"""
+
+
+class StateMismatch(LakeError):
+    """What is stored does not fit the change: it has to be rebuilt."""
+
+
+@dataclass(frozen=True)
+class ChangedInput:
+    """How an input changed, by about so many rows: here if they are few, else for Spark to read.
+
+    Nothing is read before somebody asks, unless a `scan` has read it for several views.
+    """
+
+    rows: int
+    load: Callable[[], pa.Table | None]
+    read: "Callable[[], DataFrame]"
+    scan: "SharedScan | None" = None
+
+    @cached_property
+    def arrow(self) -> pa.Table | None:
+        return self.load()
+
+
+@dataclass
+class Work:
+    """One refresh of one view: what its statements may read, and what its steps have written."""
+
+    lake: Lake
+    changes: Mapping[str, ChangedInput]
+    before: Mapping[str, TableVersion]
+    after: Mapping[str, TableVersion]
+    stores: dict[str, Store]
+    shapes: Mapping[str, StructType]
+    casts: Casts = field(default_factory=dict)
+    view_rows: int = 0
+    rewritten: dict[str, Rewritten] = field(default_factory=dict)
+    _changed: dict[RelationRead, pa.Table | None] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """How many rows the inputs and the hidden tables have; the view itself is called ""."""
+        rows: dict[str, float] = {name: version.rows for name, version in self.after.items()}
+        rows |= {name: store.rows for name, store in self.stores.items()}
+        return {**rows, "": self.view_rows}
+
+    # Bindings
+
+    def run(self, statement: Statement, shape: str | None = None, **given: pa.Table) -> pa.Table:
+        """What a statement gives, in this process; rows for a store have the types of its columns.
+
+        Spark casts, not Arrow: an average is rounded here as Spark rounds it in a query.
+        """
+        known = self.casts.get((statement.text, shape)) if shape is not None else ()
+        frame = self.frame(statement, known or (), **given)
+        if known is None:
+            assert shape is not None
+            known = self.casts[statement.text, shape] = _casts(frame.schema, self.shapes[shape])
+            frame = frame.selectExpr(*known) if known else frame
+        return frame.toArrow()
+
+    def frame(
+        self, statement: Statement, select: Sequence[str] = (), **given: pa.Table
+    ) -> "DataFrame":
+        """A statement over its relations, or what to `select` from it, not yet run."""
+        tables = self._tables(statement, given)
+        session = self._session(statement, tables)
+        local = all(table is not None for table in tables.values())
+        frames: dict[str, Any] = {}
+        small: dict[str, LocalRows] = {}
+        places: dict[str, str] = {}
+        for reading in statement.reads:
+            places[reading.name] = f"{{{reading.name}}}"
+            table = tables[reading.name]
+            if table is None:
+                frames[reading.name] = self._read(session, reading, self.near(reading, tables))
+                continue
+            # Only what the statement speaks of has to cross over to Spark.
+            names = [name for name in table.schema.names if name in statement.text]
+            used = table.select(names) if names else table
+            rows = LocalRows.of(used, self._shape(reading, used.schema.names))
+            if not rows.rows.num_rows:
+                places[reading.name] = nothing(rows.shape)
+            elif rows.is_small:
+                small[reading.name] = rows
+                places[reading.name] = unfolded(reading.name, whole=local)
+            else:
+                frame = frame_of(session, rows.rows, rows.shape)
+                # What lies in one place need not be shuffled.
+                frames[reading.name] = frame.coalesce(1) if local else frame
+        if small:
+            every = together(small)
+            frames[GIVEN] = frame_of(session, every.rows, every.shape)
+        # Spark formats a text that has parameters: braces of its own must survive that.
+        text = statement.over(lambda name: f"\1{name}\2", in_one_place=local)
+        text = f"SELECT {', '.join(select)} FROM (\n{text}\n)" if select else text
+        text = text.replace("{", "{{").replace("}", "}}")
+        for name, place in places.items():
+            text = text.replace(f"\1{name}\2 AS ", f"{place} AS ")
+            text = text.replace(f"\1{name}\2", f"{place} AS {name}")
+        if frames:
+            return session.sql(text, **frames)
+        return session.sql(text.replace("{{", "{").replace("}}", "}"))
+
+    def _session(
+        self, statement: Statement, tables: Mapping[str, pa.Table | None]
+    ) -> "SparkSession":
+        """The session for small queries, if this one reads little enough."""
+        asked = [r for r in statement.reads if r.kind in _STORED and tables[r.name] is None]
+        rows = sum(f.rows for r in asked for f in self.files(r, self.near(r, tables)))
+        large = any(change.arrow is None for change in self.changes.values())
+        if large or rows > QUICK_ROWS:
+            return self.lake.spark.session()
+        here = [table.num_rows for table in tables.values() if table is not None]
+        if len(here) < len(tables):
+            return self.lake.spark.quick()
+        return self.lake.spark.quick(Here(sum(map(bool, here)), sum(here)))
+
+    def _tables(
+        self, statement: Statement, given: Mapping[str, pa.Table]
+    ) -> dict[str, pa.Table | None]:
+        """The relations that are in this process, or can be brought here; the others are None."""
+        small = any(
+            reading.kind in (RelationKind.CHANGE, RelationKind.GIVEN) for reading in statement.reads
+        )
+        small = small or self._stored_rows(statement) <= WHOLE_ROWS
+        tables: dict[str, pa.Table | None] = {}
+        for reading in statement.reads:
+            table = self._arrow(reading, given)
+            if table is None and small and reading.kind in _STORED:
+                table = self._looked_up(reading, tables, statement.text)
+            tables[reading.name] = table
+        return tables
+
+    def _stored_rows(self, statement: Statement) -> int:
+        """How many rows the tables have that a statement reads, as far as they are stored."""
+        asked = [reading for reading in statement.reads if reading.kind in _STORED]
+        return sum(file.rows for reading in asked for file in self.files(reading, {}))
+
+    def _arrow(self, reading: RelationRead, given: Mapping[str, pa.Table]) -> pa.Table | None:
+        """A relation that is in this process, if it is."""
+        if reading.kind is RelationKind.GIVEN:
+            return given[reading.of]
+        if reading.kind is not RelationKind.CHANGE:
+            return None
+        if reading not in self._changed:
+            self._changed[reading] = self._change(reading)
+        return self._changed[reading]
+
+    def _change(self, reading: RelationRead) -> pa.Table | None:
+        """The rows of an input, or of a hidden table, that changed and that matter."""
+        if reading.of in self.changes:
+            change = self.changes[reading.of].arrow
+        else:
+            names = self.shapes[reading.of].fieldNames()
+            change = _as_change(self.rewritten[reading.of], names)
+        condition = decidable(reading.where, self._comparable(reading))
+        return change if change is None or condition is None else change.filter(condition)
+
+    def _is_idle(self, statement: Statement) -> bool:
+        """Whether nothing changed that a statement speaks of: then it has nothing to say."""
+        asked = [reading for reading in statement.reads if reading.kind is RelationKind.CHANGE]
+        changes = [self._arrow(reading, {}) for reading in asked]
+        return bool(asked) and all(each is not None and not each.num_rows for each in changes)
+
+    def _looked_up(
+        self, reading: RelationRead, tables: Mapping[str, pa.Table | None], text: str
+    ) -> pa.Table | None:
+        """The rows of a table that matter, unless they are many."""
+        version = self.version_of(reading)
+        if version is not None and not version.is_plain:
+            return None
+        schema = self._columns(reading)
+        condition = decidable(reading.where, self._comparable(reading))
+        mentioned = frozenset().union(*map(free_columns, reading.where)) & {*schema.names}
+        sought = Sought(self._wanted(reading, tables), condition, mentioned)
+        files = self.files(reading, sought.ranges)
+        if not sought.is_worth_it(sum(file.rows for file in files)):
+            return None
+        storage = version.storage if version is not None else self._store(reading).storage
+        columns = [name for name in schema.names if name in text]
+        return sought.look_up(storage, files, schema, columns or schema.names[:1])
+
+    def _read(
+        self, session: "SparkSession", reading: RelationRead, near: Mapping[str, Ranges]
+    ) -> "DataFrame":
+        """A relation that Spark reads from files, without those that are not near."""
+        if reading.kind is RelationKind.CHANGE:
+            return self.changes[reading.of].read()
+        files = self.files(reading, near)
+        version = self.version_of(reading)
+        if version is not None:
+            frame = version.read_files(session, files)
+        else:
+            storage = self._store(reading).storage
+            frame = read_parquet(session, storage, files, self.shapes[reading.of])
+        for name, ranges in near.items():
+            frame = frame.where(ranges.condition(name))
+        return frame
+
+    def version_of(self, reading: RelationRead) -> TableVersion | None:
+        """The version of an input that a relation stands for; None for the view's own tables."""
+        if reading.kind is RelationKind.BEFORE:
+            return self.before.get(reading.of)
+        return self.after.get(reading.of) if reading.kind is RelationKind.AFTER else None
+
+    def files(self, reading: RelationRead, near: Mapping[str, Ranges]) -> list[DataFile]:
+        """The files of a relation that may hold rows in these ranges."""
+        version = self.version_of(reading)
+        return chosen_files(version.files if version else self._store(reading).files, near)
+
+    def near(
+        self, reading: RelationRead, tables: Mapping[str, pa.Table | None]
+    ) -> dict[str, Ranges]:
+        """The ranges that the rows of a relation have to lie in, as far as they are known."""
+        return Sought(self._wanted(reading, tables)).ranges
+
+    def _wanted(
+        self, reading: RelationRead, tables: Mapping[str, pa.Table | None]
+    ) -> dict[str, pa.Array]:
+        """The values that the columns of a relation have to have, as far as they are known."""
+        found: dict[str, pa.Array] = {}
+        comparable = self._comparable(reading)
+        for each in reading.near:
+            sources = [(tables.get(relation), name) for relation, name in each.among]
+            known = [table[name] for table, name in sources if table is not None]
+            if len(known) < len(sources) or each.column not in comparable.names:
+                continue
+            values = values_for(comparable.field(each.column).type, known)
+            best = found.get(each.column)
+            if values is not None and (best is None or len(values) < len(best)):
+                found[each.column] = values
+        return found
+
+    def _shape(self, reading: RelationRead, names: Sequence[str]) -> StructType | None:
+        """Columns of a relation as Spark has them: Arrow does not know all that Spark knows."""
+        if reading.kind is RelationKind.GIVEN:
+            return None
+        version = self.after.get(reading.of)
+        whole = version.schema if version is not None else self.shapes[reading.of]
+        fields = {field.name: field for field in (*whole.fields, _WEIGHT)}
+        return StructType([fields[name] for name in names])
+
+    def _comparable(self, reading: RelationRead) -> pa.Schema:
+        """The columns whose values are the same for Spark if they are the same for Arrow."""
+        shape = self._shape(reading, self._columns(reading).names)
+        collated = {field.name for field in shape or () if _is_collated(field.dataType)}
+        return pa.schema([each for each in self._columns(reading) if each.name not in collated])
+
+    def _columns(self, reading: RelationRead) -> pa.Schema:
+        version = self.version_of(reading)
+        if reading.kind is RelationKind.CHANGE and reading.of in self.after:
+            version = self.after[reading.of]
+        return version.arrow_schema if version is not None else self._store(reading).schema
+
+    def _store(self, reading: RelationRead) -> Store:
+        if reading.kind is RelationKind.AFTER and reading.of in self.rewritten:
+            return self.rewritten[reading.of].store
+        return self.stores[reading.of]
+
+    # Steps
+
+    def perform(self, refresh: Refresh) -> Rewritten | None:
+        """Run the steps; what became of the view itself, None if nothing of it is touched."""
+        for step in refresh.steps:
+            done = self._step(step)
+            if done is not None:
+                self.rewritten[step.table] = done
+            elif step.table:
+                store = self.stores[step.table]
+                empty = store.schema.empty_table()
+                self.rewritten[step.table] = Rewritten(store, (), (), empty, empty)
+        return self.rewritten.get("")
+
+    def _step(self, step: Step) -> Rewritten | None:
+        match step:
+            case Keyed():
+                return self._keyed(step)
+            case Bag():
+                return self._bag(step)
+            case Top():
+                return self._top(step)
+
+    def _keyed(self, step: Keyed) -> Rewritten | None:
+        if self._is_idle(step.increments):
+            return None
+        store = self.stores[step.table]
+        if step.merge is None or step.merge_given is None:
+            keys = self._touched(self.run(step.increments), step)
+            if not keys.num_rows:
+                return None
+            return self._replaced(step, keys, self._recomputed(step, keys))
+        if store.rows <= SMALL_STORE_ROWS or _knows_its_keys(step.merge):
+            merged = self.run(step.merge, step.table)
+        else:
+            # With the keys at hand, only the files that hold them are read.
+            given = self.run(step.increments)
+            merged = self.run(step.merge_given, step.table, increments=given)
+        if not merged.num_rows:
+            return None
+        keys = merged.select(list(step.layout.keys))
+        stale = pc.fill_null(merged[STALE], False)
+        settled = merged.filter(pc.invert(stale))
+        if step.count is not None and not step.is_one_group:
+            if pc.any(pc.less(settled[step.count], 0)).as_py():
+                raise StateMismatch("a group would have less than no rows")
+            settled = settled.filter(pc.greater(settled[step.count], 0))
+        rows = settled.select(store.schema.names).cast(store.schema)
+        if pc.any(stale).as_py():
+            rows = pa.concat_tables([rows, self._recomputed(step, keys.filter(stale))])
+        return self._replaced(step, keys, rows)
+
+    def _touched(self, increments: pa.Table, step: Keyed) -> pa.Table:
+        """The keys of the touched groups, by the names that they are stored under."""
+        if step.is_one_group:
+            return increments.select([]) if increments.num_rows else increments
+        count = len(step.layout.keys)
+        keys = increments.select(increments.schema.names[:count])
+        return keys.rename_columns(list(step.layout.keys))
+
+    def _recomputed(self, step: Keyed, keys: pa.Table) -> pa.Table:
+        """Groups from their rows."""
+        store = self.stores[step.table]
+        touched = keys.rename_columns(list(step.touched_names))
+        rows = self.run(step.recompute, step.table, touched=touched)
+        return rows.select(store.schema.names).cast(store.schema)
+
+    def _replaced(self, step: Keyed, keys: pa.Table, rows: pa.Table) -> Rewritten:
+        return replace_keys(self.stores[step.table], step.layout.keys, keys, rows)
+
+    def _bag(self, step: Bag) -> Rewritten | None:
+        if self._is_idle(step.change):
+            return None
+        found = self.run(step.change, step.table)
+        if not found.num_rows:
+            return None
+        done = change_rows(self.stores[step.table], found, found[WEIGHT].combine_chunks())
+        if done is None:
+            raise StateMismatch("a row is to be deleted that is not there")
+        return done
+
+    def _top(self, step: Top) -> Rewritten | None:
+        store = self.stores[step.table]
+        if step.candidates is not None and self._is_idle(step.candidates):
+            return None
+        if store.rows >= step.limit and self._is_out_of_reach(step):
+            return None
+        asked = None if self._stored_rows(step.build) <= WHOLE_ROWS else step.candidates
+        whole = asked is not None and store.rows < step.limit
+        first = self.run(asked, step.table) if asked is not None else None
+        if first is None or (not whole and (not first.num_rows or _any(first[STALE]))):
+            first = self.run(step.build, step.table)
+        rows = first.select(store.schema.names).cast(store.schema)
+        if same_rows(store.read(), rows):
+            return None
+        return replace_keys(store, (), rows, rows)
+
+    def _is_out_of_reach(self, step: Top) -> bool:
+        """Whether the change is behind the last stored row, as far as that shows here."""
+        leading = step.leading
+        if leading is None or step.candidates is None:
+            return False
+        if _is_collated(self.shapes[step.table][leading.stored].dataType):
+            return False
+        reads = {reading.name: reading for reading in step.candidates.reads}
+        changes = {name: self._arrow(reads[name], {}) for name, _ in leading.among}
+        changed = [
+            table[column] for name, column in leading.among if (table := changes[name]) is not None
+        ]
+        if len(changed) < len(leading.among):
+            return False
+        return out_of_reach(leading, self.stores[step.table].read()[leading.stored], changed)
+
+
+def _casts(found: StructType, wanted: StructType) -> tuple[str, ...]:
+    """All columns, as text, with casts for those whose types are not as wanted; none if all are."""
+    types = {field.name: field.dataType for field in wanted.fields}
+    wrong = {
+        f.name
+        for f in found.fields
+        if nullable(types.get(f.name, f.dataType)) != nullable(f.dataType)
+    }
+    if not wrong:
+        return ()
+    names = [(field.name, quoted(field.name)) for field in found.fields]
+    return tuple(
+        f"CAST({text} AS {types[name].simpleString()}) AS {text}" if name in wrong else text
+        for name, text in names
+    )
+
+
+def nullable(kind: DataType) -> DataType:
+    """A type whose elements, values and fields may be NULL."""
+    match kind:
+        case ArrayType():
+            return ArrayType(nullable(kind.elementType), True)
+        case MapType():
+            return MapType(nullable(kind.keyType), nullable(kind.valueType), True)
+        case StructType():
+            return StructType(
+                [StructField(f.name, nullable(f.dataType), True) for f in kind.fields]
+            )
+        case _:
+            return kind
+
+
+def _is_collated(kind: DataType) -> bool:
+    """Whether text that differs may be the same for Spark."""
+    return isinstance(kind, StringType) and kind != StringType()
+
+
+def _knows_its_keys(merge: Statement) -> bool:
+    """Whether it is plain from the changes which stored groups are touched."""
+    return any(reading.kind is RelationKind.STORED and reading.near for reading in merge.reads)
+
+
+def _any(flags: pa.ChunkedArray) -> bool:
+    return any(bool(flag) for flag in flags.to_pylist())
+
+
+def same_rows(left: pa.Table, right: pa.Table) -> bool:
+    """Whether two tables hold the same rows, as bags."""
+    if left.num_rows != right.num_rows:
+        return False
+    names = left.schema.names
+    first, second = codes_of([left, right], [names, names])
+    return bool((np.sort(first) == np.sort(second)).all())
+
+
+def _as_change(done: Rewritten, names: Sequence[str]) -> pa.Table:
+    """What a step did to a hidden table, as a change for the steps after it."""
+    visible = [name for name in names if not name.startswith("__springhouse_")]
+    parts = [
+        table.select(visible).append_column(
+            WEIGHT, pa.array(np.full(len(table), weight), pa.int64())
+        )
+        for table, weight in ((done.gone, -1), (done.come, 1))
+    ]
+    both = pa.concat_tables(parts)
+    if not both.num_rows:
+        return both
+    # What was rewritten and is the same as before is no change.
+    codes = codes_of([both], [visible])[0]
+    sums = np.bincount(np.unique(codes, return_inverse=True)[1], weights=both[WEIGHT].to_numpy())
+    return both.filter(pa.array(sums[np.unique(codes, return_inverse=True)[1]] != 0))

@@ -1,0 +1,141 @@
+"""Which rows of a table can meet the change, and how do they come into this process?
+
+A join with a small change needs few rows of the large table. Spark would read all files that may
+hold one of them, and plan, schedule and shuffle for it. For a few million rows it is much faster to
+filter them here, while they are decoded, by the very values that the change has, and to give Spark
+only what is left. What may be left out is never in question here: that is what the statement says
+(`near`), and Spark still joins whatever it is given.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from springhouse.lake.delta.column_cache import COLUMNS
+from springhouse.lake.delta.file_pruning import Ranges, ranges_of
+from springhouse.lake.delta.tables import DataFile
+from springhouse.lake.storage.at_once import at_once
+from springhouse.lake.storage.presence import prove_present
+from springhouse.lake.storage.storage import Storage
+
+SCANNED_ROWS = 8_000_000
+"""How many rows are filtered in this process at most: more is work for Spark."""
+GIVEN_ROWS = 300_000
+"""How many rows are given to Spark from this process at most."""
+FILTERED_ROWS = 1_000_000
+"""A table up to this size is filtered here, though only conditions are known of its rows."""
+WHOLE_ROWS = 20_000
+"""A table up to this size is given as it is, though nothing is known of its rows."""
+
+
+@dataclass(frozen=True)
+class Sought:
+    """The rows that are looked for: columns have certain values, and a condition is met.
+
+    `mentioned` are the columns that the condition speaks of.
+    """
+
+    wanted: Mapping[str, pa.Array]
+    condition: pc.Expression | None = None
+    mentioned: frozenset[str] = frozenset()
+
+    @cached_property
+    def ranges(self) -> dict[str, Ranges]:
+        """The ranges that the wanted values lie in, by column."""
+        found = {name: ranges_of(values) for name, values in self.wanted.items()}
+        return {name: ranges for name, ranges in found.items() if ranges is not None}
+
+    def is_worth_it(self, rows: int) -> bool:
+        """Whether to look through so many rows here rather than to let Spark do it."""
+        if self.wanted:
+            return rows <= SCANNED_ROWS and min(map(len, self.wanted.values())) <= GIVEN_ROWS
+        return rows <= (WHOLE_ROWS if self.condition is None else FILTERED_ROWS)
+
+    @property
+    def _filter(self) -> pc.Expression | None:
+        parts = [self.ranges[name].expression(name) for name in self.wanted]
+        parts += [pc.field(name).isin(values) for name, values in self.wanted.items()]
+        parts += [self.condition] if self.condition is not None else []
+        return reduce(and_, parts) if parts else None
+
+    def look_up(
+        self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
+    ) -> pa.Table | None:
+        """These columns of the rows; None if they are too many.
+
+        Also None if the files are not as the schema says: Spark knows more ways to read one.
+        """
+        if not files:
+            return pa.schema([schema.field(name) for name in columns]).empty_table()
+        names = sorted({*columns, *self.wanted, *self.mentioned})
+        fields = [schema.field(name) for name in names]
+        remembered = bool(self.wanted) and COLUMNS.holds(fields, sum(file.rows for file in files))
+        try:
+            if remembered:
+                parts = at_once(lambda file: self._in_file(storage, file, fields), files)
+                found = pa.concat_tables(parts).select(list(columns))
+            else:
+                found = self._scanned(storage, files, schema, columns)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            return None
+        return found if found.num_rows <= GIVEN_ROWS else None
+
+    def _in_file(self, storage: Storage, file: DataFile, fields: Sequence[pa.Field]) -> pa.Table:
+        """The rows of one file: its keys are asked first, and remembered for the next time."""
+        keys = [each for each in fields if each.name in self.wanted]
+        asked = COLUMNS.read(storage, file.path, keys)
+        hits = [pc.is_in(asked[name], value_set=values) for name, values in self.wanted.items()]
+        places = pc.indices_nonzero(reduce(pc.and_, hits))
+        if not len(places):
+            return pa.schema(fields).empty_table()
+        rows = COLUMNS.read(storage, file.path, fields).take(places)
+        return rows if self.condition is None else rows.filter(self.condition)
+
+    def _scanned(
+        self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
+    ) -> pa.Table:
+        """The rows of all files, filtered while they are decoded."""
+        prove_present(storage, {file.path: file.size for file in files})
+        paths = [f"{storage.path}/{file.path}" for file in files]
+        source = ds.dataset(
+            paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=storage.filesystem
+        )
+        return source.to_table(columns=list(columns), filter=self._filter)
+
+
+def values_for(kind: pa.DataType, sources: Sequence[pa.ChunkedArray]) -> pa.Array | None:
+    """The different values that some columns have, for a column of this type.
+
+    None if they can't be compared with it without Spark: it has rules of its own for types that
+    differ, for floating point numbers and for everything nested.
+    """
+    if not _is_plain(kind) or any(not _alike(kind, each.type) for each in sources):
+        return None
+    try:
+        same = [chunk.cast(kind) for each in sources for chunk in each.chunks]
+    except pa.ArrowInvalid:
+        return None
+    return pc.unique(pa.chunked_array(same, kind))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return any(
+        asked(kind)
+        for asked in (
+            pa.types.is_integer,
+            pa.types.is_date,
+            pa.types.is_timestamp,
+            pa.types.is_decimal,
+            pa.types.is_string,
+        )
+    )
+
+
+def _alike(left: pa.DataType, right: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_decimal)
+    return bool(left == right) or any(asked(left) and asked(right) for asked in kinds)

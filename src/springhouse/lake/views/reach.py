@@ -1,0 +1,46 @@
+"""Can a change reach the first rows of an order?
+
+A view that is an ORDER BY … LIMIT has its rows stored. Most changes are far behind the last of
+them, which shows from what the rows are ordered by first: then nobody has to be asked who comes
+first now. A row that was stored is not behind itself, so one that went is noticed, too.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.lake.views.lookups import values_for
+from springhouse.views.statement import Leading
+
+
+def out_of_reach(
+    leading: Leading, stored: pa.ChunkedArray, changed: Sequence[pa.ChunkedArray]
+) -> bool:
+    """Whether every changed value is surely behind every stored one.
+
+    False also where only Spark knows its order: NULLs among the stored, NaN, nested values.
+    """
+    if not len(stored) or stored.null_count:
+        return False
+    values = _values(stored.type, changed)
+    if values is None or _has_nan(stored) or _has_nan(values):
+        return False
+    if values.null_count and leading.nulls_first:
+        return False
+    values = values.drop_null()
+    if not len(values):
+        return True
+    if leading.descending:
+        return bool(pc.less(pc.max(values), pc.min(stored)).as_py())
+    return bool(pc.greater(pc.min(values), pc.max(stored)).as_py())
+
+
+def _values(kind: pa.DataType, changed: Sequence[pa.ChunkedArray]) -> pa.Array | None:
+    if pa.types.is_floating(kind) and all(each.type == kind for each in changed):
+        return pa.concat_arrays([pa.array([], kind), *(c for each in changed for c in each.chunks)])
+    return values_for(kind, changed)
+
+
+def _has_nan(values: pa.Array | pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())

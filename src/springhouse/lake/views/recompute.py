@@ -1,0 +1,328 @@
+"""How is a view made from nothing?
+
+Its query is run over one version of each input, and the result is put in the place of what was
+there, in one commit. The rows that differ are written as the strong delta for whoever reads this
+view; if none differ, no file is rewritten, and the commit only says what the rows now reflect.
+
+With a plan, the compiled form of the query runs instead. It gives the same rows with hidden columns
+beside them, and hidden tables under them, sorted by key: what incremental refreshes build on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from deltalake.transaction import AddAction
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from springhouse.lake.delta import changes
+from springhouse.lake.delta.alignment import declared
+from springhouse.lake.delta.commits import Change, able_to_hold, commit, create
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.stores import Store, described, write_sorted
+from springhouse.lake.delta.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
+from springhouse.lake.delta.writing import (
+    SMALL_BYTES,
+    paths_of,
+    rows_of,
+    write_arrow,
+    write_with_spark,
+)
+from springhouse.lake.flows.flow_configuration import flow_settings
+from springhouse.lake.lake import QUARANTINE, Lake, prove_inputs, sync_inputs
+from springhouse.lake.landing.inputs import RefreshInputs
+from springhouse.lake.landing.landing import Done, Landed, land
+from springhouse.lake.landing.quarantine import set_aside
+from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
+from springhouse.lake.views.incremental import Work
+from springhouse.lake.views.prepared import Prepared
+from springhouse.planner.logs import reflected_by
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.project.declaration import View
+from springhouse.project.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REFRESH = "springhouse/refresh"
+"""The transaction of a view's refreshes: two that start from the same version can't both commit."""
+
+_HERE = 200_000
+"""Results of up to so many rows are compared in this process, whoever wrote them."""
+
+_SORTABLE = 4_000_000
+"""Up to so many rows are sorted by key in this process, so that their files hold ranges of keys."""
+
+
+def recompute(
+    ready: Prepared, planned: RefreshPlan, plan: CompiledPlan | None, *, unreadable: bool = False
+) -> Done:
+    """Compute the view from its inputs, and replace what is stored; with a `plan` state is built.
+
+    What is stored may be `unreadable`.
+    """
+    decision = planned.decision
+    assert decision is not None, "how to refresh it was not decided"
+    lake, view, ground, inputs = ready.lake, ready.view, ready.ground, ready.inputs
+    project, began = ready.project, ready.began
+    built = _built(lake, view, inputs, plan)
+    size = inputs.size + (ground.size if ground else 0)
+    landed = land(
+        lake,
+        view.name,
+        built.rows,
+        size=size,
+        expectations=view.expectations,
+        write=False,
+        settings=flow_settings(project, view),
+    )
+    landed = _at_hand(lake, view.name, landed, built.columns)
+    if unreadable and ground is not None:
+        delta = _start_over(ground, landed)
+    else:
+        delta = _delta(lake, ground, built.visible, landed)
+    note = Note(
+        kind="replace",
+        at=lake.now(),
+        before=stored_provenance(lake, view.name),
+        after=reflected_by(lake, project, view, inputs.read),
+        variant="full",
+        reason=planned.reason,
+        since=planned.since,
+        why=decision.why,
+        expected=decision.expected,
+        missed=decision.missed,
+        others=planned.other_seconds,
+        rows=landed.count,
+        rows_added=delta.inserted,
+        rows_removed=delta.deleted,
+        definition=fingerprint(project, view),
+        changes=delta.paths,
+        read=inputs.read,
+        ids=dict(inputs.ids),
+        marks=dict(inputs.marks),
+        state=built.state,
+        stateful=plan is not None,
+        failed=decision.failed,
+        violations=landed.violations,
+    )
+    done = Done(
+        view.name,
+        "replace",
+        landed.count,
+        delta.inserted,
+        delta.deleted,
+        len(landed.aside),
+        reason=planned.reason,
+        read=inputs.read,
+    )
+    if ground is not None and _says_nothing_new(lake, view.name, note):
+        return replace(done, seconds=lake.now() - began, committed=False)
+    prove_inputs(lake, note)
+    if landed.aside or lake.log(view.name + QUARANTINE).newest():
+        _set_aside_anew(lake, view, landed)
+    files = _files(lake, view.name, landed, delta, ground, built)
+    _put(lake, view.name, ground, built.visible, files, replace(note, seconds=lake.now() - began))
+    return replace(done, seconds=lake.now() - began)
+
+
+@dataclass(frozen=True)
+class _Built:
+    """The rows of a view, not yet computed: all columns, those that readers see, and the state."""
+
+    rows: "DataFrame"
+    visible: StructType
+    keys: tuple[str, ...] = ()
+    state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stateful: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        return self.rows.columns
+
+
+def _built(lake: Lake, view: View, inputs: RefreshInputs, plan: CompiledPlan | None) -> _Built:
+    rows = declared(inputs.frame(view.query), view.schema, str(view.place))
+    if plan is None:
+        return _Built(rows, rows.schema)
+    opened = inputs.opened(view.query)
+    assert opened is not None
+    after = {name: opened[key] for name, key in plan.inputs.items()}
+    work = Work(lake, {}, {}, after, {}, plan.shapes)
+    state: dict[str, tuple[str, ...]] = {}
+    for step in plan.compiled.build[:-1]:
+        folder = f"{STATE}/{step.table}"
+        store = Store(lake.place(view.name), folder, (), plan.arrow(step.table))
+        frame = _shaped(work.frame(step.build), plan.shapes[step.table])
+        adds = _filled(store, frame, step.layout.keys, small=_is_small(inputs))
+        files = tuple(described(store.storage, add.path) for add in adds)
+        work.stores[step.table] = replace(store, files=files)
+        state[step.table] = tuple(file.path for file in files)
+    last = plan.compiled.build[-1]
+    frame = _shaped(work.frame(last.build), plan.shapes[""])
+    return _Built(frame, rows.schema, last.layout.keys, state, stateful=True)
+
+
+def _shaped(rows: "DataFrame", shape: StructType) -> "DataFrame":
+    columns = (sf.col(quoted(f.name)).cast(f.dataType).alias(f.name) for f in shape.fields)
+    return rows.select(*columns)
+
+
+def _is_small(inputs: RefreshInputs) -> bool:
+    return inputs.size <= SMALL_BYTES
+
+
+def _filled(
+    store: Store, rows: "DataFrame", keys: tuple[str, ...], *, small: bool
+) -> list[AddAction]:
+    """The rows as files of a hidden table."""
+    if small:
+        table = rows.toArrow().select(store.schema.names).cast(store.schema)
+        return write_sorted(store, keys, table)
+    written = write_with_spark(store.storage, rows, store.folder)
+    if rows_of(written) > _SORTABLE:
+        return written
+    files = tuple(described(store.storage, add.path) for add in written)
+    return write_sorted(store, keys, replace(store, files=files).read())
+
+
+def _at_hand(lake: Lake, view: str, landed: Landed, columns: list[str]) -> Landed:
+    """A small result that Spark wrote, read back: then comparing needs no further query."""
+    if landed.rows is not None or landed.count > _HERE:
+        return landed
+    if not landed.count:
+        return landed
+    return replace(landed, rows=read_arrow(lake.place(view), paths_of(landed.add), columns))
+
+
+@dataclass(frozen=True)
+class _RowDelta:
+    """The rows that differ: where they are written (None: the new rows are all there is to it)."""
+
+    paths: tuple[str, ...] | None
+    inserted: int
+    deleted: int
+
+
+def _delta(
+    lake: Lake, ground: TableVersion | None, schema: StructType, landed: Landed
+) -> _RowDelta:
+    """The strong delta from what is stored to what was computed, written down."""
+    if ground is None or not ground.files:
+        return _RowDelta(None if landed.count else (), landed.count, 0)
+    if _names_and_types(ground.schema) != _names_and_types(schema):
+        return _start_over(ground, landed)
+    if landed.rows is not None and ground.rows <= _HERE * 10:
+        return _small_delta(lake, ground, landed.rows.select(schema.fieldNames()))
+    session = lake.spark.session()
+    new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema)
+    return _large_delta(ground, ground.read(session), new)
+
+
+def _start_over(ground: TableVersion, landed: Landed) -> _RowDelta:
+    """Rows of other columns, or that can't be read, have no difference to the new ones."""
+    return _RowDelta(None, landed.count, ground.rows)
+
+
+def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _RowDelta:
+    found = changes.difference(ground.to_arrow(), new)
+    if found is None:
+        session = lake.spark.session()
+        old, fresh = ground.read(session), frame_of(session, new, ground.schema)
+        found = changes.spark_difference(old, fresh).toArrow()
+    inserted, deleted = changes.weights(found)
+    if not found.num_rows:
+        return _RowDelta((), 0, 0)
+    return _RowDelta(
+        paths_of([write_arrow(ground.storage, found, changes.FOLDER)]), inserted, deleted
+    )
+
+
+def _large_delta(ground: TableVersion, old: "DataFrame", new: "DataFrame") -> _RowDelta:
+    written = write_with_spark(ground.storage, changes.spark_difference(old, new), changes.FOLDER)
+    paths = paths_of(written)
+    if not paths:
+        return _RowDelta((), 0, 0)
+    return _RowDelta(paths, *changes.spark_weights(old.sparkSession, ground.storage, paths))
+
+
+def _files(
+    lake: Lake,
+    view: str,
+    landed: Landed,
+    delta: _RowDelta,
+    ground: TableVersion | None,
+    built: _Built,
+) -> list[AddAction] | None:
+    """The files of the new rows; None if the ones that are there hold the same rows."""
+    same = ground is not None and delta.paths == () and ground.rows == landed.count
+    if same and not built.stateful:
+        return None
+    storage = lake.place(view)
+    if not built.stateful:
+        if landed.rows is None or landed.add:
+            return list(landed.add)
+        return [write_arrow(storage, landed.rows)] if landed.count else []
+    if landed.rows is not None:
+        return write_sorted(Store(storage, "", (), landed.rows.schema), built.keys, landed.rows)
+    if not built.keys or landed.count > _SORTABLE:
+        return list(landed.add)
+    table = read_arrow(storage, paths_of(landed.add), built.columns)
+    return write_sorted(Store(storage, "", (), table.schema), built.keys, table)
+
+
+def _put(
+    lake: Lake,
+    view: str,
+    ground: TableVersion | None,
+    schema: StructType,
+    files: list[AddAction] | None,
+    note: Note,
+) -> None:
+    """Commit the files in the place of what is there; None leaves the files as they are."""
+    sync_inputs(lake, note)
+    if ground is None:
+        create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
+        return
+    ground = able_to_hold(ground, schema, Note(kind="schema", at=lake.now(), reason="new types"))
+    change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
+    commit(ground, change if files is None else replace(change, replace=schema))
+
+
+def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
+    """The quarantine of a view holds what its last refresh set aside, and nothing older."""
+    quarantine = lake.find(view.name + QUARANTINE)
+    if quarantine is not None and quarantine.files:
+        gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
+        commit(quarantine, Change(gone, (), quarantine.files))
+    if landed.aside:
+        set_aside(lake, view.name, view.name, landed.aside, lake.now())
+
+
+def stored_provenance(lake: Lake, name: str) -> Provenance:
+    """What the rows of a view reflect; nothing before its first refresh."""
+    newest = lake.log(name).newest()
+    return newest.provenance if newest else Provenance()
+
+
+def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
+    """Whether the last commit already says all that this one would."""
+    newest = lake.log(name).newest()
+    last = newest.note if newest else None
+    return (
+        last is not None
+        and note.changes == ()
+        and last.after == note.after
+        and last.ids == note.ids
+        and last.marks == note.marks
+        and last.definition == note.definition
+        and last.stateful == note.stateful
+        and last.failed == note.failed
+    )
+
+
+def _names_and_types(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema.fields]

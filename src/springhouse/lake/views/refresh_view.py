@@ -1,0 +1,177 @@
+"""How is a view brought up to date?
+
+In one commit, whatever the way: readers see the old rows or the new rows, never none and never
+both, and the rows that differ are written as the strong delta for whoever reads this view.
+
+    full          its query is run over one version of each input, and the result replaces what was
+                  there; with `state`, the compiled form of the query is run instead, which also
+                  makes the hidden columns and tables that later refreshes build on
+    incremental   the compiled statements make the change from the changes of the inputs
+
+The plan says which of them. If it can't be carried out, that is said: `Astray` if what is stored
+does not fit the change, `StatementFailed` if Spark failed in a statement that we compiled. Nothing
+was committed then, and it has to be decided anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from springhouse.lake.delta import changes
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.stores import Rewritten
+from springhouse.lake.delta.tables import TableVersion
+from springhouse.lake.delta.writing import paths_of, write_arrow
+from springhouse.lake.lake import sync_inputs
+from springhouse.lake.landing.landing import Done
+from springhouse.lake.views.compiled_plans import CompiledPlan
+from springhouse.lake.views.incremental import Work
+from springhouse.lake.views.prepared import Prepared, statements_of
+from springhouse.lake.views.recompute import REFRESH, recompute, stored_provenance
+from springhouse.lake.views.view_quality import prove_kept
+from springhouse.planner.choose_way import Decision
+from springhouse.planner.logs import reflected_by
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.planner.search.operators import WidgetVariant as PlannedWay
+from springhouse.project.fingerprint import fingerprint
+from springhouse.units import Instant
+from springhouse.views.variants import RefreshVariant
+
+
+def refresh_view(ready: Prepared, plan: RefreshPlan, *, unreadable: bool = False) -> Done:
+    """Carry out a plan whose way was decided; the rows that are stored may be `unreadable`."""
+    decision = plan.decision
+    assert decision is not None, "how to refresh it was not decided"
+    if decision.way is not PlannedWay.BATCH:
+        return _incremental(ready, plan, decision)
+    if not decision.builds_state:
+        return recompute(ready, plan, None, unreadable=unreadable)
+    assert isinstance(ready.found, CompiledPlan)
+    with statements_of(ready.lake, ready.tables):
+        return recompute(ready, plan, ready.found, unreadable=unreadable)
+
+
+def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done:
+    """Run the steps and commit what they wrote. Of a scan that it shares it bears its part."""
+    lake, view, inputs, last = ready.lake, ready.view, ready.inputs, ready.note
+    scan = ready.scan
+    began = ready.began if scan is None else Instant(ready.began - scan.share)
+    work, ground, variant = ready.standing.work, ready.ground, ready.variants[decision.way]
+    assert work is not None
+    assert ground is not None
+    assert last is not None
+    assert variant.refresh is not None
+    refresh = variant.refresh
+    with statements_of(lake, ready.tables):
+        done = work.perform(refresh) if ready.changed else None
+    violations = prove_kept(lake, view, done.come if done is not None else None)
+    visible = refresh.steps[-1].layout.visible
+    delta = _strong_delta(ground, done, visible)
+    read = dict(inputs.read)
+    reflected = _reflected(ready, variant, last, read)
+    note = Note(
+        kind="merge",
+        at=lake.now(),
+        before=stored_provenance(lake, view.name),
+        after=reflected.provenance,
+        variant=variant.way.value,
+        reason=plan.reason,
+        since=plan.since,
+        why=decision.why if scan is None else f"{decision.why}; {scan.told(view.name)}",
+        expected=decision.expected,
+        foreseen=decision.foreseen if decision.teaches else 0.0,
+        others=plan.other_seconds,
+        rows=done.store.rows if done is not None else ground.rows,
+        rows_added=delta.inserted,
+        rows_removed=delta.deleted,
+        definition=fingerprint(ready.project, view),
+        changes=delta.paths,
+        read=read,
+        ids=dict(inputs.ids),
+        marks=dict(inputs.marks),
+        mixed=reflected.mixed,
+        state=_states(last, work),
+        stateful=done is not None or last.stateful,
+        failed=last.failed if done is None else None,
+        violations=violations,
+        together=tuple(sorted(scan.readers - {view.name})) if scan is not None else (),
+        saved=scan.change.saved_by_each if scan is not None else 0.0,
+    )
+    told = Done(
+        view.name,
+        "merge",
+        note.rows,
+        delta.inserted,
+        delta.deleted,
+        reason=plan.reason,
+        read=read,
+    )
+    if done is None and _counts(last) == _counts(note):
+        return replace(told, seconds=lake.now() - began, committed=False)
+    note = replace(note, seconds=lake.now() - began)
+    transactions = {REFRESH: ground.version + 1}
+    add = done.added if done is not None else ()
+    gone = {file.path for file in done.removed} if done is not None else set()
+    remove = [file for file in ground.files if file.path in gone]
+    sync_inputs(lake, note)
+    commit(ground, Change(note, add, remove, transactions))
+    return replace(told, seconds=lake.now() - began)
+
+
+def _counts(note: Note) -> tuple[object, ...]:
+    return note.after, note.read, note.ids, note.marks
+
+
+@dataclass(frozen=True)
+class _Reflected:
+    """What the view reflects after a refresh, and of which inputs it reflects several versions."""
+
+    provenance: Provenance
+    mixed: tuple[str, ...] = ()
+
+
+def _reflected(
+    ready: Prepared, variant: RefreshVariant, last: Note, read: Mapping[str, int]
+) -> _Reflected:
+    lake, project, view = ready.lake, ready.project, ready.view
+    end = reflected_by(lake, project, view, read)
+    if variant.driver is None:
+        return _Reflected(end)
+    moved = {**read, variant.driver: last.read[variant.driver]}
+    start = reflected_by(lake, project, view, moved)
+    after = stored_provenance(lake, view.name).converted(start, end)
+    others = {key for key, version in read.items() if version != last.read.get(key)}
+    return _Reflected(after, tuple(sorted({*last.mixed, *others} - {variant.driver})))
+
+
+@dataclass(frozen=True)
+class _ViewDelta:
+    paths: tuple[str, ...]
+    inserted: int
+    deleted: int
+
+
+def _strong_delta(
+    ground: TableVersion, done: Rewritten | None, visible: tuple[str, ...]
+) -> _ViewDelta:
+    """The rows that differ for readers, written down."""
+    if done is None:
+        return _ViewDelta((), 0, 0)
+    names = list(visible)
+    found = changes.netted_difference(done.gone.select(names), done.come.select(names))
+    if not found.num_rows:
+        return _ViewDelta((), 0, 0)
+    inserted, deleted = changes.weights(found)
+    return _ViewDelta(
+        paths_of([write_arrow(ground.storage, found, changes.FOLDER)]), inserted, deleted
+    )
+
+
+def _states(last: Note, work: Work) -> dict[str, tuple[str, ...]]:
+    """The files of the hidden tables: as they were, where no step wrote them."""
+    states = dict(last.state)
+    for name, done in work.rewritten.items():
+        if name:
+            states[name] = tuple(file.path for file in done.store.files)
+    return states

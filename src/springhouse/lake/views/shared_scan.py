@@ -1,0 +1,118 @@
+"""How do several views read one change, which Spark scans once?
+
+The change of a table between two versions is read, with the columns that the statements of these
+views speak of, and kept by Spark while they are refreshed, one after the other. A reader takes its
+change from here if it is exactly this one; who stands elsewhere by now reads for itself. Nobody
+depends on it: if the scan fails, every view reads for itself, and meets its own problem.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from springhouse.errors import LakeError
+from springhouse.lake.delta import changes
+from springhouse.lake.delta.tables import quoted
+from springhouse.lake.lake import Lake
+from springhouse.lake.spark.kept_change import SharedScan
+from springhouse.lake.views.compiled_plans import NotIncremental
+from springhouse.lake.views.prepared import Prepared, prepared
+from springhouse.planner.refresh_plan import OneScan, RefreshPlan
+from springhouse.project.declaration import Project
+from springhouse.units import Seconds
+from springhouse.views.statement import RelationKind, Statement, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@contextmanager
+def scanned_once(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> Iterator[None]:
+    """Within it, those of the plans that read their common change read it from one scan."""
+    scan = None
+    with suppress(Exception):  # What is wrong will be met, and told, by each view alone.
+        scan = _scanned(lake, project, plans)
+    if scan is None:
+        yield
+        return
+    lake.scans.append(scan)
+    try:
+        yield
+    finally:
+        lake.scans.remove(scan)
+        with suppress(Exception):  # The session may be gone, and what it kept with it.
+            if scan.rows is not None:
+                scan.rows.unpersist()
+
+
+def _scanned(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> SharedScan | None:
+    """The change, read and kept; None if fewer than two can read it."""
+    change = plans[0].scan if plans else None
+    if change is None:
+        return None
+    began = lake.now()
+    columns = {p.table: c for p in plans if (c := _columns(lake, project, p, change)) is not None}
+    if len(columns) < 2:
+        return None
+    log, until = lake.log(change.table), lake.open(change.table, change.until)
+    rows, here = None, changes.small_delta(log, change.since, until)
+    if here is None:
+        needed = frozenset[str]().union(*columns.values())
+        names = [name for name in until.schema.fieldNames() if name in needed]
+        whole = changes.strong_delta(lake.spark.session(), log, change.since, change.until)
+        rows = _kept(changes.one_by_one(whole.select(*map(quoted, [*names, changes.WEIGHT]))))
+    share = Seconds((lake.now() - began) / len(columns))
+    return SharedScan(change, frozenset(columns), share, here, rows)
+
+
+def _kept(rows: "DataFrame") -> "DataFrame":
+    """The rows, read and kept by Spark."""
+    if rows.storageLevel.useMemory:
+        # Before anybody asked for it: Sail 0.7 says so of everything, and keeps nothing.
+        raise LakeError("this engine does not keep rows")
+    kept = rows.persist()
+    try:
+        kept.count()
+    except Exception:
+        kept.unpersist()
+        raise
+    return kept
+
+
+def _columns(
+    lake: Lake, project: Project, plan: RefreshPlan, change: OneScan
+) -> frozenset[str] | None:
+    """The columns that a refresh needs of the change; None if it reads another one, or none."""
+    with suppress(Exception):  # What is wrong with it will be told when it is refreshed.
+        ready = prepared(lake, project, plan)
+        name, work = _called(ready, change.table), ready.standing.work
+        if work is None or name not in ready.changed:
+            return None
+        if (work.before[name].version, work.after[name].version) != (change.since, change.until):
+            return None
+        texts = [each.text for each in _statements(ready) if _reads_change(each, name)]
+        own = work.after[name].schema.fieldNames()
+        return frozenset(column for column in own if any(column in text for text in texts))
+    return None
+
+
+def _called(ready: Prepared, table: str) -> str:
+    """What the statements of a view call a table; "" if it does not read it."""
+    inputs = {} if isinstance(ready.found, NotIncremental) else ready.found.inputs
+    return next((name for name, key in inputs.items() if key == table), "")
+
+
+def _statements(ready: Prepared) -> Iterator[Statement]:
+    for variant in ready.variants.values():
+        for step in variant.refresh.steps if variant.refresh is not None else ():
+            yield from _statements_of(step)
+
+
+def _statements_of(step: Step) -> Iterator[Statement]:
+    values = (getattr(step, each.name) for each in fields(step))
+    yield from (each for each in values if isinstance(each, Statement))
+
+
+def _reads_change(statement: Statement, name: str) -> bool:
+    return any(each.kind is RelationKind.CHANGE and each.of == name for each in statement.reads)

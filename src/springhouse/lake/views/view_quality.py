@@ -1,0 +1,25 @@
+"""Do the rows that an incremental refresh brings keep what was expected of the view?
+
+Rows that an expectation drops never get here: the compiled query leaves them out. Of the others the
+new rows are looked at; the old ones were, when they came.
+"""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from springhouse.lake.delta.tables import frame_of
+from springhouse.lake.spark.quality import judged, with_verdicts
+from springhouse.project.declaration import OnViolation, View
+
+if TYPE_CHECKING:
+    from springhouse.lake.lake import Lake
+
+
+def prove_kept(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int]:
+    """How many new rows break which expectation; an error if one must not be broken."""
+    asked = [e for e in view.expectations if e.on_violation is not OnViolation.DROP_ROW]
+    if not asked or come is None or not come.num_rows:
+        return {}
+    rows = frame_of(lake.spark.session(), come)
+    return judged(with_verdicts(rows, asked).toArrow(), asked, view.name).violations

@@ -1,0 +1,106 @@
+"""How does data change its shape on a channel?
+
+Section 2.4 of 004, Figure 2. A converter makes a block of one kind from one of another kind on the
+same channel. All but that from a strong to a weak delta also read the old base:
+
+    c^ΔB  B(T1), Δ(T2 ▷ T3)  ->  B(T4), T4 = (T1 - T2) + T3     relaxed: see `blocks.applied`
+    c^BΔ  B(T1), B(T2)       ->  Δ(T1 ▷ T2)
+    c^δB, c^Bδ               like these                         c^Δδ  Δ(T1 ▷ T2)  ->  δ(T1 ▷ T2)
+    c^δΔ  B(T1), δ(T1 ▷ T2)  ->  Δ(T1 ▷ T2)
+
+c^ΔB and c^BΔ are built in. Who adds a weak delta gives at least one converter to it and one from
+it; the others are composed of those, which the search does by itself, one step after the other.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from springhouse.errors import SpringhouseError
+from springhouse.planner.search.blocks import BASE, INCREMENTS, STRONG, UPSERTS, Kind, is_weak
+from springhouse.planner.search.operators import Base, Operator, Output, Port, WidgetVariant
+
+Way = tuple[Kind, Kind]
+"""From which kind to which."""
+
+BUILT_IN: tuple[Way, ...] = ((STRONG, BASE), (BASE, STRONG))
+
+
+@dataclass(frozen=True)
+class WeakDelta:
+    """A representation that was added, and the converters that came with it."""
+
+    kind: Kind
+    given: frozenset[Way]
+
+    def __post_init__(self) -> None:
+        if not is_weak(self.kind):
+            raise SpringhouseError(f'"{self.kind}" is built in, and no weak delta')
+        into = any(target == self.kind for _, target in self.given)
+        out = any(source == self.kind for source, _ in self.given)
+        if not (into and out):
+            raise SpringhouseError(
+                f'the weak delta "{self.kind}" can not be converted both to and from other blocks',
+                hint="Give at least one converter to it, from a base or a strong delta, "
+                "and at least one from it.",
+            )
+
+
+upserts = WeakDelta(UPSERTS, frozenset({(STRONG, UPSERTS), (UPSERTS, BASE), (UPSERTS, STRONG)}))
+"""Keys with their new values."""
+
+increments = WeakDelta(
+    INCREMENTS, frozenset({(STRONG, INCREMENTS), (INCREMENTS, BASE), (INCREMENTS, STRONG)})
+)
+"""Keys with what is to be added to their values."""
+
+
+@dataclass(frozen=True)
+class Converter:
+    """One given converter of one channel."""
+
+    channel: str
+    source: Kind
+    target: Kind
+
+    @property
+    def name(self) -> str:
+        return f"{self.channel}: {self.target} from {self.source}"
+
+    @property
+    def reads_base(self) -> bool:
+        """Whether it reads the old base: all do but those from a strong to a weak delta."""
+        return not (self.source == STRONG and is_weak(self.target))
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The converter as the operator that it is."""
+        read = Port(self.channel, Base.OLD if self.reads_base else Base.NONE, (self.source,))
+        return Operator(
+            self.name, WidgetVariant.CONVERT, (read,), (Output(self.channel, self.target),)
+        )
+
+
+def converters(channel: str, weak: Iterable[WeakDelta] = ()) -> tuple[Converter, ...]:
+    """The converters of a channel: those built in, and those given with its weak deltas."""
+    ways = [*BUILT_IN, *(way for each in weak for way in sorted(each.given))]
+    return tuple(Converter(channel, *way) for way in dict.fromkeys(ways))
+
+
+def compositions(weak: Iterable[WeakDelta] = ()) -> Mapping[Way, tuple[Way, ...]]:
+    """For every way between two kinds, the given converters that lead there, as few as possible.
+
+    >>> given = WeakDelta(Kind("diff"), frozenset({(STRONG, Kind("diff")), (Kind("diff"), BASE)}))
+    >>> compositions([given])[Kind("diff"), STRONG]
+    (('diff', 'base'), ('base', 'strong delta'))
+    """
+    given = dict.fromkeys([*BUILT_IN, *(way for each in weak for way in sorted(each.given))])
+    found: dict[Way, tuple[Way, ...]] = {way: (way,) for way in given}
+    kinds = dict.fromkeys(kind for way in given for kind in way)
+    for _ in kinds:
+        for (source, middle), steps in [*found.items()]:
+            for step in given:
+                way = (source, step[1])
+                if step[0] == middle and source != step[1] and way not in found:
+                    found[way] = (*steps, step)
+    return found

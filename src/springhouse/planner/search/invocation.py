@@ -1,0 +1,29 @@
+"""What is one step of a search?
+
+A *holding* is a block with one plan to get it. An *invocation* is an operator on holdings; what it
+costs, and how many rows come out, is estimated when it turns out to be worth it.
+"""
+
+from typing import NamedTuple
+
+from springhouse.planner.search.blocks import Block
+from springhouse.planner.search.invocation_costs import InputRead
+from springhouse.planner.search.operators import Operator
+
+
+class PlannedBlock:
+    """A block and one plan to get it: the invocations in it, as bits, and what they cost."""
+
+    __slots__ = ("block", "cost", "mask")
+
+    def __init__(self, block: Block, mask: int, cost: float) -> None:
+        self.block, self.mask, self.cost = block, mask, cost
+
+
+class Invocation(NamedTuple):
+    """An operator on blocks, each with a plan, and the blocks that it would make, without rows."""
+
+    operator: Operator
+    holdings: tuple[PlannedBlock, ...]
+    readings: tuple[InputRead, ...]
+    makes: tuple[Block, ...]

@@ -1,0 +1,117 @@
+"""What does an operator read, and what does it make of it?
+
+The signatures of 004 section 2.3. An operator reads, from each of its inputs, one of
+
+    B(T)    B(T1), Δ(T1 ▷ T2)    Δ(T1 ▷ T2)    B(T2), Δ(T1 ▷ T2)    nothing at all
+
+and with S and E, the starts and ends of its inputs put together (a base starts where it ends, and
+so does an input that stands still), it makes `B(E)` if all inputs are bases, else `Δ(S ▷ E)`. A
+synchronous one wants S and E to be consistent. One that works *in place* reads its own channel's
+newest base B(T), too, and makes `B(T')` and `Δ(T ▷ T')` at once, where `T' = (T - S) + E`: that is
+what a refresh of a table in a warehouse does.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from springhouse.planner.search.blocks import STRONG, Kind
+
+
+class Base(Enum):
+    """Which base of an input an operator reads beside its delta."""
+
+    NONE = "none"
+    OLD = "old"
+    NEW = "new"
+
+
+class WidgetVariant(Enum):
+    """In which way an operator does its widget's work."""
+
+    BATCH = "batch"
+    INCREMENTAL = "incremental"
+    ASYNCHRONOUS = "asynchronous"
+    GROUP_RECOMPUTE = "group recompute"
+    CONVERT = "convert"
+    CHAIN = "chain"
+
+
+@dataclass(frozen=True)
+class Port:
+    """What an operator reads from one input: a base, a delta of one of these kinds, or both."""
+
+    channel: str
+    base: Base
+    deltas: tuple[Kind, ...] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether the input may move forward during an invocation."""
+        return bool(self.deltas)
+
+    @property
+    def untouched(self) -> bool:
+        return self.base is Base.NONE and not self.deltas
+
+
+def base_of(channel: str) -> Port:
+    """B(T)."""
+    return Port(channel, Base.NEW)
+
+
+def delta_of(channel: str, *kinds: Kind) -> Port:
+    """Δ(T1 ▷ T2), or weak deltas where named."""
+    return Port(channel, Base.NONE, kinds or (STRONG,))
+
+
+def base_and_delta_of(channel: str, *kinds: Kind) -> Port:
+    """B(T1), Δ(T1 ▷ T2)."""
+    return Port(channel, Base.OLD, kinds or (STRONG,))
+
+
+def delta_and_new_base_of(channel: str, *kinds: Kind) -> Port:
+    """Δ(T1 ▷ T2), B(T2)."""
+    return Port(channel, Base.NEW, kinds or (STRONG,))
+
+
+def nothing_of(channel: str) -> Port:
+    """The side of a union that is not looked at: its provenance stays empty."""
+    return Port(channel, Base.NONE)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What an operator makes."""
+
+    channel: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One way to make blocks of some channels from blocks of others: its two signatures.
+
+    One that `keeps_monotone` makes a monotone delta if all that it reads are monotone.
+    """
+
+    name: str
+    variant: WidgetVariant
+    ports: tuple[Port, ...]
+    outputs: tuple[Output, ...]
+    synchronous: bool = False
+    in_place: bool = False
+    keeps_monotone: bool = False
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether an invocation starts from deltas, and not from bases alone."""
+        return any(port.moves for port in self.ports)
+
+    @property
+    def driver(self) -> str | None:
+        """The input that drives an asynchronous invocation."""
+        moving = [port.channel for port in self.ports if port.moves]
+        return (
+            moving[0] if self.variant is WidgetVariant.ASYNCHRONOUS and len(moving) == 1 else None
+        )

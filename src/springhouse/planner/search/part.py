@@ -1,0 +1,119 @@
+"""Which part of a workflow does a search look at?
+
+A planner is asked again and again, and mostly the same few channels have to move. What follows from
+which channels those are, and not from what lies on them, is worked out once: who reads where, who
+makes which kinds of blocks, and how inconsistent an output may be.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from springhouse.planner.bounds import NO_LIMITS, ChannelBounds
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Kind, accepted, fits
+from springhouse.planner.search.converters import Converter
+from springhouse.planner.search.operators import Base, Operator
+from springhouse.planner.search.workflow import Workflow
+
+
+class Socket:
+    """One port of an operator, and what may be read there."""
+
+    __slots__ = ("kinds", "number", "port", "stands_without_base")
+
+    def __init__(self, operator: Operator, number: int) -> None:
+        self.number, self.port = number, operator.ports[number]
+        self.kinds = accepted(self.port.deltas)
+        if self.port.base is not Base.NONE:
+            self.kinds |= {BASE}
+        # A side of which only deltas are read may stand still wherever any block of it ends, but
+        # that is of use only if another one moves.
+        others = (port for other, port in enumerate(operator.ports) if other != number)
+        self.stands_without_base = self.port.base is Base.NONE and any(p.moves for p in others)
+
+
+class Outlet:
+    """An operator: where it reads, and how inconsistent what it makes may be."""
+
+    __slots__ = (
+        "channel",
+        "is_joining",
+        "operator",
+        "slack",
+        "sockets",
+        "sources",
+        "untouched",
+    )
+
+    def __init__(self, operator: Operator, limits: Mapping[str, ChannelBounds]) -> None:
+        self.operator = operator
+        self.sources = tuple(port.channel for port in operator.ports)
+        self.is_joining = len(self.sources) > 1
+        self.channel = operator.outputs[0].channel
+        loosest = max(limits.get(o.channel, NO_LIMITS).inconsistency for o in operator.outputs)
+        self.slack = 0.0 if operator.synchronous else loosest
+        ports = list(enumerate(operator.ports))
+        self.untouched = [number for number, port in ports if port.untouched]
+        self.sockets = [Socket(operator, number) for number, port in ports if not port.untouched]
+
+
+class Part:
+    """The channels that may be made, and those that these are made from."""
+
+    def __init__(
+        self, workflow: Workflow, made: Iterable[str], limits: Mapping[str, ChannelBounds]
+    ) -> None:
+        made = tuple(made)
+        read = (each for channel in made for each in workflow.reads[channel])
+        # In the order of the workflow, so that equal costs are always decided in the same way.
+        self.channels = sorted({*made, *read}, key=workflow.position.__getitem__)
+        self.limits = {channel: limits.get(channel, NO_LIMITS) for channel in self.channels}
+        self.with_one_pathway = frozenset(
+            channel for channel in self.channels if len(workflow.pathways(channel)) == 1
+        )
+        self.outlets = [Outlet(each, limits) for each in workflow.operators_into(made)]
+        self.in_place = {each.channel for each in self.outlets if each.operator.in_place}
+        self.reading_bases: dict[str, list[tuple[Operator, int]]] = {
+            channel: [] for channel in self.channels
+        }
+        self.makes: dict[str, set[Kind]] = {channel: set() for channel in self.channels}
+        self._sockets: dict[str, list[tuple[Outlet, Socket]]] = {
+            channel: [] for channel in self.channels
+        }
+        self._readers: dict[tuple[str, Kind], list[tuple[Outlet, Socket]]] = {}
+        self._converters: dict[tuple[str, Kind], list[Converter]] = {}
+        self._workflow = workflow
+        for outlet in self.outlets:
+            operator = outlet.operator
+            for output in operator.outputs:
+                self.makes.setdefault(output.channel, set()).add(output.kind)
+                if output.kind == STRONG and operator.keeps_monotone:
+                    self.makes[output.channel].add(MONOTONE)
+            for socket in outlet.sockets:
+                self._sockets[socket.port.channel].append((outlet, socket))
+                if socket.port.base is not Base.NONE:
+                    self.reading_bases[socket.port.channel].append((operator, socket.number))
+        for channel in self.channels:
+            for converter in workflow.converters.get(channel, ()):
+                if converter.reads_base:
+                    self.reading_bases[channel].append((converter.operator, 0))
+
+    def readers(self, channel: str, kind: Kind) -> list[tuple[Outlet, Socket]]:
+        """Where a block of a kind is read, or tells where a side stands of which nothing is."""
+        found = self._readers.get((channel, kind))
+        if found is None:
+            found = self._readers[channel, kind] = [
+                (outlet, socket)
+                for outlet, socket in self._sockets[channel]
+                if kind in socket.kinds or socket.stands_without_base
+            ]
+        return found
+
+    def converters(self, channel: str, kind: Kind) -> list[Converter]:
+        """The converters that take a block of a kind: to convert it, or as the old base."""
+        found = self._converters.get((channel, kind))
+        if found is None:
+            found = self._converters[channel, kind] = [
+                each
+                for each in self._workflow.converters.get(channel, ())
+                if (each.reads_base if kind == BASE else fits(kind, each.source))
+            ]
+        return found

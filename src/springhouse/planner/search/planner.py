@@ -1,0 +1,213 @@
+"""How is everything that is stale brought within its bounds, and when is that due?
+
+The door of this room: a `Planner` knows a workflow, its bounds and its outputs, and is asked again
+and again with a `Situation`. It finds what is wanted, lets `search` find the cheapest way, and says
+which blocks may be forgotten.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from springhouse.planner.bounds import (
+    NO_LIMITS,
+    Bound,
+    Times,
+    limits_of,
+    propagated,
+    staleness_asked,
+)
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.search.blocks import BASE, Block, Kind
+from springhouse.planner.search.invocation_costs import Costs
+from springhouse.planner.search.part import Part
+from springhouse.planner.search.pruning import (
+    BASIC,
+    Switches,
+    frontiers,
+    narrowed,
+    reached_by_all,
+    without_delivered,
+)
+from springhouse.planner.search.search import Search, SearchTask
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import Situation, Wish, WorkflowPlan
+from springhouse.units import Instant
+
+_MOST_BLOCKS_OF_A_WIDE_SEARCH = 1_000
+"""Without pruning there are so many blocks that one has to stop somewhere."""
+
+
+_MOST_PARTS = 256
+"""How many parts of a workflow are remembered."""
+
+
+class Planner:
+    """Plans for one workflow, with its bounds, and its outputs with the kinds they accept."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        bounds: Iterable[Bound],
+        outputs: Mapping[str, Sequence[Kind]],
+        switches: Switches | None = None,
+    ) -> None:
+        self.workflow = workflow
+        self._inputs = frozenset(workflow.inputs)
+        self.outputs = outputs
+        self.switches = switches or Switches()
+        # Outputs that take deltas and that nobody else reads.
+        self._ends = [
+            channel
+            for channel, kinds in outputs.items()
+            if not workflow.readers[channel]
+            and channel not in workflow.whole
+            and any(kind != BASE for kind in kinds)
+        ]
+        self.limits = limits_of(workflow, bounds)
+        self.propagated = propagated(workflow, self.limits)
+        self.tightest = propagated(workflow, self.limits, tightest=True)
+        self._parts: dict[tuple[tuple[str, ...], bool], Part] = {}
+
+    @cached_property
+    def asked(self) -> Mapping[str, Mapping[str, float]]:
+        """How long data may wait on each pathway of each channel, for it and all made from it."""
+        return staleness_asked(self.workflow, self.limits)
+
+    def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
+        """The outputs that are not within their bounds now, and the pathways that are stale."""
+        return self._wishes(situation, Times(situation.channels, situation.now), among)
+
+    def _wishes(
+        self, situation: Situation, times: Times, among: Iterable[str] | None
+    ) -> list[Wish]:
+        found = []
+        for channel in self.outputs if among is None else among:
+            limits = self.limits.get(channel, NO_LIMITS)
+            held = situation.held.get(channel)
+            if held is None:
+                found.append(Wish(channel, tuple(limits.staleness)))
+            elif asked := times.violated(limits, held):
+                found.append(Wish(channel, asked))
+        return found
+
+    def due(self, situation: Situation, channel: str) -> Instant:
+        """When the first bound on the staleness of an output breaks; infinite if none will."""
+        held = situation.held.get(channel)
+        if held is None:
+            return situation.now
+        times = Times(situation.channels, situation.now)
+        return Instant(times.due(self.limits.get(channel, NO_LIMITS), held))
+
+    def plan(
+        self,
+        situation: Situation,
+        costs: Costs,
+        among: Iterable[str] | None = None,
+        *,
+        alternatives: bool = True,
+    ) -> WorkflowPlan:
+        """The cheapest plan that grants all wishes, of all outputs or those `among` them.
+
+        If pruning leaves a wish ungranted, those rules are dropped that only say what is unlikely
+        to be of use. Who does not show plans to anybody can do without `alternatives`.
+        """
+        times = Times(situation.channels, situation.now)
+        wishes = self._wishes(situation, times, among)
+        if not wishes:
+            return WorkflowPlan()
+        task = self.task(situation, wishes, self.switches, times)
+        plan = Search(task, costs, alternatives=alternatives).run()
+        if plan.missed and self.switches != BASIC:
+            wider = replace(
+                self.switches,
+                propagate=False,
+                overkill=False,
+                long_term=False,
+                most_blocks=_MOST_BLOCKS_OF_A_WIDE_SEARCH,
+            )
+            task = self.task(situation, wishes, wider)
+            second = Search(task, costs, alternatives=alternatives).run()
+            if len(second.missed) < len(plan.missed):
+                return second
+        return plan
+
+    def task(
+        self,
+        situation: Situation,
+        wishes: Sequence[Wish],
+        switches: Switches,
+        times: Times | None = None,
+    ) -> SearchTask:
+        """What is to be searched, over the part of the workflow that the wishes can touch."""
+        times = times or Times(situation.channels, situation.now)
+        wanted = dict.fromkeys(wish.channel for wish in wishes)
+        made = tuple(self._to_be_made(wanted, situation, times, switches))
+        part = self._part(made, switches.propagate)
+        seen = frontiers(self.workflow, situation.held, part.channels)
+        blocks = self._narrowed(switches, situation, seen)
+        return SearchTask(
+            self.workflow,
+            self.outputs,
+            self.limits,
+            self.propagated,
+            self.tightest,
+            switches,
+            situation,
+            times,
+            blocks,
+            {channel: reached_by_all(each) for channel, each in seen.items()},
+            part,
+            self._ends if switches.old_blocks else (),
+            wishes,
+        )
+
+    def _part(self, made: tuple[str, ...], propagate: bool) -> Part:
+        """What a search looks at if these channels may be made."""
+        known = self._parts.get((made, propagate))
+        if known is None:
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts.clear()
+            limits = self.propagated if propagate else self.limits
+            known = self._parts[made, propagate] = Part(self.workflow, made, limits)
+        return known
+
+    def _to_be_made(
+        self, wanted: Iterable[str], situation: Situation, times: Times, switches: Switches
+    ) -> Mapping[str, None]:
+        """The channels on which something may be planned: what is wanted, and what that needs."""
+        found: dict[str, None] = {}
+        waiting = list(wanted)
+        while waiting:
+            channel = waiting.pop()
+            if channel in found or channel in self._inputs:
+                continue
+            may_rest = switches.overkill and channel not in wanted
+            if may_rest and self._rests(channel, situation, times):
+                continue
+            found[channel] = None
+            waiting.extend(self.workflow.reads[channel])
+        return found
+
+    def _rests(self, channel: str, situation: Situation, times: Times) -> bool:
+        limits = self.tightest[channel]
+        # The newest are the likeliest to be good enough, and mostly they came last.
+        for block in reversed(situation.blocks.get(channel, ())):
+            if block.start is None and times.keeps(limits, block.end):
+                return True
+        return False
+
+    def useful(self, situation: Situation) -> dict[str, list[Block]]:
+        """The blocks that may be of use, now or later; deltas that abut are one (section 6.2)."""
+        seen = frontiers(self.workflow, situation.held, self.workflow.order)
+        return self._narrowed(self.switches, situation, seen)
+
+    def _narrowed(
+        self, switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
+    ) -> dict[str, list[Block]]:
+        found = narrowed(switches, situation, seen)
+        if switches.old_blocks:
+            for channel in self._ends:
+                if channel in found and channel in situation.held:
+                    found[channel] = without_delivered(found[channel], situation.held[channel])
+        return found

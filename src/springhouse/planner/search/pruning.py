@@ -1,0 +1,231 @@
+"""Which blocks need not be looked at?
+
+Sections 6.2 and 6.3 of 004; each rule has its switch.
+
+* Old blocks. The frontier of an output is what its consumers hold; that of a channel above it, the
+  part of it that comes from there. Nothing before the newest base at or before the frontier is of
+  use any more. On an output that takes deltas and that nobody else reads, nothing at or before the
+  frontier is.
+* Compulsory chains. Deltas that abut are one, unless a base lies between them or the frontier does.
+* Overkill. A block is not planned if one of its kind exists that is older and good enough, nor is a
+  strong delta if a monotone one with the same ends is at hand, because it holds the same rows. And
+  a channel of which a base is good enough for all who read it rests: nothing is planned on it, and
+  what lies above it need not be looked at, unless somebody else needs it.
+* Long term. A block is not planned if a fresher one of its kind is planned: what is refreshed at
+  all is refreshed fully, so that it can rest for longer. The paper compares all pathways; here a
+  block is not outdated by one that also moves what it leaves alone. Whether to move that at all is
+  for costs to decide, or else an asynchronous refresh would never stand against one of all inputs.
+  Of bases that exist, the newest is read, unless consistency needs an older one.
+
+For the last two only blocks that speak of the same pathways are compared: a delta of one side of a
+union is not "older" than one of both.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.search.blocks import BASE, Block, Kind
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import Situation
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What narrows the search; the basic algorithm of section 6.1 has none of it.
+
+    `plans_per_block` is how many plans are kept for one block: Algorithm 1 keeps one. Plans share
+    steps, and the cheapest plan of a block need not be part of the cheapest plan of two, so only
+    with None, which keeps all that could matter, is the answer always the cheapest. With
+    `stop_early`, the search ends when all that is wanted can be had; and it ends in any case after
+    `most_blocks`, with what it has.
+    """
+
+    old_blocks: bool = True
+    compulsory_chains: bool = True
+    propagate: bool = True
+    overkill: bool = True
+    long_term: bool = True
+    plans_per_block: int | None = 1
+    stop_early: bool = True
+    most_blocks: int | None = 100_000
+
+
+BASIC = Switches(
+    old_blocks=False,
+    compulsory_chains=False,
+    propagate=False,
+    overkill=False,
+    long_term=False,
+    plans_per_block=None,
+    stop_early=False,
+    most_blocks=None,
+)
+"""Section 6.1: nothing is pruned, and the plan is the cheapest that there is."""
+
+
+def narrowed(
+    switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
+) -> dict[str, list[Block]]:
+    """The blocks of the channels with these frontiers, without old ones, and with chains."""
+    found = {}
+    for channel, frontier in seen.items():
+        blocks = list(situation.blocks.get(channel, ()))
+        if len(blocks) > 1:
+            if switches.old_blocks:
+                blocks = without_old(blocks, frontier)
+            if switches.compulsory_chains:
+                blocks = chained(blocks, frontier)
+        found[channel] = blocks
+    return found
+
+
+def frontiers(
+    workflow: Workflow, held: Mapping[str, Provenance], among: Sequence[str]
+) -> dict[str, tuple[Provenance, ...]]:
+    """What consumers hold of each channel, seen through what they read (section 6.2.1).
+
+    `among` is in the order of the workflow.
+    """
+    found: dict[str, dict[Provenance, None]] = {each: {} for each in among}
+    for channel in reversed(among):
+        if channel in held:
+            found[channel][held[channel]] = None
+        for read in workflow.reads[channel]:
+            if read in found:
+                for each in found[channel]:
+                    found[read][workflow.projected(channel, read, each)] = None
+    return {channel: tuple(each) for channel, each in found.items()}
+
+
+def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
+    """The blocks that may still be of use (section 6.2.1)."""
+    if not frontier:
+        return list(blocks)
+    reached = [
+        block.end
+        for block in blocks
+        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
+    ]
+    if not reached:
+        return list(blocks)
+    if len(reached) == 1:
+        (end,) = reached
+        return [each for each in blocks if each.end is end or not each.end.precedes(end)]
+    newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
+    return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
+
+
+def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
+    """The blocks that bring something to consumers who hold this."""
+    return [each for each in blocks if not _at_or_before(each.end, held)]
+
+
+def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
+    """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
+    deltas = [block for block in blocks if block.start is not None]
+    if len(deltas) < 2:
+        return list(blocks)
+    bases = [block for block in blocks if block.start is None]
+    between = [each.latest for each in frontier] + [base.end.latest for base in bases]
+    # Mostly they lie there as they came.
+    chains = _chains_in_order(deltas, between) or _chains(deltas, between)
+    if len(chains) == len(deltas):
+        return list(blocks)
+    return bases + [each[0] if len(each) == 1 else joined(each, each[0].kind) for each in chains]
+
+
+def _chains_in_order(
+    deltas: Sequence[Block], between: Collection[Mapping[str, int]]
+) -> list[list[Block]]:
+    """Chains of deltas each of which begins where the one before ends; none if one does not."""
+    chain = [deltas[0]]
+    found = [chain]
+    for one, other in pairwise(deltas):
+        if one.end != other.start or one.kind != other.kind:
+            return []
+        if one.end.latest in between:
+            chain = []
+            found.append(chain)
+        chain.append(other)
+    return found
+
+
+def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> list[list[Block]]:
+    """Chains of deltas of a kind, where one alone begins at the end of another alone."""
+    before: dict[tuple[Kind, Provenance], Block | None] = {}
+    after: dict[tuple[Kind, Provenance | None], Block | None] = {}
+    for block in deltas:
+        end, start = (block.kind, block.end), (block.kind, block.start)
+        before[end] = None if end in before else block
+        after[start] = None if start in after else block
+    following = {
+        id(one): other
+        for end, one in before.items()
+        if one is not None and (other := after.get(end)) and one.end.latest not in between
+    }
+    inside = {id(block) for block in following.values()}
+    found = []
+    for block in deltas:
+        if id(block) not in inside:
+            chain = [block]
+            while (link := following.get(id(chain[-1]))) is not None:
+                chain.append(link)
+            found.append(chain)
+    return found
+
+
+def joined(chain: Sequence[Block], kind: Kind) -> Block:
+    """A chain of deltas as one, of a kind that they all are."""
+    first, last = chain[0], chain[-1]
+    versions = None
+    if first.versions is not None and last.versions is not None:
+        versions = (first.versions[0], last.versions[1])
+    rows = sum(each.rows for each in chain)
+    return Block(first.channel, kind, last.end, first.start, rows, versions)
+
+
+def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
+    """The bases of which a newer one exists on the same channel."""
+    found = set()
+    for on_channel in blocks.values():
+        bases = [block for block in on_channel if block.kind == BASE]
+        if len(bases) > 1:
+            ends = [base.end for base in reversed(bases)]  # Mostly the last one is the newest.
+            found |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
+    return found
+
+
+def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
+    """How far all consumers are on each pathway: what is further was moved."""
+    found: dict[str, int] = {}
+    for each in frontier:
+        for pathway, newest in each.latest.items():
+            found[pathway] = min(newest, found.get(pathway, newest))
+    return found
+
+
+def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) -> bool:
+    """Whether `other` moves what `one` moves, and moves it further (section 6.3)."""
+    if one.reflected.keys() != other.reflected.keys():
+        return False
+    further = False
+    for pathway, mine in one.latest.items():
+        theirs = other.latest[pathway]
+        if mine == theirs:
+            continue
+        if theirs < mine or mine <= reached.get(pathway, -1):
+            return False
+        further = True
+    return further
+
+
+def is_older(one: Provenance, other: Provenance) -> bool:
+    """Whether `one ≺ other`, and both speak of the same pathways."""
+    return one.reflected.keys() == other.reflected.keys() and one.precedes(other)
+
+
+def _at_or_before(end: Provenance, frontier: Provenance) -> bool:
+    ahead = frontier.latest
+    return all(newest <= ahead.get(pathway, -1) for pathway, newest in end.latest.items())

@@ -1,0 +1,256 @@
+"""Which operators lie between which channels, and along which pathways does data come?
+
+Section 2 of 004: a workflow is an acyclic graph of channels and operators, and every channel may
+have converters between the kinds of its blocks.
+
+Pathways. Provenance has a set of versions per path from an input, and in n diamonds on top of each
+other there are 2^n paths. So paths from one source are one where nothing can tell them apart. Union
+of their sets keeps T+, T- and therefore consistency exact; what could differ is the staleness of
+single paths, and what a delta may be applied to. At a channel C that reads X:
+
+1. X is an input: the path is `X`.
+2. Otherwise a path p of X is `p>X`. If X is only written in place, all its deltas lead from one
+   whole state of it to the next, so what came to X along several paths moves as one from there on:
+   the paths of a source through X are one, `source>X`. If a bound on staleness names a table on the
+   way, paths that pass it differ from those that don't: they are `source>table>X`.
+3. If only consistent snapshots of C may exist (its inconsistency bound is 0), and all that it reads
+   is an input or written in place, then all paths of a source reflect one and the same version, and
+   are one, named like the source. Asynchronous deltas of other channels leave those paths empty
+   that they don't move, so there it would not be exact.
+
+So paths stay apart where an asynchronous refresh may move one and leave the other, and there are at
+most as many as direct inputs times sources. Two states of X with equal unions but different paths
+can't be told apart downstream by provenance alone: who refreshes remembers which version it read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+
+from springhouse.errors import SpringhouseError
+from springhouse.planner.provenance import Provenance, along, source_of, through
+from springhouse.planner.search.converters import Converter
+from springhouse.planner.search.operators import Operator
+
+Course = tuple[str, ...]
+"""Tables that data passes on its way, from its source on."""
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """Inputs and operators, and the converters of each channel.
+
+    `strict` are the channels that only ever hold consistent snapshots, `named` those that a bound
+    on a pathway names: both decide which pathways are one.
+    """
+
+    inputs: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    converters: Mapping[str, tuple[Converter, ...]] = field(default_factory=dict)
+    strict: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """All channels, each after those that it is made from."""
+        above: dict[str, set[str]] = {each: set() for each in self.inputs}
+        for operator in self.operators:
+            for output in operator.outputs:
+                above.setdefault(output.channel, set()).update(p.channel for p in operator.ports)
+        unknown = {each for found in above.values() for each in found} - set(above)
+        if unknown:
+            raise SpringhouseError(f'nothing makes the channel "{min(unknown)}"')
+        try:
+            return tuple(TopologicalSorter(above).static_order())
+        except CycleError as error:
+            raise SpringhouseError(
+                f"channels read each other in a circle: {error.args[1]}"
+            ) from None
+
+    @cached_property
+    def reads(self) -> dict[str, tuple[str, ...]]:
+        """For each channel, those that it is made from."""
+        found: dict[str, dict[str, None]] = {each: {} for each in self.order}
+        for operator in self.operators:
+            for output in operator.outputs:
+                found[output.channel].update(dict.fromkeys(p.channel for p in operator.ports))
+        return {channel: tuple(each) for channel, each in found.items()}
+
+    @cached_property
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """For each channel, those that are made from it."""
+        found: dict[str, dict[str, None]] = {each: {} for each in self.order}
+        for channel, read in self.reads.items():
+            for each in read:
+                found[each][channel] = None
+        return {channel: tuple(each) for channel, each in found.items()}
+
+    @cached_property
+    def whole(self) -> frozenset[str]:
+        """The channels all of whose deltas lead from one whole state to the next."""
+        piecewise = {
+            output.channel
+            for operator in self.operators
+            if not operator.in_place
+            for output in operator.outputs
+        }
+        return frozenset(self.order) - piecewise
+
+    def above(self, channels: Iterable[str]) -> set[str]:
+        """These channels and all that they are made from, directly or not."""
+        found: set[str] = set()
+        waiting = list(channels)
+        while waiting:
+            channel = waiting.pop()
+            if channel not in found:
+                found.add(channel)
+                waiting.extend(self.reads[channel])
+        return found
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Where each channel stands in the order."""
+        return {channel: number for number, channel in enumerate(self.order)}
+
+    @cached_property
+    def _writers(self) -> dict[str, list[Operator]]:
+        found: dict[str, list[Operator]] = {}
+        for operator in self.operators:
+            for output in operator.outputs:
+                found.setdefault(output.channel, []).append(operator)
+        return found
+
+    def operators_into(self, channels: Iterable[str]) -> list[Operator]:
+        """The operators that make something on one of these channels."""
+        found = {id(o): o for each in channels for o in self._writers.get(each, ())}
+        return list(found.values())
+
+    @cached_property
+    def _keys(self) -> dict[str, dict[str, dict[str, str]]]:
+        """For each channel and each that it reads, its own pathway for each of that one's."""
+        found: dict[str, dict[str, dict[str, str]]] = {}
+        own: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
+        for channel in self.order:
+            read = self.reads[channel]
+            by_source = channel in self.strict and all(each in self.whole for each in read)
+            keys = {each: {p: self._key(p, each, by_source) for p in own[each]} for each in read}
+            found[channel] = keys
+            own.setdefault(
+                channel, tuple(dict.fromkeys(k for each in keys.values() for k in each.values()))
+            )
+        return found
+
+    def _key(self, pathway: str, channel: str, by_source: bool) -> str:
+        if by_source:
+            return source_of(pathway)
+        if channel in self.inputs:
+            return channel
+        if channel in self.whole:
+            pathway = along(pathway, self.named)
+        return through(pathway, channel)
+
+    def key_map(self, channel: str, read: str) -> Mapping[str, str]:
+        """Which pathway of `read` becomes which pathway of `channel`."""
+        return self._keys[channel][read]
+
+    def pathways(self, channel: str) -> tuple[str, ...]:
+        """The keys that provenance on a channel has."""
+        return self._pathways[channel]
+
+    @cached_property
+    def _pathways(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
+        for channel, maps in self._keys.items():
+            keys = (key for each in maps.values() for key in each.values())
+            found.setdefault(channel, tuple(dict.fromkeys(keys)))
+        return found
+
+    def through_input(self, channel: str, read: str) -> tuple[str, ...]:
+        """The pathways of `channel` that come through a direct input."""
+        return tuple(dict.fromkeys(self._keys[channel][read].values()))
+
+    @cached_property
+    def courses(self) -> dict[str, dict[str, frozenset[Course]]]:
+        """For each channel, the courses that each of its pathways stands for.
+
+        A course has the source, the tables on the way that a bound names, and the direct input.
+        """
+        found: dict[str, dict[str, frozenset[Course]]] = {}
+        for channel in self.order:
+            courses: dict[str, set[Course]] = {}
+            for read, keys in self._keys[channel].items():
+                for pathway, key in keys.items():
+                    before = found[read].get(pathway) or [()]
+                    courses.setdefault(key, set()).update((*self._kept(c), read) for c in before)
+            found[channel] = {key: frozenset(each) for key, each in courses.items()}
+        return found
+
+    def _kept(self, course: Course) -> Course:
+        """What is kept of a course further down: its direct input only if a bound names it."""
+        return course if len(course) < 2 or course[-1] in self.named else course[:-1]
+
+    @cached_property
+    def _alike(self) -> frozenset[tuple[str, str]]:
+        """The channels, each with one that it reads, that name the very same pathways alike."""
+        return frozenset(
+            (channel, read)
+            for channel, maps in self._keys.items()
+            for read, keys in maps.items()
+            if all(pathway == key for pathway, key in keys.items())
+            and keys.keys() == set(self.pathways(channel))
+        )
+
+    def composed(self, channel: str, parts: Sequence[tuple[str, Provenance]]) -> Provenance:
+        """What a block on `channel` reflects that was made from blocks of these."""
+        if len(parts) == 1 and (channel, parts[0][0]) in self._alike:
+            return parts[0][1]
+        reflected: dict[str, frozenset[int]] = {}
+        maps = self._keys[channel]
+        for read, provenance in parts:
+            keys = maps[read]
+            for pathway, versions in provenance.reflected.items():
+                key = keys[pathway]
+                known = reflected.get(key)
+                reflected[key] = versions if known is None else known | versions
+        return Provenance(reflected)
+
+    def projected(self, channel: str, read: str, provenance: Provenance) -> Provenance:
+        """What a snapshot of `channel` reflects of one that it reads, in that one's pathways."""
+        if (channel, read) in self._alike:
+            return provenance
+        held = provenance.reflected
+        return Provenance(
+            {
+                pathway: held[key]
+                for pathway, key in self._keys[channel][read].items()
+                if key in held
+            }
+        )
+
+    def recast(self, channel: str, provenance: Provenance) -> Provenance:
+        """A snapshot's provenance in today's pathways, if others were told apart when it was made.
+
+        A pathway that was one with others then reflects what they did together, so nothing is taken
+        to be fresher than it is.
+        """
+        found: dict[str, frozenset[int]] = {}
+        today, held = self.pathways(channel), self._told_today(provenance).reflected
+        for source in {source_of(key) for key in today}:
+            keys = {key for key in today if source_of(key) == source}
+            then = {key for key in held if source_of(key) == source}
+            together = frozenset[int]().union(*(held[key] for key in then))
+            found |= {key: held[key] if then == keys else together for key in keys}
+        return Provenance({key: versions for key, versions in found.items() if versions})
+
+    def _told_today(self, provenance: Provenance) -> Provenance:
+        """A provenance without the tables on the way that no bound names here."""
+        held = provenance.reflected
+        if all(pathway.count(">") < 2 for pathway in held):
+            return provenance
+        found: dict[str, frozenset[int]] = {}
+        for pathway, versions in held.items():
+            before, _, read = pathway.rpartition(">")
+            key = through(along(before, self.named), read) if before else read
+            found[key] = found.get(key, frozenset()) | versions
+        return Provenance(found)

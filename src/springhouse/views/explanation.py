@@ -1,0 +1,220 @@
+"""What does an incremental refresh do, told to a person?
+
+Plain data (lists, dicts and texts) made from the very statements that the lake runs:
+
+    state   the hidden columns of the view's own files, and its hidden tables
+    steps   one per table that is written, the view itself last: its statements, and for each
+            relation that a statement names what it stands for
+
+The SQL runs as it is told, wherever relations of those names exist.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from springhouse.views.aggregate import HIDDEN
+from springhouse.views.compile import Compiled
+from springhouse.views.row_select import WEIGHT
+from springhouse.views.statement import (
+    STALE,
+    Bag,
+    Keyed,
+    RelationKind,
+    RelationRead,
+    Statement,
+    Step,
+    Top,
+)
+
+_ALL_OF_IT = "all rows, from the inputs: for a first refresh, and where what is stored does not fit"
+
+
+def explained(
+    compiled: Compiled,
+    view: str,
+    inputs: Mapping[str, str] | None = None,
+    changed: frozenset[str] | None = None,
+) -> dict[str, Any]:
+    """The state of a view and the steps of its refresh after a change of `changed` (default: all).
+
+    `inputs` says what the names of inputs in the statements stand for, where that is another name.
+    """
+    refresh = compiled.refresh(compiled.inputs if changed is None else changed)
+    words = _Words(view, inputs or {}, frozenset(compiled.hidden.values()))
+    return {
+        "changed": sorted(words.named(name) for name in refresh.changed),
+        "state": _state(compiled),
+        "steps": [_step(step, words) for step in refresh.steps],
+    }
+
+
+# What is stored
+
+
+def _state(compiled: Compiled) -> dict[str, Any]:
+    *hidden, own = compiled.build
+    return {
+        "hidden_columns": _hidden_columns(own),
+        "tables": [
+            {
+                "name": step.table,
+                "keys": list(step.layout.keys),
+                "columns": list(step.layout.visible),
+                "hidden_columns": _hidden_columns(step),
+            }
+            for step in hidden
+        ],
+    }
+
+
+def _hidden_columns(step: Step) -> list[dict[str, str]]:
+    """The columns that readers do not see, and what each holds."""
+    tree = sqlglot.parse_one(step.build.sql, read="spark") if step.layout.hidden else None
+    given: dict[str, exp.Expr] = {}
+    for alias in tree.find_all(exp.Alias) if tree is not None else ():
+        given.setdefault(alias.alias, alias.this)
+    return [{"name": name, "holds": _traced(name, given)} for name in step.layout.hidden]
+
+
+def _traced(name: str, given: Mapping[str, exp.Expr]) -> str:
+    """What a column is computed from, past all names that it was only passed on under."""
+    value: exp.Expr = exp.column(name)
+    seen: set[str] = set()
+    while isinstance(value, exp.Column) and value.name in given and value.name not in seen:
+        seen.add(value.name)
+        value = given[value.name]
+    return value.sql(dialect="spark")
+
+
+# What is done
+
+
+def _step(step: Step, words: "_Words") -> dict[str, Any]:
+    usual = usual_statements(step)
+    return {
+        "writes": step.table or words.view,
+        "hidden": bool(step.table),
+        "holds": _holds(step),
+        "statements": [
+            {
+                "name": name,
+                "gives": gives,
+                "usual": any(statement is each for each in usual),
+                "sql": statement.sql,
+                "reads": [
+                    {"name": reading.name, "is": words.meaning(reading, step)}
+                    for reading in statement.reads
+                ],
+            }
+            for name, statement, gives in _statements(step)
+        ],
+    }
+
+
+def usual_statements(step: Step) -> tuple[Statement, ...]:
+    """The statements of a step that run when nothing is in doubt."""
+    match step:
+        case Keyed():
+            anew = (step.increments, step.recompute)
+            return (step.merge,) if step.merge is not None else tuple(dict.fromkeys(anew))
+        case Bag():
+            return (step.change,)
+        case Top():
+            return (step.candidates or step.build,)
+
+
+def _holds(step: Step) -> str:
+    match step:
+        case Keyed():
+            keys = [key.removeprefix(f"{HIDDEN}key_") for key in step.layout.keys]
+            return f"one row per {', '.join(keys)}" if keys else "one row"
+        case Bag():
+            return "rows that come and go"
+        case Top():
+            return f"the first {step.limit:,} rows" if step.limit != 1 else "the first row"
+
+
+def _statements(step: Step) -> Iterator[tuple[str, Statement, str]]:
+    """The statements of a step: name, statement, and what it gives."""
+    match step:
+        case Keyed():
+            yield from _of_groups(step)
+        case Bag():
+            yield "change", step.change, f"the rows to add ({WEIGHT} +1) and to remove (-1)"
+        case Top() if step.candidates is not None:
+            gives = (
+                f"{_holds(step)} among the stored and the changed ones; where {STALE} is 1, a "
+                "stored row has gone and `build` runs instead"
+            )
+            yield "candidates", step.candidates, gives
+        case Top():
+            pass
+    yield "build", step.build, _ALL_OF_IT
+
+
+def _of_groups(step: Keyed) -> Iterator[tuple[str, Statement, str]]:
+    if step.increments is step.build:
+        return
+    if step.merge is not None:
+        gives = "the groups that the change touches, as they are after it"
+        if step.count is not None and not step.is_one_group:
+            gives += f"; where {step.count} is 0, the group is gone"
+        gives += f"; where {STALE} is true, `recompute` follows"
+        yield "merge", step.merge, gives
+    touched = "what the change adds to each group that it touches"
+    if step.merge is None:
+        touched = "the keys of the groups that the change touches"
+    yield "increments", step.increments, touched
+    if step.merge_given is not None:
+        gives = "as `merge`, in two halves, so that only files with touched groups are read"
+        yield "merge_given", step.merge_given, gives
+    yield "recompute", step.recompute, "the groups in `touched`, computed anew from their rows"
+
+
+class _Words:
+    """The names of one view, and what relations are in terms of them."""
+
+    def __init__(self, view: str, inputs: Mapping[str, str], hidden: frozenset[str]) -> None:
+        self.view = view
+        self._inputs = inputs
+        self._hidden = hidden
+
+    def named(self, name: str) -> str:
+        """An input or a hidden table, as a person knows it."""
+        return f"the hidden table {name}" if name in self._hidden else self._inputs.get(name, name)
+
+    def meaning(self, reading: RelationRead, step: Step) -> str:
+        """What a relation stands for."""
+        near = [
+            f"{each.column} is among {' or '.join(map('.'.join, each.among))}"
+            for each in reading.near
+        ]
+        enough = f"; only rows matter whose {' and whose '.join(near)}" if near else ""
+        return self._relation(reading, step) + enough
+
+    def _relation(self, reading: RelationRead, step: Step) -> str:
+        name, hidden = self.named(reading.of), reading.of in self._hidden
+        match reading.kind:
+            case RelationKind.CHANGE:
+                by = " by an earlier step" if hidden else ""
+                return f"the rows of {name} that changed{by}, with {WEIGHT} +1 or -1"
+            case RelationKind.BEFORE if hidden:
+                return f"{name} before this refresh"
+            case RelationKind.BEFORE:
+                return f"{name} as of the version that {self.view} reflects"
+            case RelationKind.AFTER if hidden:
+                return f"{name} after the steps before this one"
+            case RelationKind.AFTER:
+                return f"{name} as of the version that {self.view} will reflect"
+            case RelationKind.STORED:
+                own = self.named(step.table) if step.table else self.view
+                more = ", with its hidden columns" if step.layout.hidden else ""
+                return f"{own} as it is stored{more}"
+            case RelationKind.GIVEN if reading.of == "increments":
+                return "the rows that `increments` gave"
+            case RelationKind.GIVEN:
+                names = ", ".join(step.touched_names) if isinstance(step, Keyed) else ""
+                return f"the keys of the groups to compute anew, as {names}"

@@ -1,0 +1,69 @@
+"""One running warehouse: the place where the rooms meet the world.
+
+What others need of it is imported when they ask for it, as in `springhouse` itself: a node votes
+before it has loaded Arrow and Spark, and `cluster_member`, `cluster_settings` and `permits` are all
+that takes.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from springhouse.lake.landing.landing import Done
+    from springhouse.lake.sinks.delivery import Delivered
+    from springhouse.warehouse.report import PlannedRefresh, TableStatus
+    from springhouse.warehouse.runner import (
+        Event,
+        Failed,
+        Finished,
+        FreshnessRecord,
+        SparkNeeded,
+        Started,
+        Warned,
+    )
+    from springhouse.warehouse.warehouse import (
+        Refreshed,
+        Warehouse,
+        open,  # noqa: A004
+    )
+
+__all__ = [
+    "Delivered",
+    "Done",
+    "Event",
+    "Failed",
+    "Finished",
+    "FreshnessRecord",
+    "PlannedRefresh",
+    "Refreshed",
+    "SparkNeeded",
+    "Started",
+    "TableStatus",
+    "Warehouse",
+    "Warned",
+    "open",
+]
+
+_HOMES = {
+    "springhouse.warehouse.warehouse": ("Refreshed", "Warehouse", "open"),
+    "springhouse.warehouse.runner": (
+        "Event",
+        "Failed",
+        "Finished",
+        "FreshnessRecord",
+        "SparkNeeded",
+        "Started",
+        "Warned",
+    ),
+    "springhouse.warehouse.report": ("PlannedRefresh", "TableStatus"),
+    "springhouse.lake.landing.landing": ("Done",),
+    "springhouse.lake.sinks.delivery": ("Delivered",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,160 @@
+"""How is a warehouse one node of a cluster?
+
+It runs as it would alone, with permits that the cluster gives and takes. Beside it one thread keeps
+the cluster informed: which units there are, how busy this node is, and whether it can work. It
+can't until its Spark has started, however often that takes to be tried, and not any more once it
+was asked to leave: then the leader gives its units to others, one by one as they are free, and
+nobody has to wait for a time-out.
+
+It votes much sooner. Nothing that this module imports brings Arrow, Spark or a SQL parser along:
+who comes back after a crash is heard of within a second, and a leader that hears that it can't work
+yet gives its units to others, without waiting for a time-out either.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from springhouse.cluster.members import Members
+from springhouse.cluster.messages import LoadMeasured, UnitsDeclared
+from springhouse.cluster.node_load import NodeLoad
+from springhouse.cluster.run import Agent
+from springhouse.errors import SpringhouseError, told
+from springhouse.warehouse.cluster_settings import Joining
+from springhouse.warehouse.machine import Machine
+from springhouse.warehouse.permits import Permits
+
+if TYPE_CHECKING:
+    from springhouse.warehouse import Refreshed, Warehouse
+    from springhouse.warehouse.unit_survey import Survey
+
+LOG = logging.getLogger("springhouse.cluster")
+
+_PULSE_SECONDS = 0.5
+_SURVEY_SECONDS = 10.0
+_SPARK_PAUSES = (5.0, 60.0)
+"""The first and the longest pause before a Spark that did not start is tried again, in seconds."""
+
+_LEAVING_TIMEOUTS = 3
+"""So many keep-alive times a node that leaves waits for others to take its units."""
+
+
+class ClusterMember:
+    """A warehouse, and the agent that gives it permits; within `joined`."""
+
+    def __init__(self, members: Members, joining: Joining) -> None:
+        self.permits = Permits(everything=False)
+        timing = joining.timing
+        self._patience = _LEAVING_TIMEOUTS * timing.keep_alive_seconds
+        self.agent = Agent(members, timing, joining.memory(members.name), self.permits)
+        self.permits.report_to(self.agent.tell, lambda: self.agent.may_process)
+        self._warehouse: Warehouse | None = None
+        self._machine = Machine()
+        self._ready = threading.Event()
+        self._leaving = threading.Event()
+        self._over = threading.Event()
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Be a node that votes, before there is a warehouse that could work: a quorum needs it."""
+        self._measure()
+        self.agent.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            self.agent.stop()
+
+    def run(self, warehouse: "Warehouse", seconds: float | None = None) -> "Refreshed":
+        """Work as a node, for so long or until `stop`; an error if the node itself broke down."""
+        from springhouse.warehouse.unit_survey import Survey
+
+        self._warehouse = warehouse
+        survey = Survey(warehouse.watch, self.permits)
+        threads = [
+            threading.Thread(
+                target=self._pulse, args=(warehouse, survey), name="pulse", daemon=True
+            ),
+            threading.Thread(target=self._warm_up, args=(warehouse,), name="warm-up", daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            refreshed = warehouse.run(seconds)
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join(timeout=5.0)
+        if self.agent.problem is not None:
+            raise SpringhouseError(
+                f"this node can't go on: {self.agent.problem}",
+                hint="Its log says where that came from; the other nodes take its units.",
+            ) from self.agent.problem
+        return refreshed
+
+    def stop(self) -> None:
+        """Hand everything over, then end; asked again, end at once."""
+        if self._leaving.is_set() and self._warehouse is not None:
+            self._warehouse.stop()
+        self._leaving.set()
+
+    def _warm_up(self, warehouse: "Warehouse") -> None:
+        """Have Spark compute something, so that the first refresh does not wait for it."""
+        pause, longest = _SPARK_PAUSES
+        while not self._over.is_set():
+            try:
+                warehouse.lake.spark.session().range(1).count()
+                warehouse.lake.spark.quick().range(1).count()
+            except Exception as error:  # noqa: BLE001  whatever it is, others can work
+                if self._over.is_set():
+                    return  # Its warehouse was closed, and Spark with it.
+                if self.agent.members.peers:
+                    what = "Spark does not start, and this node gets no units until it does"
+                    LOG.warning("%s: %s", what, told(error))
+                    self._over.wait(pause)
+                    pause = min(2 * pause, longest)
+                    continue
+                # Nobody else could: the first refresh will meet the error and report it.
+                LOG.warning("Spark does not start: %s", told(error))
+            self._ready.set()
+            self._measure()  # Not at the next pulse: others wait for this node to be able.
+            return
+
+    def _pulse(self, warehouse: "Warehouse", survey: "Survey") -> None:
+        """Keep the cluster informed until this node ends."""
+        surveyed_at, left_at = float("-inf"), float("inf")
+        while not self._over.wait(_PULSE_SECONDS):
+            now = time.monotonic()
+            if self.agent.problem is not None:
+                warehouse.stop()
+                return
+            if self._leaving.is_set():
+                left_at = min(left_at, now)
+                alone = not self.agent.members.peers
+                if alone or not self.permits.units or now > left_at + self._patience:
+                    warehouse.stop()
+            survey.note_beginnings()
+            if now >= surveyed_at + _SURVEY_SECONDS:
+                surveyed_at = now
+                units = survey.units()
+                if units is not None:
+                    self.agent.tell(UnitsDeclared(units))
+            self._measure()
+
+    def _measure(self) -> None:
+        permits, machine = self.permits, self._machine
+        able = self._ready.is_set() and not self._leaving.is_set()
+        self.agent.tell(
+            LoadMeasured(
+                NodeLoad(
+                    machine.cpu(),
+                    machine.memory(),
+                    permits.tracks_busy,
+                    permits.backlog_seconds,
+                    able,
+                )
+            )
+        )

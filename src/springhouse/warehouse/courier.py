@@ -1,0 +1,131 @@
+"""Who brings the changes of tables and views to their sinks?
+
+A courier with a thread of its own, beside the tracks: a sink that is slow or away holds up no
+refresh. It looks at the Delta logs, gives every sink what it has not got yet, and tries again
+later, after ever longer pauses, what failed. How a delivery is safe is told in
+`lake/sinks/delivery.py`.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from springhouse.errors import CommitConflict, told
+from springhouse.lake.lake import Lake
+from springhouse.lake.sinks.delivery import deliver, warehouse_id
+from springhouse.lake.sinks.sink import Sink, SinkContext
+from springhouse.lake.sinks.sink_registry import open_sink
+from springhouse.project.declaration import Project, SinkCall
+from springhouse.refresh.retry import Failure, failed
+from springhouse.units import Instant, Seconds
+from springhouse.warehouse.runner import Failed, Listener
+
+_TICK = 0.25
+
+
+class Courier:
+    """Delivers for one warehouse; `owns` says whose changes are this node's to deliver."""
+
+    def __init__(
+        self,
+        project: Project,
+        lake: Lake,
+        clock: Callable[[], Instant],
+        retry: Seconds,
+        *,
+        node: str = "local",
+        owns: Callable[[str], bool] = lambda table: True,
+        listener: Listener = lambda event: None,
+    ) -> None:
+        self.failures: dict[str, Failure] = {}
+        self._project = project
+        self._lake = lake
+        self._clock = clock
+        self._retry = retry
+        self._node = node
+        self._owns = owns
+        self._listener = listener
+        self._opened: dict[tuple[str, str], Sink] = {}
+        self._seen: dict[tuple[str, str], tuple[str | None, int]] = {}
+        self._sinks = [
+            (table, sink)
+            for table in (*project.tables, *project.views)
+            for sink in project.sinks_of(table)
+        ]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Deliver beside whatever is done inside the block, and all that is left at its end."""
+        if not self._sinks:
+            yield
+            return
+        stop = threading.Event()
+        thread = threading.Thread(target=self._run, args=(stop,), name="courier")
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            self.round(hurry=True)
+            self.close()
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.wait(_TICK):
+            self.round()
+
+    def round(self, *, hurry: bool = False) -> None:
+        """Give every sink what it has not got yet; in a hurry, also those that failed just now."""
+        for table, sink in self._sinks:
+            key = f"{table} > {sink.name}"
+            failure = self.failures.get(key)
+            if failure is not None and not hurry and failure.retry_at > self._clock():
+                continue
+            if not self._owns(table):
+                self._let_go(table, sink)
+                continue
+            try:
+                self._catch_up(table, sink)
+                self.failures.pop(key, None)
+            except CommitConflict:
+                continue  # Another node delivers the same; the next round looks again.
+            except Exception as error:  # noqa: BLE001  a sink may be anybody's code
+                self._let_go(table, sink)
+                self.failures[key] = failed(failure, told(error), self._clock(), self._retry)
+                self._listener(Failed(key, 0, self.failures[key]))
+
+    def close(self) -> None:
+        """Let all sinks go."""
+        for table, sink in self._sinks:
+            self._let_go(table, sink)
+
+    def _catch_up(self, table: str, sink: SinkCall) -> None:
+        key = table, sink.name
+        newest = self._lake.log(table).newest()
+        own = self._lake.log(table).table_id()
+        if newest is None or self._seen.get(key) == (own, newest.made):
+            return
+        if key not in self._opened:
+            self._opened[key] = open_sink(sink, self._project.sinks, self._context(table, sink))
+        while (given := deliver(self._lake, table, sink, self._opened[key])) is not None:
+            self._listener(given)
+        self._seen[key] = own, newest.made
+
+    def _let_go(self, table: str, sink: SinkCall) -> None:
+        """Close a sink, so that it is opened anew next time, here or on another node."""
+        self._seen.pop((table, sink.name), None)
+        close = getattr(self._opened.pop((table, sink.name), None), "close", None)
+        if close is not None:
+            close()
+
+    def _context(self, table: str, sink: SinkCall) -> SinkContext:
+        return SinkContext(
+            table,
+            sink.name,
+            self._project.name,
+            self._lake.folder,
+            self._clock,
+            self._node,
+            warehouse_id(self._lake),
+            self._lake.log(table).table_id() or "",
+        )

@@ -1,0 +1,307 @@
+"""What does it take to refresh one table, once it was decided that it is its turn?
+
+A base table takes in what its flows have, flow by flow, each with a commit of its own. A view is
+recomputed from chosen versions of its inputs. Afterwards the table is compacted if it has become
+many small files. Base tables that read one source are given what waits for them in one pass, and
+views that read one change read it from one scan.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from springhouse.errors import CommitConflict, NotOwned
+from springhouse.lake.delta.commits import committing
+from springhouse.lake.ingest.cdc import apply_changes
+from springhouse.lake.ingest.checkpoints import settled_stream
+from springhouse.lake.ingest.refresh_table import append, append_batch
+from springhouse.lake.ingest.refresh_together import Member, append_together
+from springhouse.lake.ingest.streaming_flow import run_stream
+from springhouse.lake.landing.describing import describe_table
+from springhouse.lake.landing.inputs import NotThereYet
+from springhouse.lake.landing.landing import Done
+from springhouse.lake.storage.presence import FileLost
+from springhouse.lake.upkeep.compaction import compact
+from springhouse.lake.views.healing import RecomputeInstead, lost_file
+from springhouse.lake.views.prepared import NotDriven
+from springhouse.lake.views.shared_scan import scanned_once
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.project.declaration import AppendFlow, CdcFlow, Flow, Table
+from springhouse.warehouse.view_execution import refreshed
+from springhouse.warehouse.watch import Watch, is_streaming_function
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_COMPACT_EVERY = 16
+"""How many commits of a table pass between two looks at its files."""
+
+
+class FlowsFailed(Exception):
+    """Some of several flows into a table failed, by name; `done` is what the others did."""
+
+    def __init__(self, table: str, done: Sequence[Done], errors: Mapping[str, Exception]) -> None:
+        super().__init__(f'flows into "{table}" failed: {", ".join(errors)}')
+        self.done = tuple(done)
+        self.errors = dict(errors)
+
+
+def flow_key(table: str, flow: str) -> str:
+    """One of several flows into a table, as failures name it."""
+    return f"{table} < {flow}"
+
+
+def perform(
+    watch: Watch,
+    plan: RefreshPlan,
+    *,
+    until: Mapping[str, int] | None = None,
+    most_files: int = 32,
+) -> list[Done]:
+    """Carry a plan out, for a table up to `until`; what was done, one entry per commit."""
+    name = plan.table
+    if name in watch.project.tables:
+        done = _refresh_table(watch, watch.project.tables[name], plan, until)
+    else:
+        watch.prove_whole(name)
+        done = _refresh_view(watch, plan)
+    _tidy(watch, name, most_files)
+    return done
+
+
+@dataclass(frozen=True)
+class Permitted:
+    """A plan that may be carried out; `prove` raises if nothing may be committed any more."""
+
+    plan: RefreshPlan
+    prove: Callable[[], None] = lambda: None
+
+
+def perform_together(
+    watch: Watch,
+    lead: Permitted,
+    along: Sequence[Permitted],
+    *,
+    until: Mapping[str, int] | None = None,
+    most_files: int = 32,
+) -> Iterator[tuple[str, list[Done] | Exception]]:
+    """Carry a plan out, and others along that read the same; what became of each.
+
+    Those that turn out to stand elsewhere are refreshed after it, by themselves.
+    """
+    with watch.lake.leases.held():
+        left = {each.plan.table: _leased(watch, each) for each in (lead, *along)}
+        if lead.plan.table in watch.project.tables:
+            yield from _performed_together(watch, left, until, most_files)
+            return
+        sharing = [each.plan for each in left.values() if each.plan.scan is not None]
+        with scanned_once(watch.lake, watch.project, sharing):
+            yield from _one_by_one(watch, left, until, most_files)
+
+
+def perform_in_order(
+    watch: Watch, steps: Sequence[Permitted], *, most_files: int = 32
+) -> Iterator[tuple[str, list[Done] | Exception]]:
+    """Carry out a plan with the refreshes upstream that it begins with; what became of each.
+
+    Each reads what those before it made. If one fails, or is no longer wanted, the rest does
+    nothing: who gave the order looks again.
+    """
+    with watch.lake.leases.held():
+        failed = False
+        for step in steps:
+            name, plan = step.plan.table, step.plan
+            if step is not steps[0] and not failed:
+                again = watch.planning.step(plan, watch.lake.now())
+                failed = again is None
+                plan = again or plan
+            if failed:
+                yield name, []
+                continue
+            each = _leased(watch, replace(step, plan=plan))
+            outcome = _settled(each, partial(perform, watch, plan, most_files=most_files))
+            failed = isinstance(outcome, Exception)
+            yield name, outcome
+
+
+def _leased(watch: Watch, permitted: Permitted) -> Permitted:
+    """Before each of its commits the lease is renewed, if this process slept for long."""
+
+    def prove() -> None:
+        watch.lake.leases.prove_held()
+        permitted.prove()
+
+    return replace(permitted, prove=prove)
+
+
+def _performed_together(
+    watch: Watch,
+    left: dict[str, Permitted],
+    until: Mapping[str, int] | None,
+    most_files: int,
+) -> Iterator[tuple[str, list[Done] | Exception]]:
+    if len(left) > 1:
+        members = [
+            Member(watch.project.tables[name], watch.feeds(name)[0], each.plan, each.prove)
+            for name, each in left.items()
+        ]
+        for name, outcome in append_together(watch.lake, watch.project, members, until):
+            each = left.pop(name)
+            if isinstance(outcome, Exception):
+                yield name, outcome
+            else:
+                yield name, _settled(each, partial(_tidied, watch, [outcome], most_files))
+    yield from _one_by_one(watch, left, until, most_files)
+
+
+def _one_by_one(
+    watch: Watch,
+    left: Mapping[str, Permitted],
+    until: Mapping[str, int] | None,
+    most_files: int,
+) -> Iterator[tuple[str, list[Done] | Exception]]:
+    for name, each in left.items():
+        alone = partial(perform, watch, each.plan, until=until, most_files=most_files)
+        yield name, _settled(each, alone)
+
+
+def _settled(permitted: Permitted, work: Callable[[], list[Done]]) -> list[Done] | Exception:
+    """What was done for a table, or what it failed with: that is its own affair."""
+    try:
+        with committing(permitted.prove):
+            return work()
+    except Exception as error:  # noqa: BLE001  whatever it is, the warehouse reports it
+        return error
+
+
+def _tidied(watch: Watch, done: list[Done], most_files: int) -> list[Done]:
+    _tidy(watch, done[0].table, most_files)
+    return done
+
+
+def _tidy(watch: Watch, name: str, most_files: int) -> None:
+    """Describe the table, and compact it now and then, if it has become many small files."""
+    describe_table(watch.lake, watch.project, name)
+    version = watch.lake.log(name).newest()
+    if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
+        compact(watch.lake, name, most_files)
+
+
+def _refresh_table(
+    watch: Watch, table: Table, plan: RefreshPlan, until: Mapping[str, int] | None
+) -> list[Done]:
+    """Give every flow its turn: what one fails with neither stops nor delays another."""
+    done: list[Done] = []
+    errors: dict[str, Exception] = {}
+    flows = watch.project.flows_into(table.name)
+    for flow in sorted(flows, key=is_streaming_function):
+        if watch.is_held(flow):
+            continue
+        try:
+            done += _run_flow(watch, table, flow, plan, until)
+        except (CommitConflict, NotOwned):
+            raise
+        except Exception as error:
+            if len(flows) == 1:
+                raise
+            errors[flow.name] = error
+    if errors:
+        raise FlowsFailed(table.name, done, errors)
+    return done
+
+
+def _run_flow(
+    watch: Watch, table: Table, flow: Flow, plan: RefreshPlan, until: Mapping[str, int] | None
+) -> list[Done]:
+    if is_streaming_function(flow):
+        assert isinstance(flow, AppendFlow)
+        return _stream(watch, table, flow, plan)
+    apply = apply_changes if isinstance(flow, CdcFlow) else append
+    taken = apply(watch.lake, watch.project, table, watch.feed(flow), plan, until)
+    return [taken] if taken is not None else []
+
+
+def _stream(watch: Watch, table: Table, flow: AppendFlow, plan: RefreshPlan) -> list[Done]:
+    stream = settled_stream(watch.lake, watch.project, table, flow)
+
+    def commit(
+        rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int] | None
+    ) -> Done:
+        return append_batch(
+            watch.lake, watch.project, table, stream, rows, size, number, reflected, plan
+        )
+
+    return run_stream(watch.lake, watch.project, stream, commit)
+
+
+def _refresh_view(
+    watch: Watch, plan: RefreshPlan, anew: RecomputeInstead | None = None
+) -> list[Done]:
+    """Refresh a view; if a lost file keeps it from that, mend what can be mended and try again."""
+    lost = watch.lost(plan.table)
+    if anew is None and lost is not None:
+        anew = RecomputeInstead(f"rebuilt: {lost.problem}", unreadable=True)
+    met: set[tuple[str, str]] = set()
+    while True:
+        try:
+            return [_refreshed(watch, plan, anew)]
+        except NotDriven:
+            # What was seen when it was planned is no longer so: taking all in is always right.
+            plan = plan.whole()
+        except (CommitConflict, NotOwned, NotThereYet):
+            raise
+        except Exception as error:
+            inputs = {*plan.versions, *watch.graph.tables_read(plan.table)}
+            lost = lost_file(watch.lake, error, [plan.table, *sorted(inputs)])
+            if lost is None or (lost.storage.root, lost.path) in met:
+                raise
+            met.add((lost.storage.root, lost.path))
+            plan, anew = _mended(watch, plan, lost, error)
+
+
+def _mended(
+    watch: Watch, plan: RefreshPlan, lost: FileLost, error: Exception
+) -> tuple[RefreshPlan, RecomputeInstead]:
+    """How to compute a view anew, after it met a lost file; raises if there is no way."""
+    lake, project, versions = watch.lake, watch.project, plan.versions
+    why, plan = f"rebuilt: {lost.problem}", plan.whole()
+    if lost.storage.root == lake.place(plan.table).root:
+        return plan, RecomputeInstead(why, unreadable=True)
+    keys = {*versions, *watch.graph.tables_read(plan.table)}
+    key = next((each for each in keys if lake.place(each).root == lost.storage.root), None)
+    newest = lake.find(key) if key is not None else None
+    if key is None or newest is None:
+        raise lost from error
+    if lost.path not in {file.path for file in newest.files}:
+        # It is of an older version, which somebody vacuumed: the newest one is whole.
+        return replace(plan, versions={**versions, key: newest.version}), RecomputeInstead(why)
+    if key not in project.views or not watch.permits.owns(key):
+        raise lost from error
+    first = watch.planning.forced(key, f"{plan.table} reads it", lake.now())
+    _refresh_view(watch, first.whole(), RecomputeInstead(why, unreadable=True))
+    return replace(plan, versions={**versions, key: lake.open(key).version}), RecomputeInstead(why)
+
+
+def _refreshed(watch: Watch, plan: RefreshPlan, anew: RecomputeInstead | None) -> Done:
+    try:
+        done = refreshed(watch.lake, watch.project, plan, anew)
+    except NotThereYet as waits:
+        watch.planning.reveal(plan.table, [waits.key])
+        raise
+    watch.planning.reveal(plan.table, list(done.read or {}))
+    return done
+
+
+def total(done: Sequence[Done]) -> Done | None:
+    """Several commits of one table as one line."""
+    if not done:
+        return None
+    last = done[-1]
+    return replace(
+        last,
+        rows_added=sum(d.rows_added for d in done),
+        rows_removed=sum(d.rows_removed for d in done),
+        rows_set_aside=sum(d.rows_set_aside for d in done),
+        seconds=sum(d.seconds for d in done),
+    )

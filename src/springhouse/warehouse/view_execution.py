@@ -1,0 +1,61 @@
+"""How is one view refreshed, from its plan to its commit?
+
+The lake prepares it, the planner settles the way by what is really stored, and the lake carries
+that out. If it says that this can't be done, it is decided again:
+
+    what is stored does not fit the change   it is rebuilt, never trusted
+    Spark failed in a compiled statement     its own query is run, and the commit says why: a view
+                                             that plain Spark can compute is never stuck
+"""
+
+from springhouse.lake.lake import Lake
+from springhouse.lake.landing.landing import Done
+from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.views.healing import RecomputeInstead
+from springhouse.lake.views.incremental import StateMismatch
+from springhouse.lake.views.prepared import Prepared, StatementFailed, prepared, statements_of
+from springhouse.lake.views.refresh_view import refresh_view
+from springhouse.planner.choose_way import rebuilt, without_statements
+from springhouse.planner.refresh_plan import RefreshPlan, settled
+from springhouse.project.declaration import Project, RefreshMode
+
+
+def refreshed(
+    lake: Lake, project: Project, plan: RefreshPlan, anew: RecomputeInstead | None = None
+) -> Done:
+    """Refresh a view as planned; or `anew`, whatever is stored."""
+    ready = prepared(lake, project, plan, anew)
+    unreadable = anew is not None and anew.unreadable
+    with blamed_on(ready.view.place):
+        plan = _settled(ready, plan, anew)
+        while True:
+            try:
+                return refresh_view(ready, plan, unreadable=unreadable)
+            except StateMismatch as astray:
+                problem = f"rebuilt: {astray.problem}"
+                plan = plan.by(rebuilt(ready.facts, problem, state=True))
+            except StatementFailed as failed:
+                plan = _without_statements(ready, plan, failed)
+
+
+def _settled(ready: Prepared, plan: RefreshPlan, anew: RecomputeInstead | None) -> RefreshPlan:
+    """The plan with its way decided by what is stored, and by the keys that changed."""
+    if anew is not None:
+        return plan.by(rebuilt(ready.facts, anew.why, state=_wants_state(ready)))
+    try:
+        with statements_of(ready.lake, ready.tables):
+            return settled(plan, ready.facts, ready.look)
+    except StatementFailed as failed:
+        return _without_statements(ready, plan, failed)
+
+
+def _wants_state(ready: Prepared) -> bool:
+    """Whether state is kept for a view, or asked for."""
+    view, note = ready.view, ready.note
+    asked = view.refresh is RefreshMode.INCREMENTAL or view.promise.is_relaxed
+    return asked or (note is not None and note.stateful)
+
+
+def _without_statements(ready: Prepared, plan: RefreshPlan, failed: StatementFailed) -> RefreshPlan:
+    before = ready.note.failed if ready.note is not None else None
+    return plan.by(without_statements(ready.facts, failed.problem, before))

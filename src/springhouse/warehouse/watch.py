@@ -1,0 +1,365 @@
+"""What do the real sources and Delta logs say to the loop?
+
+The watch opens the sources of each table, and compares their latest offsets with those in the Delta
+logs: it is the `Sources` of `loop.observing`. It writes nothing and starts nothing. What is to be
+refreshed, and how, is decided by `planner.planning`.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from springhouse.errors import LakeError, told
+from springhouse.lake.delta.tables import TableVersion
+from springhouse.lake.ingest.feeds import Feed, open_feed
+from springhouse.lake.ingest.sharing import same_records, sharing
+from springhouse.lake.lake import Lake
+from springhouse.lake.landing.quarantine import pending
+from springhouse.lake.sources.source import Range
+from springhouse.lake.storage.presence import FileLost
+from springhouse.lake.views.healing import lost_by
+from springhouse.loop.facts import facts_of
+from springhouse.loop.observing import LastRun, SourceAnswer
+from springhouse.planner.logs import provenance_of
+from springhouse.planner.provenance import Provenance
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.project.channels import is_channel
+from springhouse.project.declaration import AppendFlow, Flow, Project, PythonQuery, ReadMode
+from springhouse.project.keys import input_key
+from springhouse.units import Instant
+from springhouse.warehouse.available_ways import ProjectOffers
+from springhouse.warehouse.permits import Permits, unit_of
+
+_LONG_AGO = Instant(float("-inf"))
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """The ends of all sources at one moment: a single refresh of everything stops there."""
+
+    ends: Mapping[str, int] = field(default_factory=dict)
+
+
+class Watch:
+    """What is wanted in one warehouse. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        project: Project,
+        lake: Lake,
+        clock: Callable[[], Instant],
+        node: str,
+        permits: Permits | None = None,
+    ) -> None:
+        self.permits = permits or Permits()
+        self.lake = lake
+        self._lock = threading.RLock()
+        self.facts = facts_of(
+            project,
+            lake,
+            self,
+            lambda graph, chooser: ProjectOffers(project, graph, lake, chooser),
+            self.permits.owns,
+            self._lock,
+        )
+        self.project = project
+        self.graph = self.facts.graph
+        self.chooser = self.facts.chooser
+        self.offers = self.facts.offers
+        self.observing = self.facts.observing
+        self.planning = self.facts.planning
+        self._clock = clock
+        self._node = node
+        self.sharing = sharing(project)
+        self._feeds: dict[str, Feed] = {}
+        # Flows beside others that failed, and when they are tried again.
+        self._held: dict[str, Instant] = {}
+        self._behind: dict[str, Mapping[str, Range]] = {}
+        self._opened: dict[str, TableVersion] = {}
+        # The first file of a view that was not there when it was last looked for.
+        self._lost: dict[str, FileLost] = {}
+        # The oldest and newest version of a table when its quarantine had all of it.
+        self._settled: dict[str, tuple[int, int]] = {}
+
+    def feeds(self, table: str) -> tuple[Feed, ...]:
+        """The flows into a table whose offsets are ours to keep, opened once."""
+        flows = self.project.flows_into(table)
+        return tuple(self.feed(flow) for flow in flows if not is_streaming_function(flow))
+
+    def feed(self, flow: Flow) -> Feed:
+        """A flow whose offsets are ours to keep, opened once."""
+        with self._lock:
+            if flow.name not in self._feeds:
+                self._feeds[flow.name] = open_feed(
+                    self.lake,
+                    self.project,
+                    flow,
+                    self._clock,
+                    self._node,
+                    lambda partition: self.permits.owns_partition(flow.target, partition),
+                )
+            return self._feeds[flow.name]
+
+    def hold(self, flow: str, until: Instant) -> None:
+        """Leave out a flow that failed, so that it does not hold up the others into its table."""
+        self._held[flow] = until
+
+    def release(self, flow: str | None = None) -> None:
+        """Try a flow again, or all of them."""
+        for name in list(self._held) if flow is None else [flow]:
+            self._held.pop(name, None)
+
+    def is_held(self, flow: Flow) -> bool:
+        """Whether a flow failed, and its next try is still to come."""
+        return self._clock() < self._held.get(flow.name, _LONG_AGO)
+
+    def forget(self, table: str) -> None:
+        """Open the sources of a table anew next time: another process went on where we stood."""
+        with self._lock:
+            for flow in self.project.flows_into(table):
+                self._feeds.pop(flow.name, None)
+
+    def take_over(self, table: str) -> None:
+        """Go on where another process stood: what was seen of a table before says nothing now."""
+        self.forget(table)
+        self.observing.take_over(table)
+
+    def versions_read(self, table: str) -> tuple[int, ...]:
+        """The newest versions of the warehouse's own tables that a table reads."""
+        newest = (self.lake.log(name).newest() for name in self.graph.tables_read(table))
+        return tuple(-1 if each is None else each.version for each in newest)
+
+    def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
+        """What the sources have for a table that is not in it."""
+        try:
+            found = self._ends(table)
+            calls = self._stream_waits(table, last, now) or self._unmade(table, last)
+            warnings = [each for feed in self.feeds(table) for each in feed.warnings()]
+            return replace(
+                found,
+                calls=calls or self._is_unsettled(table),
+                warning="; ".join(warnings) or None,
+            )
+        except Exception as error:  # noqa: BLE001  a source may be anybody's code
+            return SourceAnswer(problem=told(error))
+
+    def _ends(self, table: str) -> SourceAnswer:
+        """Where the sources end, and where what is loaded of them does."""
+        stored = self.stored(table)
+        behind: dict[str, Range] = {}
+        is_cut = False
+        problems: list[str] = []
+        for flow in self.project.flows_into(table):
+            if is_streaming_function(flow) or self.is_held(flow):
+                continue
+            try:
+                feed = self.feed(flow)
+                found = feed.behind(stored)
+            except Exception as error:  # noqa: BLE001  a source may be anybody's code
+                problems.append(told(error))
+                continue
+            is_cut = is_cut or feed.is_cut(found)
+            behind |= found
+        self._behind[table] = behind
+        return SourceAnswer(
+            {transaction: given.start for transaction, given in behind.items()},
+            {transaction: given.end for transaction, given in behind.items()},
+            is_cut,
+            problem="\n".join(problems) or None,
+        )
+
+    def companions(self, table: str, others: Sequence[str]) -> list[str]:
+        """The tables among others for which the very records wait that wait for this one."""
+        behind = self._behind.get(table)
+        if table not in self.sharing or not behind:
+            return []
+        found = []
+        for other in self.sharing[table].tables:
+            if other not in others:
+                continue
+            (lead,), (along,) = self.feeds(table), self.feeds(other)
+            # A source that can't tell is no companion; its own refresh will say what is wrong.
+            with suppress(Exception):
+                if same_records(lead, behind, along, self._behind.get(other, {})) is not None:
+                    found.append(other)
+        return found
+
+    def _unmade(self, table: str, last: LastRun) -> bool:
+        """Whether the table can be made, empty, for those who read it: worth one try."""
+        if last.at is not None or self.lake.log(table).newest() is not None:
+            return False
+        return all(self.lake.log(each).newest() for each in self.graph.tables_read(table))
+
+    def _is_unsettled(self, table: str) -> bool:
+        """Whether a process died before the quarantine had what the table's commits set aside."""
+        commits = self.lake.log(table).commits()
+        newest = (commits[0].version, commits[-1].version) if commits else None
+        if newest is None or self._settled.get(table) == newest:
+            return False
+        if pending(self.lake, table):
+            return True
+        self._settled[table] = newest
+        return False
+
+    def _stream_waits(self, table: str, last: LastRun, now: Instant) -> bool:
+        """Whether a streaming function should run: its tables moved, or its pause is over."""
+        into = self.project.flows_into(table)
+        flows = [f for f in into if is_streaming_function(f) and not self.is_held(f)]
+        if not flows:
+            return False
+        inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
+        watched = {i.name for i in inputs if i.reading is not ReadMode.OTHER}
+        declared = watched & {*self.project.tables, *self.project.views}
+        if any(self.lake.log(name).newest() is None for name in declared):
+            return False  # Not a failure, and nothing to do, before somebody has made its inputs.
+        if last.at is None:
+            return True
+        if any(i.reading not in (ReadMode.TABLE, ReadMode.STREAM) for i in inputs) or not inputs:
+            return now - last.at >= max(last.pause, self.project.tables[table].period_seconds)
+        newest = self.lake.log(table).newest()
+        reflected = newest.note.after if newest and newest.note else Provenance()
+        keys = {input_key(i.reading, i.name) for i in inputs if i.reading is ReadMode.STREAM}
+        available = provenance_of(
+            self.lake, {key: s.version for key in keys if (s := self.lake.log(key).newest())}
+        )
+        return reflected.precedes(available)
+
+    def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
+        """A refresh of a table or view ended."""
+        if found_something:
+            self._lost.pop(table, None)
+        with self._lock:
+            self.planning.refreshed(table, now, found_something=found_something)
+            self.observing.ran(table, now, found_something=found_something)
+
+    def has(self, table: str, ends: Mapping[str, int]) -> bool:
+        """Whether a table has everything up to these ends."""
+        with suppress(Exception):  # What is wrong with the table is told by its next poll.
+            stored = self.stored(table)
+            return stored is not None and all(stored.offset(t) >= end for t, end in ends.items())
+        return False
+
+    def progress(self, table: str) -> dict[str, int]:
+        """How far a table's units got: its sources' offsets by partition, or its version."""
+        commits = self.lake.log(table).commits()
+        if not commits:
+            return {}
+        found = {unit_of(table): commits[-1].version}
+        if table in self.project.tables:
+            for transaction, end in commits[-1].transactions.items():
+                found[unit_of(table, transaction.rpartition("/")[2])] = end
+        return found
+
+    def stored(self, table: str) -> TableVersion | None:
+        """The newest version of a table, opened only when it has moved."""
+        self.lake.log(table).prove_whole()
+        newest = self.lake.log(table).commits()
+        if not newest:
+            return None
+        with self._lock:
+            opened = self._opened.get(table)
+            # One that was made anew may have come to the same version.
+            known = opened is not None and self.lake.log(table).has_id(opened.table_id)
+            if opened is None or not known or opened.version != newest[-1].version:
+                found = self.lake.find(table)
+                if found is None:
+                    return None
+                self._opened[table] = opened = found
+            return opened
+
+    def inspect(self) -> None:
+        """Look for the files of all views: one that lost a file is computed anew."""
+        for name in self.project.views:
+            if not self.permits.owns(name):
+                continue
+            with suppress(LakeError):  # What is wrong with its log is told by its own refresh.
+                lost = lost_by(self.lake, name)
+                if lost is not None:
+                    self._lost[name] = lost
+                    self.planning.note_lost(name, lost.path)
+
+    def lost(self, view: str) -> FileLost | None:
+        """A file of a view that was not there when it was last looked for."""
+        return self._lost.get(view)
+
+    def horizon(self) -> Horizon:
+        """Where all sources outside the warehouse end now."""
+        ends: dict[str, int] = {}
+        for table in self.project.tables:
+            for flow in self.project.flows_into(table):
+                # A source that can't be asked is reported by the refresh of its table, not here.
+                with suppress(Exception):
+                    if not is_streaming_function(flow):
+                        ends |= self.feed(flow).horizon()
+        return Horizon(ends)
+
+    def plans(self, now: Instant) -> list[RefreshPlan]:
+        """Every refresh that is wanted now, in topological order."""
+        with self._lock:
+            self.planning.look()
+            return self.planning.plans(now)
+
+    def plan(self, name: str, now: Instant) -> RefreshPlan | None:
+        """The refresh that a table or view wants now, if any."""
+        with self._lock:
+            self.planning.look()
+            return self.planning.plan(name, now)
+
+    def forced(self, name: str, reason: str) -> RefreshPlan:
+        """A refresh of a table or view, whether it is wanted or not."""
+        return self.planning.forced(name, reason, self._clock())
+
+    def purpose(self, table: str) -> str:
+        """Why a table is to be refreshed, if something waits for it."""
+        with suppress(Exception):  # What is wrong with a source is told by its refresh.
+            begun = [each for feed in self.feeds(table) for each in feed.unread()]
+            if begun:
+                return f"reads {' and '.join(dict.fromkeys(begun))} from the start"
+        return "new records"
+
+    def problem(self, table: str) -> str | None:
+        """What keeps a table's sources from being asked, or a log from being read, if anything."""
+        problem = self.observing.answer(table).problem
+        if problem:
+            return problem
+        damage = self.planning.damage(table)
+        return told(damage) if damage is not None else None
+
+    def warning(self, table: str) -> str | None:
+        """What is odd about a table or its sources, though it can be refreshed."""
+        if self.source_warning(table):
+            return self.source_warning(table)
+        log = self.lake.log(table)
+        dated = log.dated_ahead()
+        if dated is None:
+            return None
+        day = datetime.fromtimestamp(dated, UTC).isoformat(" ", "seconds")
+        return (
+            f"version {log.commits()[-1].version} is dated {day}, which is still to come: a clock "
+            "was wrong. It counts as made when it was first seen."
+        )
+
+    def source_warning(self, table: str) -> str | None:
+        """What is odd about the sources of a table."""
+        answer = self.observing.answer(table)
+        return answer.warning if not answer.problem and self.permits.owns(table) else None
+
+    def prove_whole(self, view: str) -> None:
+        """Raise what is wrong with the log of a view, or of a table that it reads."""
+        damage = self.planning.damage(view)
+        if damage is not None:
+            raise LakeError(damage.problem, where=damage.where, hint=damage.hint)
+
+    def warnings(self) -> dict[str, str]:
+        """What is odd about tables, by table, and is no error."""
+        return {name: said for name in self.graph.order if (said := self.warning(name))}
+
+    def is_channel(self, name: str) -> bool:
+        return name in self.project.tables and is_channel(self.project, name)
+
+
+def is_streaming_function(flow: object) -> bool:
+    """Whether Structured Streaming runs the flow and keeps its offsets."""
+    return isinstance(flow, AppendFlow) and isinstance(flow.query, PythonQuery) and not flow.once
