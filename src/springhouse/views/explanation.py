@@ -12,7 +12,6 @@ The SQL runs as it is told, wherever relations of those names exist.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from springhouse.views.aggregate import HIDDEN
@@ -72,9 +71,8 @@ def _state(compiled: Compiled) -> dict[str, Any]:
 
 def _hidden_columns(step: Step) -> list[dict[str, str]]:
     """The columns that readers do not see, and what each holds."""
-    tree = sqlglot.parse_one(step.build.sql, read="spark") if step.layout.hidden else None
     given: dict[str, exp.Expr] = {}
-    for alias in tree.find_all(exp.Alias) if tree is not None else ():
+    for alias in step.build.query.find_all(exp.Alias) if step.layout.hidden else ():
         given.setdefault(alias.alias, alias.this)
     return [{"name": name, "holds": _traced(name, given)} for name in step.layout.hidden]
 
