@@ -8,7 +8,7 @@ from springhouse.errors import SourceError
 from springhouse.lake.sources import plugins
 from springhouse.lake.sources.source import SourceContext
 from springhouse.lake.sources.source_registry import SOURCES, known_sources, open_source
-from springhouse.project.declaration import Place, SourceCall
+from springhouse.project.declarations.declaration import Place, SourceCall
 
 PLACE = Place("transformations/weather.sql", 3)
 

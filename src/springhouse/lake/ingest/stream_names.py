@@ -34,7 +34,13 @@ from springhouse.lake.ingest.identity import (
     first_argument,
     reads_of,
 )
-from springhouse.project.declaration import CdcFlow, Flow, ReadMode, Reference, SqlQuery
+from springhouse.project.declarations.declaration import (
+    CdcFlow,
+    Flow,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
 
 
 @dataclass(frozen=True)

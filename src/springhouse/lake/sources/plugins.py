@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from springhouse.errors import SpringhouseError
-from springhouse.project.calls import bind, check_methods, load_entry
-from springhouse.project.declaration import SinkCall, SourceCall
-from springhouse.project.names import did_you_mean
+from springhouse.project.declarations.declaration import SinkCall, SourceCall
+from springhouse.project.declarations.names import did_you_mean
+from springhouse.project.options.calls import bind, check_methods, load_entry
 
 
 class Context(Protocol):

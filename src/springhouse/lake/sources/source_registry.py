@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from springhouse.errors import SourceError
 from springhouse.lake.sources.plugins import Plugins
 from springhouse.lake.sources.source import Source, SourceContext
-from springhouse.project.declaration import SourceCall
+from springhouse.project.declarations.declaration import SourceCall
 
 SOURCES = Plugins(
     kind="source",
