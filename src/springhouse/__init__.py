@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from springhouse.lake.flows.run_flow import run_flow
     from springhouse.lake.sinks.sink import Changes, Sink, SinkContext
     from springhouse.lake.sources.source import Range, Source, SourceContext
-    from springhouse.project.plugin_decorators import sink, source
+    from springhouse.project.python.plugin_decorators import sink, source
     from springhouse.warehouse import Warehouse, open  # noqa: A004  `springhouse.open` is what it's called
 
 __version__ = "0.1.0"
@@ -42,8 +42,8 @@ _HOMES = {
     "flow": "springhouse.flows.declare",
     "open": "springhouse.warehouse",
     "run_flow": "springhouse.lake.flows.run_flow",
-    "sink": "springhouse.project.plugin_decorators",
-    "source": "springhouse.project.plugin_decorators",
+    "sink": "springhouse.project.python.plugin_decorators",
+    "source": "springhouse.project.python.plugin_decorators",
 }
 
 

@@ -12,7 +12,7 @@ from springhouse.lake.ingest.sharing import Sharing, chain, same_records, sharin
 from springhouse.lake.ingest.stream_names import Claim, Named
 from springhouse.lake.sources.source import Range, Source
 from springhouse.lake.sources.source_registry import known_sources
-from springhouse.project.declaration import AppendFlow, Project
+from springhouse.project.declarations.declaration import AppendFlow, Project
 from springhouse.project.load import load
 
 SQL = """

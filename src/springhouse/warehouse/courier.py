@@ -15,7 +15,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.delivery import deliver, warehouse_id
 from springhouse.lake.sinks.sink import Sink, SinkContext
 from springhouse.lake.sinks.sink_registry import open_sink
-from springhouse.project.declaration import Project, SinkCall
+from springhouse.project.declarations.declaration import Project, SinkCall
 from springhouse.refresh.retry import Failure, failed
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.runner import Failed, Listener

@@ -19,7 +19,7 @@ from springhouse.lake.sinks.sink import Changes, Sink
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.session import Spark
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Place, Project, SinkCall, Table
+from springhouse.project.declarations.declaration import Place, Project, SinkCall, Table
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.courier import Courier
 

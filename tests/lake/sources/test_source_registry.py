@@ -15,7 +15,7 @@ from springhouse.lake.sources.source_registry import (
     open_source,
     signature_of,
 )
-from springhouse.project.declaration import Place, SourceCall
+from springhouse.project.declarations.declaration import Place, SourceCall
 
 PLACE = Place("transformations/weather.sql", 3)
 

@@ -37,9 +37,16 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.sources.delta_source import DeltaSource
 from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.sources.source_registry import SourceSignature, open_source, signature_of
-from springhouse.project.channels import stream_references
-from springhouse.project.declaration import AppendFlow, Flow, Project, ReadMode, Reference, SqlQuery
-from springhouse.project.keys import key_of
+from springhouse.project.declarations.declaration import (
+    AppendFlow,
+    Flow,
+    Project,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
+from springhouse.project.lineage.channels import stream_references
+from springhouse.project.lineage.keys import key_of
 from springhouse.units import Instant
 
 if TYPE_CHECKING:

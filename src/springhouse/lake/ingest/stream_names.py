@@ -35,7 +35,13 @@ from springhouse.lake.ingest.identity import (
     reads_of,
 )
 from springhouse.lake.sources.source_registry import SourceSignature
-from springhouse.project.declaration import CdcFlow, Flow, ReadMode, Reference, SqlQuery
+from springhouse.project.declarations.declaration import (
+    CdcFlow,
+    Flow,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from springhouse.lake.sources.avro_types import avro_schema, fastavro
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.durable import sync_files
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import write_avro
+from springhouse.project.options.built_in import write_avro
 
 _RANGE = re.compile(r"(\d{20})-(\d{20})\.avro")
 

@@ -27,7 +27,7 @@ from springhouse.lake.sinks.sink import CHANGE_TYPE, DELETE, VERSION, Changes, S
 from springhouse.lake.sources.json_rows import json_rows
 from springhouse.lake.sources.kafka_client import LOGGER, KafkaFailed, Topic, client
 from springhouse.lake.sources.source import Range
-from springhouse.project.kafka_options import write_kafka
+from springhouse.project.options.kafka_options import write_kafka
 
 _SECONDS = 60.0
 _PAUSE_SECONDS = 0.2

@@ -14,7 +14,7 @@ from springhouse.lake.sinks.positioned_file import PositionedFile
 from springhouse.lake.sinks.sink import Changes, Sink, SinkContext
 from springhouse.lake.sources.json_rows import json_rows
 from springhouse.lake.sources.source import Range
-from springhouse.project.built_in import write_lines
+from springhouse.project.options.built_in import write_lines
 
 
 class PositionedFileSink(Sink):

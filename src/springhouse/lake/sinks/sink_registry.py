@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from springhouse.errors import SinkError
 from springhouse.lake.sinks.sink import Sink, SinkContext
 from springhouse.lake.sources.plugins import Plugins
-from springhouse.project.declaration import SinkCall
+from springhouse.project.declarations.declaration import SinkCall
 
 SINKS: Plugins[Sink] = Plugins(
     kind="sink",

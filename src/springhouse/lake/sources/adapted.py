@@ -1,6 +1,6 @@
 """How does a plug-in work that does not subclass our base class?
 
-A plug-in may be any class with the methods that must be there: `project/calls.py` checks them by
+A plug-in may be any class with the methods that must be there: `project/options/calls.py` checks them by
 name. `adapted` wraps its instance once, when it is opened. An attribute that the plug-in has comes
 from the plug-in, any other from the base class with its default. So no caller has to ask whether an
 optional method exists.

@@ -21,7 +21,7 @@ from springhouse.lake.delta.tables import TableVersion, open_table
 from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import read_delta
+from springhouse.project.options.built_in import read_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -29,7 +29,7 @@ from springhouse.lake.sources.json_files import json_grammar
 from springhouse.lake.sources.kafka_client import Topic
 from springhouse.lake.sources.records import VALUE, rows
 from springhouse.lake.sources.source import ORIGIN, Range, Source, SourceContext
-from springhouse.project import kafka_options
+from springhouse.project.options import kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,9 +18,9 @@ from typing import Generic, Protocol, TypeVar
 
 from springhouse.errors import SpringhouseError
 from springhouse.lake.sources.adapted import adapted
-from springhouse.project.calls import bind, check_methods, load_entry
-from springhouse.project.declaration import SinkCall, SourceCall
-from springhouse.project.names import did_you_mean
+from springhouse.project.declarations.declaration import SinkCall, SourceCall
+from springhouse.project.declarations.names import did_you_mean
+from springhouse.project.options.calls import bind, check_methods, load_entry
 
 _Base = TypeVar("_Base")
 

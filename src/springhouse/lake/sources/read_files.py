@@ -34,8 +34,8 @@ from springhouse.lake.sources.records import no_rows
 from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.sources.text_files import TextFiles
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import read_files
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.built_in import read_files
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

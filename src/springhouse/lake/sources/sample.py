@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 
 from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.storage.clock import AHEAD
-from springhouse.project.built_in import sample
+from springhouse.project.options.built_in import sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

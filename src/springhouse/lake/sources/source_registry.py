@@ -7,7 +7,7 @@ from inspect import signature
 from springhouse.errors import SourceError
 from springhouse.lake.sources.plugins import Plugins
 from springhouse.lake.sources.source import Source, SourceContext
-from springhouse.project.declaration import SourceCall
+from springhouse.project.declarations.declaration import SourceCall
 
 SOURCES: Plugins[Source] = Plugins(
     kind="source",
