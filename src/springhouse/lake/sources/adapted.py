@@ -1,9 +1,9 @@
 """How does a plug-in work that does not subclass our base class?
 
-A plug-in may be any class with the methods that must be there: `project/options/calls.py` checks them by
-name. `adapted` wraps its instance once, when it is opened. An attribute that the plug-in has comes
-from the plug-in, any other from the base class with its default. So no caller has to ask whether an
-optional method exists.
+A plug-in may be any class with the methods that must be there (`project/options/calls.py` checks
+them by name). `adapted` wraps its instance once, when it is opened. An attribute that the plug-in
+has comes from the plug-in, any other is the default of the base class. So no caller has to ask
+whether an optional method exists.
 
 The plug-in itself stays as it is: it may send itself to Spark's tasks, on machines that do not have
 this package.
