@@ -50,7 +50,7 @@ class ClusterMember:
         timing = joining.timing
         self._patience = _LEAVING_TIMEOUTS * timing.keep_alive_seconds
         self.agent = Agent(members, timing, joining.memory(members.name), self.permits)
-        self.permits.report_to(self.agent.tell, lambda: self.agent.may_process)
+        self.permits.report_to(self.agent.notify, lambda: self.agent.may_process)
         self._warehouse: Warehouse | None = None
         self._machine = Machine()
         self._ready = threading.Event()
@@ -141,13 +141,13 @@ class ClusterMember:
                 surveyed_at = now
                 units = survey.units()
                 if units is not None:
-                    self.agent.tell(UnitsDeclared(units))
+                    self.agent.notify(UnitsDeclared(units))
             self._measure()
 
     def _measure(self) -> None:
         permits, machine = self.permits, self._machine
         able = self._ready.is_set() and not self._leaving.is_set()
-        self.agent.tell(
+        self.agent.notify(
             LoadMeasured(
                 NodeLoad(
                     machine.cpu(),

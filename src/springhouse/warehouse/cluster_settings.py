@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from springhouse.cluster.members import Credentials, Members, cluster_name, read_papers, read_peers
+from springhouse.cluster.members import (
+    Credentials,
+    Members,
+    default_cluster_name,
+    parse_peers,
+    read_credentials,
+)
 from springhouse.cluster.timing import Timing
 from springhouse.errors import SpringhouseError
 from springhouse.units import Seconds
@@ -33,27 +39,27 @@ class Joining:
     @property
     def cluster(self) -> str:
         """The cluster's name."""
-        return self._said("name") or cluster_name(self.project)
+        return self._said("name") or default_cluster_name(self.project)
 
     @property
     def nodes(self) -> dict[str, str]:
         """The address of each configured node."""
-        return read_peers(self._said("nodes") or "")
+        return parse_peers(self._said("nodes") or "")
 
     @property
-    def papers(self) -> Credentials | None:
-        """What nodes prove themselves with; None without TLS, which has to be asked for."""
+    def credentials(self) -> Credentials | None:
+        """The certificate of this node; None without TLS, which has to be configured."""
         if self._said("tls") == "off":
             return None
         files = [self._said(f"tls.{what}") for what in _FILES]
         if not all(files):
             missing = [f"{WORD}tls.{w}" for w, f in zip(_FILES, files, strict=True) if not f]
             raise SpringhouseError(
-                f"nodes prove to each other who they are, and {', '.join(missing)} is not set",
-                hint=f"docs/cluster.md shows how to make certificates. On one machine, -c {WORD}"
-                "tls=off does without.",
+                f"nodes need certificates, and {', '.join(missing)} is not set",
+                hint=f"docs/cluster.md shows how to make certificates. On one machine you can run "
+                f"without: -c {WORD}tls=off",
             )
-        return read_papers(*(self.folder / str(file) for file in files))
+        return read_credentials(*(self.folder / str(file) for file in files))
 
     @property
     def timing(self) -> Timing:
@@ -74,14 +80,18 @@ class Joining:
         nodes = self.nodes
         own = listen or nodes.get(name)
         if own is None:
-            known = f"Configured are: {', '.join(nodes)}." if nodes else "No nodes are configured."
+            known = f"Its nodes are: {', '.join(nodes)}." if nodes else "It names no nodes now."
             raise SpringhouseError(
-                f'nobody says where the node "{name}" listens',
-                hint=f"Give --listen HOST:PORT, or an address in {WORD}nodes. {known}",
+                f'no address for node "{name}"',
+                hint=f"Add it to {WORD}nodes, or give --listen HOST:PORT. {known}",
             )
         others = {each: at for each, at in nodes.items() if each != name}
         return Members(
-            self.cluster, name, own, others if peers is None else read_peers(peers), self.papers
+            self.cluster,
+            name,
+            own,
+            others if peers is None else parse_peers(peers),
+            self.credentials,
         )
 
     def memory(self, name: str) -> Path:
