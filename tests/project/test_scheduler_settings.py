@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from springhouse.project.declaration import Place
+from springhouse.project.declarations.declaration import Place
 from springhouse.project.settings import BASIC, check_setting
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import read_basic, read_chopping, read_inheritance, read_tracks

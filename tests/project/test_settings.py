@@ -1,6 +1,6 @@
 import pytest
 
-from springhouse.project.declaration import Place
+from springhouse.project.declarations.declaration import Place
 from springhouse.project.settings import SETTINGS, check_setting
 
 HERE = Place("spark-pipeline.yml", 4)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declaration import Place
-from springhouse.project.durations import duration_seconds
-from springhouse.project.names import did_you_mean
-from springhouse.project.secrets import has_reference
+from springhouse.project.declarations.declaration import Place
+from springhouse.project.declarations.durations import duration_seconds
+from springhouse.project.declarations.names import did_you_mean
+from springhouse.project.declarations.secrets import has_reference
 
 PREFIX = "springhouse."
 
