@@ -6,8 +6,8 @@ import pytest
 
 from springhouse.project.declarations.declaration import Place
 from springhouse.project.settings import BASIC, check_setting
-from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import read_basic, read_chopping, read_inheritance, read_tracks
+from springhouse.refresh.ranking.basic import Basic
 
 READERS: dict[str, Callable[[str], object]] = {
     "basic": read_basic,

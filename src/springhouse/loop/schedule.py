@@ -17,11 +17,11 @@ from springhouse.planner.one_scan import pays_for_rest
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import Promise
 from springhouse.project.lineage.channels import is_channel
-from springhouse.refresh.feasible import Finding
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
+from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Instant, RowCount, Seconds
 

@@ -49,7 +49,6 @@ from springhouse.project.load import load
 from springhouse.project.settings import check_setting
 from springhouse.project.sql.sql_references import find_references
 from springhouse.project.sql.sql_tokens import SqlText
-from springhouse.refresh.feasible import Finding
 from springhouse.refresh.policy import (
     Policy,
     read_basic,
@@ -57,6 +56,7 @@ from springhouse.refresh.policy import (
     read_inheritance,
     read_tracks,
 )
+from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse import report
