@@ -49,9 +49,10 @@ from springhouse.project.declaration import (
 )
 from springhouse.project.names import Names
 from springhouse.project.plugin_decorators import registering
-from springhouse.project.promises import Holder, Properties, read_properties
+from springhouse.project.promises import Properties, read_properties
 from springhouse.project.python_functions import Declared, find_reads, find_sql
 from springhouse.project.schema_text import column_comments
+from springhouse.project.settings import Holder
 
 _NO_SESSION = (
     "There is no Spark session yet while files are loaded: use it inside the query function."

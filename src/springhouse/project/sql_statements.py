@@ -21,7 +21,8 @@ from springhouse.project.declaration import (
     View,
 )
 from springhouse.project.names import Names
-from springhouse.project.promises import Holder, read_properties
+from springhouse.project.promises import read_properties
+from springhouse.project.settings import Holder
 from springhouse.project.sql_cdc import read_cdc_clauses
 from springhouse.project.sql_clauses import Clauses, read_clauses
 from springhouse.project.sql_cursor import Cursor
