@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from springhouse.project.promises import DELTA_PROPERTIES
 from springhouse.project.settings import ENVIRONMENT, GROUPS, Holder, Setting
+from springhouse.project.table_properties import DELTA_PROPERTIES
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 GENERATED = "<!-- Made by `make reference` from the code. Do not edit. -->"
@@ -50,8 +50,9 @@ def settings_page() -> Iterator[str]:
 
 
 def _values(setting: Setting[Any]) -> str:
-    unit = f", in {setting.unit}" if setting.unit else ""
-    return f"{setting.type.name}{unit}" + (f": {setting.type.allowed}" * bool(setting.type.allowed))
+    allowed = f": {setting.type.allowed}" if setting.type.allowed else ""
+    unit = f" ({setting.unit})" if setting.unit else ""
+    return setting.type.name + allowed + unit
 
 
 def _holder(holder: Holder) -> str:

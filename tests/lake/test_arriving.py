@@ -11,7 +11,13 @@ from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.flows.arriving import Arrived, TableShare, arrive, arrive_together
 from springhouse.lake.flows.flow_configuration import flow_settings, settings_from
-from springhouse.project.declaration import Expectation, OnViolation, Place, Project, Table
+from springhouse.project.declarations.declaration import (
+    Expectation,
+    OnViolation,
+    Place,
+    Project,
+    Table,
+)
 from springhouse.project.settings import FLOW_POLICY
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)

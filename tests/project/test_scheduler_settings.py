@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from springhouse.project.declaration import Place
+from springhouse.project.declarations.declaration import Place
 from springhouse.project.settings import SCHEDULER_BASIC, check_setting
 from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import (

@@ -8,8 +8,7 @@ import pytest
 from springhouse.cluster.timing import Timing
 from springhouse.errors import DeclarationError
 from springhouse.flows.flow_settings import QUEUE_PACKS, Settings
-from springhouse.project.declaration import Place
-from springhouse.project.promises import Properties
+from springhouse.project.declarations.declaration import Place
 from springhouse.project.settings import (
     ELECTION_SECONDS,
     ENVIRONMENT,
@@ -27,6 +26,7 @@ from springhouse.project.settings import (
     check_setting,
     find_setting,
 )
+from springhouse.project.table_properties import Properties
 
 SOURCE = Path(__file__).parents[2] / "src" / "springhouse"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from springhouse.cli.options import parse_settings, project_folder
+from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
-from springhouse.project.secrets import Configuration
 from springhouse.project.settings import CLUSTER_TLS
 from springhouse.warehouse.cluster_settings import Joining
 

@@ -13,12 +13,12 @@ from springhouse.cli.options import open_warehouse
 from springhouse.cli.plot import draw_staleness
 from springhouse.cli.screen import count_text, note, print_json, show, table
 from springhouse.errors import SpringhouseError
-from springhouse.project.durations import duration_seconds
+from springhouse.project.declarations.durations import duration_seconds
 from springhouse.units import Seconds, span_text
 
 if TYPE_CHECKING:
     from springhouse.planner.ways import Offered
-    from springhouse.project.declaration import Project, Promise
+    from springhouse.project.declarations.declaration import Project, Promise
     from springhouse.simulate.fate import Fate, Fates
     from springhouse.simulate.pretend_project import WhatIf
     from springhouse.simulate.recorded import ProjectRecord

@@ -15,8 +15,8 @@ from itertools import pairwise
 from springhouse.loop.facts import Facts
 from springhouse.planner.one_scan import pays_for_rest
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Promise
+from springhouse.project.declarations.declaration import Promise
+from springhouse.project.lineage.channels import is_channel
 from springhouse.refresh.feasible import Finding
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy

@@ -28,10 +28,10 @@ from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import NEVER, Offers, Ways
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project, PythonQuery, View
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import QUARANTINE, Graph
+from springhouse.project.declarations.declaration import Project, PythonQuery, View
+from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.graph import QUARANTINE, Graph
 from springhouse.units import Instant, Seconds
 
 OPAQUE_PERIOD = Seconds(60.0)

@@ -18,9 +18,9 @@ from springhouse.planner.logs import (
 )
 from springhouse.planner.moment import Choice, InputSnapshot, meeting_points, newest_common_moment
 from springhouse.planner.provenance import NOW, Channel, Provenance, joined
-from springhouse.project.declaration import Project, PythonQuery, ReadMode
-from springhouse.project.graph import Graph
-from springhouse.project.keys import input_key
+from springhouse.project.declarations.declaration import Project, PythonQuery, ReadMode
+from springhouse.project.lineage.graph import Graph
+from springhouse.project.lineage.keys import input_key
 from springhouse.units import Instant
 
 _MOST_CANDIDATES = 200

@@ -38,9 +38,9 @@ from springhouse.planner.search.workflow_plan import (
     WorkflowPlan,
 )
 from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project
-from springhouse.project.graph import Graph
+from springhouse.project.declarations.declaration import Project
+from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.graph import Graph
 from springhouse.units import Instant, Seconds
 
 _NONE: frozenset[int] = frozenset()

@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declaration import Place
-from springhouse.project.names import did_you_mean
-from springhouse.project.secrets import has_reference
+from springhouse.project.declarations.declaration import Place
+from springhouse.project.declarations.names import did_you_mean
+from springhouse.project.declarations.secrets import has_reference
 from springhouse.project.value_types import (
     ValueType,
     choice,
@@ -204,21 +204,21 @@ CLUSTER_MEMORY = Setting(
 HEARTBEAT_SECONDS = Setting(
     "springhouse.cluster.heartbeat.seconds",
     "The time between two heartbeats of a leader.",
-    number(0),
+    number(0, above=True),
     "0.3",
     unit="seconds",
 )
 ELECTION_SECONDS = Setting(
     "springhouse.cluster.election.seconds",
     "How long a leader may be silent before the others elect a new one.",
-    number(0),
+    number(0, above=True),
     "3",
     unit="seconds",
 )
 KEEP_ALIVE_SECONDS = Setting(
     "springhouse.cluster.keep-alive.seconds",
     "How long a node goes on working after it last heard of a quorum.",
-    number(0),
+    number(0, above=True),
     "3",
     unit="seconds",
 )
@@ -401,7 +401,7 @@ SINK_OPTION = Setting(
     holders=_STORED,
 )
 
-FLOW_FLOW_SETTINGS: tuple[Setting[Any], ...] = (FLOW_POLICY, FLOW_PACK_BYTES, FLOW_QUEUE_PACKS)
+FLOW_SETTINGS: tuple[Setting[Any], ...] = (FLOW_POLICY, FLOW_PACK_BYTES, FLOW_QUEUE_PACKS)
 """A table or view may have these for its own flow."""
 
 SOURCE_SETTINGS: tuple[Setting[Any], ...] = (RECREATED, REREAD)

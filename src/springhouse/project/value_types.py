@@ -11,8 +11,8 @@ from math import inf
 from typing import Generic, TypeVar
 
 from springhouse.errors import DeclarationError
-from springhouse.project.durations import HINT as DURATION_HINT
-from springhouse.project.durations import duration_seconds
+from springhouse.project.declarations.durations import HINT as DURATION_HINT
+from springhouse.project.declarations.durations import duration_seconds
 from springhouse.units import Seconds
 
 T_co = TypeVar("T_co", covariant=True)

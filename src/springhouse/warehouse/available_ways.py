@@ -29,10 +29,10 @@ from springhouse.planner.search.invocation_costs import Estimate, InputRead
 from springhouse.planner.search.operators import Operator, WidgetVariant
 from springhouse.planner.versions import Chooser
 from springhouse.planner.ways import Offer, Offered
-from springhouse.project.declaration import AppendFlow, Project, RefreshMode
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import Graph
-from springhouse.project.keys import input_key
+from springhouse.project.declarations.declaration import AppendFlow, Project, RefreshMode
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.graph import Graph
+from springhouse.project.lineage.keys import input_key
 from springhouse.units import Seconds
 from springhouse.views.compile import Compiled
 from springhouse.views.variants import (

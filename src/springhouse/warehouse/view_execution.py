@@ -17,7 +17,7 @@ from springhouse.lake.views.prepared import Prepared, StatementFailed, prepared,
 from springhouse.lake.views.refresh_view import refresh_view
 from springhouse.planner.choose_way import rebuilt, without_statements
 from springhouse.planner.refresh_plan import RefreshPlan, settled
-from springhouse.project.declaration import Project, RefreshMode
+from springhouse.project.declarations.declaration import Project, RefreshMode
 
 
 def refreshed(

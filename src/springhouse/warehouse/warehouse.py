@@ -33,13 +33,19 @@ from springhouse.lake.upkeep.against_query import against_query
 from springhouse.lake.upkeep.compaction import vacuum
 from springhouse.lake.upkeep.verification import Verified, verify
 from springhouse.loop.schedule import Schedule
-from springhouse.project.declaration import Place, Project, ReadMode, Reference, SqlQuery
-from springhouse.project.durations import duration_seconds
+from springhouse.project.declarations.declaration import (
+    Place,
+    Project,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
+from springhouse.project.declarations.durations import duration_seconds
+from springhouse.project.declarations.names import did_you_mean_the
+from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
-from springhouse.project.keys import key_of
+from springhouse.project.lineage.keys import key_of
 from springhouse.project.load import load
-from springhouse.project.names import did_you_mean_the
-from springhouse.project.secrets import Configuration
 from springhouse.project.settings import (
     COMPACT_FILES,
     NODE_NAME,
@@ -48,8 +54,8 @@ from springhouse.project.settings import (
     TRACKS,
     check_setting,
 )
-from springhouse.project.sql_references import find_references
-from springhouse.project.sql_tokens import SqlText
+from springhouse.project.sql.sql_references import find_references
+from springhouse.project.sql.sql_tokens import SqlText
 from springhouse.refresh.feasible import Finding
 from springhouse.refresh.policy_settings import configured_policy
 from springhouse.refresh.retry import Failure

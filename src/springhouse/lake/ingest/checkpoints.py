@@ -23,7 +23,7 @@ from springhouse.lake.ingest.identity import (
 )
 from springhouse.lake.lake import Lake
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import AppendFlow, Project, PythonQuery, Table
+from springhouse.project.declarations.declaration import AppendFlow, Project, PythonQuery, Table
 from springhouse.project.settings import RECREATED
 
 _READS = "function:"

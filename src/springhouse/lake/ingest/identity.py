@@ -29,7 +29,7 @@ from typing import Any
 from springhouse.errors import SourceError
 from springhouse.lake.delta.log import Commit, TableLog
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Flow, Project, ReadMode, Reference, Table
+from springhouse.project.declarations.declaration import Flow, Project, ReadMode, Reference, Table
 from springhouse.project.settings import RECREATED, REREAD
 
 PATHS = ("read_files", "read_delta")

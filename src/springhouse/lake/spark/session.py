@@ -33,7 +33,7 @@ from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
 from springhouse.lake.storage import s3
-from springhouse.project.secrets import has_reference
+from springhouse.project.declarations.secrets import has_reference
 from springhouse.project.settings import SPARK_MASTER, SPARK_REMOTE
 
 if TYPE_CHECKING:

@@ -48,8 +48,8 @@ from springhouse.planner.choose_way import WayFacts
 from springhouse.planner.logs import made_anew
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
-from springhouse.project.declaration import Project, RefreshMode, View
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.declarations.declaration import Project, RefreshMode, View
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import RefreshVariant, Way, can_drive, drives_alone, synchronous
 

@@ -34,7 +34,7 @@ from springhouse.planner.logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import RefreshVariant
 
