@@ -5,7 +5,7 @@ import pytest
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.priority import Inheritance, Rule
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile, together
+from springhouse.refresh.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 # A diamond above a base table of no importance: base -> left, right -> top.
@@ -53,22 +53,3 @@ def test_what_was_inherited_from_a_table_goes_with_it() -> None:
     assert priorities(scheduler) == {"base": 2.0, "left": 1.0, "right": 2.0}
     scheduler.declare(TableProfile("right", (), Seconds(1.0), priority=5.0))
     assert priorities(scheduler) == {"base": 1.0, "left": 1.0, "right": 5.0}
-
-
-def test_a_job_for_several_tables_is_read_through_its_members() -> None:
-    scheduler = Scheduler(1, Policy(inheritance=Inheritance(Rule.MAX)))
-    scheduler.declare(TableProfile("sales", period_seconds=Seconds(60.0)), freshness=NOW)
-    scheduler.declare(
-        together(
-            "rollups", [TableProfile("by_day", ("sales",)), TableProfile("by_month", ("sales",))]
-        )
-    )
-    scheduler.declare(TableProfile("report", ("by_month",), priority=50.0))
-    for name in ("sales", "rollups", "by_day", "by_month"):
-        known = scheduler.known(name, NOW)
-        assert known is not None
-        assert (known.priority, known.period_seconds) == (50.0, 60.0)
-    # One job refreshes all members, whichever of them the news is for.
-    scheduler.arrived("by_day", Instant(60.0), freshness=Instant(60.0))
-    scheduler.arrived("by_month", Instant(60.0), freshness=Instant(60.0))
-    assert [start.table for start in scheduler.starts([1], Instant(60.0))] == ["rollups"]

@@ -15,15 +15,12 @@ class Hierarchy:
 
     def __init__(self) -> None:
         self.tables: dict[str, TableProfile] = {}
-        self._job_of: dict[str, str] = {}
         self._readers: dict[str, dict[str, None]] = {}
 
     def put(self, table: TableProfile) -> None:
         """Declare a table, or declare it anew."""
         self.remove(table.name)
         self.tables[table.name] = table
-        for name in (table.name, *table.members):
-            self._job_of[name] = table.name
         for read in table.upstream:
             self._readers.setdefault(read, {})[table.name] = None
 
@@ -31,27 +28,16 @@ class Hierarchy:
         table = self.tables.pop(name, None)
         if table is None:
             return
-        for each in (name, *table.members):
-            if self._job_of.get(each) == name:
-                del self._job_of[each]
         for read in table.upstream:
             self._readers[read].pop(name, None)
 
-    def job_of(self, name: str) -> str | None:
-        """The job that refreshes a table: its own, or that of several."""
-        return self._job_of.get(name)
-
     def upstream(self, name: str) -> list[str]:
         """What a table reads, of what is declared."""
-        found = (self._job_of.get(read) for read in self.tables[name].upstream)
-        return [read for read in found if read is not None]
+        return [read for read in self.tables[name].upstream if read in self.tables]
 
     def downstream(self, name: str) -> list[str]:
         """Who reads a table."""
-        table = self.tables[name]
-        if not table.members:
-            return [*self._readers.get(name, ())]
-        return [*{r: None for each in (name, *table.members) for r in self._readers.get(each, ())}]
+        return [*self._readers.get(name, ())]
 
     def ancestors_last(self, names: Iterable[str]) -> list[str]:
         """These tables and all that they are made of, each before what it reads."""

@@ -1,15 +1,16 @@
 """Section 7.2: GREEDY takes the cheapest step, RANDOM any, and neither looks further."""
 
+from _linear_costs import Linear, Price
 from random_workflows import random_case
 
 from springhouse.planner.bounds import BoundStaleness
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.search.baselines import greedy, one_step, random
 from springhouse.planner.search.blocks import BASE, STRONG, Block
-from springhouse.planner.search.invocation_costs import Linear, Price
 from springhouse.planner.search.planner import Planner
-from springhouse.planner.search.widgets import stateless, workflow
+from springhouse.planner.search.widgets import workflow
 from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
+from springhouse.simulate.baseline_planners import greedy, one_step, random
+from springhouse.simulate.paper_widgets import stateless
 from springhouse.units import Dice, Instant
 
 FLOW = workflow(["a"], [stateless("u", "a"), stateless("v", "u")])

@@ -9,17 +9,13 @@ reads and never beyond, so it is consistent with the state of its inputs at that
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from springhouse.refresh.staleness import trailing_edge
 from springhouse.units import Instant, Seconds
 
 
 def leading_edge(freshness: Iterable[Instant | None]) -> Instant | None:
     """The freshness of the freshest table; None if none holds anything."""
     return max((instant for instant in freshness if instant is not None), default=None)
-
-
-def trailing_edge(freshness: Iterable[Instant | None]) -> Instant | None:
-    """The freshness of the least fresh table; tables that hold nothing yet are not counted."""
-    return min((instant for instant in freshness if instant is not None), default=None)
 
 
 def safe_freshness(

@@ -8,14 +8,14 @@ from concurrent.futures import ProcessPoolExecutor
 from statistics import median
 
 import pytest
+from _lateness import simulate
+from _trials import SHAPES, TrialVerdict, draw, judge, others_with_a_guest
 
 from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.lateness import simulate
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_schedule import ScheduleConditions
-from springhouse.simulate.trials import SHAPES, TrialVerdict, draw, judge, others_with_a_guest
 from springhouse.simulate.workload import Workload, equal_tables
 from springhouse.units import Seconds
 
