@@ -21,12 +21,13 @@ from springhouse.project.declarations.declaration import (
     View,
 )
 from springhouse.project.declarations.names import Names
+from springhouse.project.settings import Holder
 from springhouse.project.sql.sql_cdc import read_cdc_clauses
 from springhouse.project.sql.sql_clauses import Clauses, read_clauses
 from springhouse.project.sql.sql_cursor import Cursor
 from springhouse.project.sql.sql_references import find_references, read_identifier, read_stream
 from springhouse.project.sql.sql_tokens import SqlText, Token, check_parentheses
-from springhouse.project.table_properties import Holder, read_properties
+from springhouse.project.table_properties import read_properties
 
 _STATEMENTS = (
     "A file declares with CREATE STREAMING TABLE, CREATE MATERIALIZED VIEW, CREATE TEMPORARY VIEW, "
