@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from springhouse.planner.logs import Logs, newest_note
-from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.refresh_cost import WAYS
 from springhouse.units import Seconds
 
 ROWS_HERE = 500_000

@@ -50,8 +50,15 @@ from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.logs import provenance_of
 from springhouse.planner.provenance import Provenance, joined
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
+from springhouse.project.declarations.declaration import (
+    AppendFlow,
+    Flow,
+    Project,
+    Reference,
+    SqlQuery,
+    Table,
+)
+from springhouse.project.lineage.channels import is_channel
 from springhouse.units import Instant
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import AppendFlow, OnViolation, Project, Table
+from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table
 from springhouse.units import Instant, Seconds
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from springhouse.lake.spark.quality import (
     rows_set_aside,
     with_verdicts,
 )
-from springhouse.project.declaration import Expectation, OnViolation
+from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
