@@ -51,7 +51,12 @@ def test_the_site_builds_without_a_warning_and_without_a_network(tmp_path: Path)
         text=True,
         timeout=600,
         check=False,
-        env={"PATH": "/usr/bin:/bin", "NO_MKDOCS_2_WARNING": "1", "NO_PROXY": "*", "https_proxy": "http://127.0.0.1:9"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "NO_MKDOCS_2_WARNING": "1",
+            "NO_PROXY": "*",
+            "https_proxy": "http://127.0.0.1:9",
+        },
     )
     assert (built.returncode, built.stdout + built.stderr) == (0, "")
     home = (tmp_path / "index.html").read_text()
