@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from springhouse.errors import NotOwned
 from springhouse.lake.delta import changes
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Dice, Seconds
 from springhouse.warehouse import Warehouse
@@ -89,7 +90,7 @@ class Shop:
 
     def perform(self, plans: Sequence[RefreshPlan], **proves: Callable[[], None]) -> dict[str, Any]:
         """What became of each; Spark has to keep the change until the last one is through."""
-        lead, *along = [Permitted(p, proves.get(p.table, lambda: None)) for p in plans]
+        lead, *along = [Permitted(p, CommitPermit(proves.get(p.table))) for p in plans]
         outcomes = {}
         for name, outcome in perform_together(self.warehouse.watch, lead, along):
             outcomes[name] = outcome

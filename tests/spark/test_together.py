@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from patience import patience
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.ingest import refresh_table, refresh_together
 from springhouse.lake.sources.read_files import ReadFiles
 from springhouse.warehouse import Event, Finished, Started, Warehouse
@@ -197,7 +198,8 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     warehouse.watch.observing.poll(warehouse.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
     plans = [warehouse.watch.forced(name, "test") for name in order]
-    wanted = [Permitted(p, dies(commit) if p.table == table else lambda: None) for p in plans]
+    deadly = CommitPermit(dies(commit))
+    wanted = [Permitted(p, deadly if p.table == table else CommitPermit()) for p in plans]
     done: list[str] = []
     with pytest.raises(Died):
         done += (name for name, _ in perform_together(warehouse.watch, wanted[0], wanted[1:]))

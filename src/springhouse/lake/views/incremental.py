@@ -265,10 +265,11 @@ class Work:
         files = self.files(reading, near)
         version = self.version_of(reading)
         if version is not None:
-            frame = version.read_files(session, files)
+            frame = version.read_files(session, files, scans=self.lake.remote_scans)
         else:
             storage = self._store(reading).storage
-            frame = read_parquet(session, storage, files, self.shapes[reading.of])
+            shape, scans = self.shapes[reading.of], self.lake.remote_scans
+            frame = read_parquet(session, storage, files, shape, scans)
         for name, ranges in near.items():
             frame = frame.where(ranges.condition(name))
         return frame

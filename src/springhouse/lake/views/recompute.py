@@ -31,7 +31,7 @@ from springhouse.lake.delta.writing import (
     write_with_spark,
 )
 from springhouse.lake.flows.flow_configuration import flow_settings
-from springhouse.lake.lake import QUARANTINE, Lake, prove_inputs, sync_inputs
+from springhouse.lake.lake import QUARANTINE, InputsSame, Lake, required_of_view
 from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
 from springhouse.lake.landing.quarantine import set_aside
@@ -121,7 +121,7 @@ def recompute(
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):
         return replace(done, seconds=lake.now() - began, committed=False)
-    prove_inputs(lake, note)
+    InputsSame(lake, note).check()  # Before the quarantine is emptied.
     if landed.aside or lake.log(view.name + QUARANTINE).newest():
         _set_aside_anew(lake, view, landed)
     files = _files(lake, view.name, landed, delta, ground, built)
@@ -218,8 +218,9 @@ def _delta(
     if landed.rows is not None and ground.rows <= _HERE * 10:
         return _small_delta(lake, ground, landed.rows.select(schema.fieldNames()))
     session = lake.spark.session()
-    new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema)
-    return _large_delta(ground, ground.read(session), new)
+    scans = lake.remote_scans
+    new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema, scans)
+    return _large_delta(ground, ground.read(session, scans=scans), new)
 
 
 def _start_over(ground: TableVersion, landed: Landed) -> _RowDelta:
@@ -231,7 +232,8 @@ def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _RowDelta:
     found = changes.difference(ground.to_arrow(), new)
     if found is None:
         session = lake.spark.session()
-        old, fresh = ground.read(session), frame_of(session, new, ground.schema)
+        old = ground.read(session, scans=lake.remote_scans)
+        fresh = frame_of(session, new, ground.schema)
         found = changes.spark_difference(old, fresh).toArrow()
     inserted, deleted = changes.weights(found)
     if not found.num_rows:
@@ -283,13 +285,15 @@ def _put(
     note: Note,
 ) -> None:
     """Commit the files in the place of what is there; None leaves the files as they are."""
-    sync_inputs(lake, note)
+    requires = required_of_view(lake, note)
     if ground is None:
-        create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
+        change = Change(note, files or (), transactions={REFRESH: 0})
+        create(lake.place(view), schema, change, requires)
         return
-    ground = able_to_hold(ground, schema, Note(kind="schema", at=lake.now(), reason="new types"))
+    new_types = Note(kind="schema", at=lake.now(), reason="new types")
+    ground = able_to_hold(ground, schema, new_types, requires)
     change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
-    commit(ground, change if files is None else replace(change, replace=schema))
+    commit(ground, change if files is None else replace(change, replace=schema), requires)
 
 
 def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
@@ -297,7 +301,7 @@ def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
     quarantine = lake.find(view.name + QUARANTINE)
     if quarantine is not None and quarantine.files:
         gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
-        commit(quarantine, Change(gone, (), quarantine.files))
+        commit(quarantine, Change(gone, (), quarantine.files), lake.required)
     if landed.aside:
         set_aside(lake, view.name, view.name, landed.aside, lake.now())
 
