@@ -10,8 +10,8 @@ import pytest
 
 from patience import patience
 from springhouse.lake.delta.requirements import CommitPermit
-from springhouse.lake.ingest import refresh_table, refresh_together
 from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.planner import placement
 from springhouse.warehouse import Event, Finished, Started, Warehouse
 from springhouse.warehouse.execution import Permitted, perform, perform_together
 from springhouse.warehouse.permits import Permits
@@ -80,8 +80,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _call_all_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (refresh_together, refresh_table):
-        monkeypatch.setattr(module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(placement, "INPUT_BYTES", 0)
 
 
 @pytest.fixture(params=["here", "in tasks"])

@@ -34,7 +34,7 @@ from springhouse.lake.delta.tables import (
 )
 from springhouse.lake.storage.presence import RemoteScans
 from springhouse.lake.storage.storage import Storage
-from springhouse.planner.one_scan import ROWS_HERE
+from springhouse.planner.placement import change_fits_here, remembers_change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,10 +71,6 @@ def strong_delta(
     return whole if monotone or netted else net(whole)
 
 
-_REMEMBERED_BYTES = 8 * 2**20
-"""A change of up to so many bytes is remembered: most tables are read by several views."""
-
-
 def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
     """The change from version `start` to `after` in this process, each copy of a row a row.
 
@@ -83,7 +79,7 @@ def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | No
     found = after.deltas.get(start)
     if found is None:
         found = _small_delta(log, start, after)
-        if found is not None and found.nbytes <= _REMEMBERED_BYTES:
+        if found is not None and remembers_change(found.nbytes):
             after.deltas[start] = found
     return found
 
@@ -96,7 +92,7 @@ def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | N
     if any(not _is_readable(commit) for commit in changing):
         return None
     rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
-    if rows > ROWS_HERE:
+    if not change_fits_here(rows):
         return None
     after.prove_readable()
     names = after.schema.fieldNames()

@@ -38,7 +38,7 @@ from springhouse.lake.delta.tables import (
     quoted,
     read_parquet,
 )
-from springhouse.lake.delta.writing import SMALL_BYTES, paths_of, write_arrow, write_with_spark
+from springhouse.lake.delta.writing import paths_of, write_arrow, write_with_spark
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.ingest.refresh_table import (
@@ -54,6 +54,7 @@ from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
 from springhouse.lake.landing.quarantine import settle
 from springhouse.lake.spark.queries import blamed_on
+from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import CdcFlow, Expectation, OnViolation, Project, Table
 
@@ -239,7 +240,7 @@ def _merge(
     tombstones = _tombstones(lake, session, ground, flow, sequence)
     derive = _latest_state if flow.scd_type == 1 else _history
     derived = derive(flow, ground.schema, old, tombstones, events)
-    if small and sum(file.size for file in touched) <= SMALL_BYTES:
+    if small and fits_here(sum(file.size for file in touched)):
         return _write_small(ground, flow, old, derived.toArrow(), touched, count)
     return _write_large(ground, flow, old, derived, touched, count)
 

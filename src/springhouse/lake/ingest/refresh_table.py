@@ -37,7 +37,7 @@ from springhouse.lake.delta.commits import (
 from springhouse.lake.delta.note import FlowNote, Note
 from springhouse.lake.delta.requirements import OffsetsUnread
 from springhouse.lake.delta.tables import TableVersion, frame_of
-from springhouse.lake.delta.writing import SMALL_BYTES, write_with_spark
+from springhouse.lake.delta.writing import write_with_spark
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.checkpoints import StreamingFlow
 from springhouse.lake.ingest.feeds import Feed
@@ -48,6 +48,7 @@ from springhouse.lake.landing.quarantine import Aside, settle, write_aside
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.logs import provenance_of
+from springhouse.planner.placement import fits_here
 from springhouse.planner.provenance import Provenance, joined
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.channels import is_channel
@@ -235,7 +236,7 @@ class IngestRows:
         self.bad: list[Aside] = []
         self.count = 0
         self._feed, self._ranges = feed, ranges
-        small = feed.size(ranges) <= SMALL_BYTES
+        small = fits_here(feed.size(ranges))
         self._session = lake.spark.session()
         for reference, raw in feed.read(self._session, ranges, lake.remote_scans).items():
             if BAD not in raw.columns:

@@ -24,7 +24,7 @@ from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition
 from springhouse.lake.delta.alignment import same_columns
 from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import TableVersion, quoted
-from springhouse.lake.delta.writing import SMALL_BYTES, rows_of, write_arrow
+from springhouse.lake.delta.writing import rows_of, write_arrow
 from springhouse.lake.flows.arriving import (
     Arrived,
     TableShare,
@@ -41,6 +41,7 @@ from springhouse.lake.landing.quarantine import settle
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
+from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import AppendFlow, OnViolation, Project, Table
 from springhouse.units import Instant, Seconds
@@ -164,7 +165,7 @@ def _pass(
     """Read once, compute for all, and write the files of all."""
     lead = shared[0]
     size = lead.member.feed.size(lead.ranges)
-    if size > SMALL_BYTES and not lake.spark.shares_our_code:
+    if not fits_here(size) and not lake.spark.shares_our_code:
         raise Alone("nobody's code but Spark's runs in these tasks")
     taken = IngestRows(lake, lead.member.feed, lead.ranges)
     (source,) = taken.good().values()
@@ -272,7 +273,7 @@ def _land(
     """The rows of each table in files that nobody has committed yet."""
     places = {each.table: lake.place(each.table) for each in arrivals}
     landed: dict[str, Landed | SpringhouseError] = {}
-    if size > SMALL_BYTES:
+    if not fits_here(size):
         session = lake.spark.session()
         files, judgements = arrive_together_in_tasks(session, rows, arrivals, places, settings)
         for name, found in judgements.items():

@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
 from springhouse.lake.storage import s3
+from springhouse.planner.placement import is_compiled, is_one_job
 from springhouse.project.secrets import has_reference
 
 if TYPE_CHECKING:
@@ -117,12 +118,6 @@ _IN_ONE_JOB = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
 
-COMPILED_ROWS = 5_000
-"""From so many rows on code pays off: Spark's interpreter looks settings up for each value."""
-IN_ONE_JOB, IN_ONE_JOB_ROWS = 3, 10_000
-"""So many relations are joined in one job. With more of them, sorting costs more than the jobs."""
-
-
 _NAMES_A_SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 """As `spark.redaction.regex` has it: Spark does not show such settings either."""
 
@@ -140,9 +135,8 @@ class Here:
 
     @property
     def settings(self) -> dict[str, str]:
-        code = _COMPILED if self.rows >= COMPILED_ROWS else _INTERPRETED
-        few = self.relations <= IN_ONE_JOB and self.rows <= IN_ONE_JOB_ROWS
-        return code | (_IN_ONE_JOB if few else {})
+        code = _COMPILED if is_compiled(self.rows) else _INTERPRETED
+        return code | (_IN_ONE_JOB if is_one_job(self.relations, self.rows) else {})
 
 
 class _ClassicSession(SparkSession):

@@ -24,7 +24,6 @@ from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.stores import Store, described, write_sorted
 from springhouse.lake.delta.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.delta.writing import (
-    SMALL_BYTES,
     paths_of,
     rows_of,
     write_arrow,
@@ -39,6 +38,7 @@ from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared
 from springhouse.planner.logs import reflected_by
+from springhouse.planner.placement import compares_here, fits_here, reads_result_back, sorts_here
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declaration import View
@@ -49,12 +49,6 @@ if TYPE_CHECKING:
 
 REFRESH = "springhouse/refresh"
 """The transaction of a view's refreshes: two that start from the same version can't both commit."""
-
-_HERE = 200_000
-"""Results of up to so many rows are compared in this process, whoever wrote them."""
-
-_SORTABLE = 4_000_000
-"""Up to so many rows are sorted by key in this process, so that their files hold ranges of keys."""
 
 
 def recompute(
@@ -172,7 +166,7 @@ def _shaped(rows: "DataFrame", shape: StructType) -> "DataFrame":
 
 
 def _is_small(inputs: RefreshInputs) -> bool:
-    return inputs.size <= SMALL_BYTES
+    return fits_here(inputs.size)
 
 
 def _filled(
@@ -183,7 +177,7 @@ def _filled(
         table = rows.toArrow().select(store.schema.names).cast(store.schema)
         return write_sorted(store, keys, table)
     written = write_with_spark(store.storage, rows, store.folder)
-    if rows_of(written) > _SORTABLE:
+    if not sorts_here(rows_of(written)):
         return written
     files = tuple(described(store.storage, add.path) for add in written)
     return write_sorted(store, keys, replace(store, files=files).read())
@@ -191,7 +185,7 @@ def _filled(
 
 def _at_hand(lake: Lake, view: str, landed: Landed, columns: list[str]) -> Landed:
     """A small result that Spark wrote, read back: then comparing needs no further query."""
-    if landed.rows is not None or landed.count > _HERE:
+    if landed.rows is not None or not reads_result_back(landed.count):
         return landed
     if not landed.count:
         return landed
@@ -215,7 +209,7 @@ def _delta(
         return _RowDelta(None if landed.count else (), landed.count, 0)
     if _names_and_types(ground.schema) != _names_and_types(schema):
         return _start_over(ground, landed)
-    if landed.rows is not None and ground.rows <= _HERE * 10:
+    if landed.rows is not None and compares_here(ground.rows):
         return _small_delta(lake, ground, landed.rows.select(schema.fieldNames()))
     session = lake.spark.session()
     scans = lake.remote_scans
@@ -270,7 +264,7 @@ def _files(
         return [write_arrow(storage, landed.rows)] if landed.count else []
     if landed.rows is not None:
         return write_sorted(Store(storage, "", (), landed.rows.schema), built.keys, landed.rows)
-    if not built.keys or landed.count > _SORTABLE:
+    if not built.keys or not sorts_here(landed.count):
         return list(landed.add)
     table = read_arrow(storage, paths_of(landed.add), built.columns)
     return write_sorted(Store(storage, "", (), table.schema), built.keys, table)
