@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from springhouse.planner.logs import Channels
+from springhouse.planner.relaxed.relaxed_views import Offered, Ways
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.ways import Offered, Ways
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs

@@ -31,7 +31,7 @@ from springhouse.lake.flows.run_flow import run_flow
 from springhouse.lake.flows.task import StageTask
 from springhouse.lake.spark.quality import with_verdicts
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Expectation, OnViolation, Place
+from springhouse.project.declarations.declaration import Expectation, OnViolation, Place
 
 sys.path.append(str(Path(__file__).parents[1] / "flows"))
 

@@ -21,6 +21,7 @@ from springhouse.cli.screen import clock_text, console, show
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
 from springhouse.lake.storage.clock import steady_clock
+from springhouse.project.settings import REREAD
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def run(
     if once and duration is not None:
         raise typer.BadParameter("--once and --for exclude each other")
     listening = _Listening(console())
-    allowed = ["springhouse.reread=allow"] if yes else []
+    allowed = [f"{REREAD.key}=allow"] if yes else []
     given = [*(settings or []), *allowed]
     with open_warehouse(project, given, listening.hear, read_only=False) as warehouse:
         stop = partial(_stop, warehouse, listening.progress)

@@ -15,13 +15,13 @@ from itertools import pairwise
 from springhouse.loop.facts import Facts
 from springhouse.planner.one_scan import pays_for_rest
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Promise
-from springhouse.refresh.feasible import Finding
+from springhouse.project.declarations.declaration import Promise
+from springhouse.project.lineage.channels import is_channel
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
+from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Instant, RowCount, Seconds
 

@@ -21,9 +21,9 @@ from statistics import fmean
 
 from springhouse.planner.logs import Logs, newest_note
 from springhouse.planner.placement import change_fits_here, may_remember_change
-from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.refresh_cost import WAYS
 from springhouse.units import Seconds
 
 # In the seconds of `refresh_cost`: about 1.8 times the processor time that was measured.

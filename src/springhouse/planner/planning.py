@@ -20,18 +20,18 @@ from typing import Protocol
 
 from springhouse.errors import SpringhouseError
 from springhouse.planner.logs import Log, Logs, PastRefresh, made_anew, newest_note, reflected_by
-from springhouse.planner.moment import Choice
 from springhouse.planner.one_scan import from_one_scan
 from springhouse.planner.provenance import NOW, Provenance, source_of
-from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.planner.relaxed.relaxed_views import NEVER, Offers, Ways
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.versions import Chooser
-from springhouse.planner.ways import NEVER, Offers, Ways
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project, PythonQuery, View
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import QUARANTINE, Graph
+from springhouse.planner.strict.moment import Choice
+from springhouse.planner.strict.versions import Chooser
+from springhouse.planner.way.refresh_cost import WAYS
+from springhouse.project.declarations.declaration import Project, PythonQuery, View
+from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.graph import QUARANTINE, Graph
 from springhouse.units import Instant, Seconds
 
 OPAQUE_PERIOD = Seconds(60.0)

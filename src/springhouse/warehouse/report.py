@@ -18,9 +18,9 @@ from springhouse.lake.views.compiled_plans import NotIncremental, known_plan
 from springhouse.loop.schedule import Schedule
 from springhouse.planner.provenance import NOW, source_of
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import SqlQuery, Table, View
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.keys import input_key
+from springhouse.project.declarations.declaration import SqlQuery, Table, View
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.keys import input_key
 from springhouse.refresh.retry import Failure
 from springhouse.refresh.staleness import lag, share_outside, staleness, trailing_edge
 from springhouse.refresh.waiting import Waiting

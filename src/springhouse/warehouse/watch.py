@@ -25,9 +25,15 @@ from springhouse.loop.observing import LastRun, SourceAnswer
 from springhouse.planner.logs import provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import AppendFlow, Flow, Project, PythonQuery, ReadMode
-from springhouse.project.keys import input_key
+from springhouse.project.declarations.declaration import (
+    AppendFlow,
+    Flow,
+    Project,
+    PythonQuery,
+    ReadMode,
+)
+from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.keys import input_key
 from springhouse.units import Instant
 from springhouse.warehouse.available_ways import ProjectOffers
 from springhouse.warehouse.permits import Permits, unit_of

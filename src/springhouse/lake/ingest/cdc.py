@@ -56,7 +56,13 @@ from springhouse.lake.landing.quarantine import settle
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import CdcFlow, Expectation, OnViolation, Project, Table
+from springhouse.project.declarations.declaration import (
+    CdcFlow,
+    Expectation,
+    OnViolation,
+    Project,
+    Table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

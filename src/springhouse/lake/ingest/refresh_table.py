@@ -51,8 +51,15 @@ from springhouse.planner.logs import provenance_of
 from springhouse.planner.placement import fits_here
 from springhouse.planner.provenance import Provenance, joined
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import AppendFlow, Flow, Project, Reference, SqlQuery, Table
+from springhouse.project.declarations.declaration import (
+    AppendFlow,
+    Flow,
+    Project,
+    Reference,
+    SqlQuery,
+    Table,
+)
+from springhouse.project.lineage.channels import is_channel
 from springhouse.units import Instant
 
 if TYPE_CHECKING:

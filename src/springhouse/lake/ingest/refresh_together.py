@@ -43,7 +43,7 @@ from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import AppendFlow, OnViolation, Project, Table
+from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table
 from springhouse.units import Instant, Seconds
 
 if TYPE_CHECKING:

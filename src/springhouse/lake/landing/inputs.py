@@ -13,9 +13,15 @@ from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.spark.queries import frame
 from springhouse.planner.logs import ids_of, marks_of
-from springhouse.project.declaration import Project, Query, ReadMode, Reference, SqlQuery
-from springhouse.project.keys import input_key
-from springhouse.project.names import Names
+from springhouse.project.declarations.declaration import (
+    Project,
+    Query,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
+from springhouse.project.declarations.names import Names
+from springhouse.project.lineage.keys import input_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -30,7 +30,7 @@ from springhouse.lake.spark.quality import (
     with_verdicts,
 )
 from springhouse.planner.placement import fits_here
-from springhouse.project.declaration import Expectation, OnViolation
+from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
 if TYPE_CHECKING:

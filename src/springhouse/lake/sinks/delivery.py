@@ -33,7 +33,7 @@ from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
-from springhouse.project.declaration import Project, SinkCall
+from springhouse.project.declarations.declaration import Project, SinkCall
 
 _INTENDED = "springhouse/intended"
 _DELIVERED = "springhouse/delivered"

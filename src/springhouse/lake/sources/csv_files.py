@@ -47,8 +47,8 @@ from springhouse.lake.sources.records import (
 )
 from springhouse.lake.sources.source import ORIGIN
 from springhouse.planner.placement import fits_here
-from springhouse.project.file_options import FileOptions
-from springhouse.project.reader_values import delimiter
+from springhouse.project.options.file_options import FileOptions
+from springhouse.project.options.reader_values import delimiter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession

@@ -18,11 +18,11 @@ from springhouse.errors import SourceError
 from springhouse.lake.delta.changes import WEIGHT, appended, strong_delta
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import TableVersion, open_table
-from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.presence import RemoteScans
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import read_delta
+from springhouse.project.options.built_in import read_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 _PARTITION = "0"
 
 
-class DeltaSource:
+class DeltaSource(Source):
     """The rows that are appended to a Delta table, ours or anybody's."""
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
 
     @property
-    def warning(self) -> str | None:
+    def warning(self) -> str | None:  # type: ignore[override]  # looked up every time
         """What looks wrong and may yet come right."""
         if self._log.newest() is None:
             return f'there is no Delta table at "{self._log.storage.root}" yet'

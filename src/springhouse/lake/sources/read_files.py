@@ -32,11 +32,11 @@ from springhouse.lake.sources.file_log import FileLog, FoundFile
 from springhouse.lake.sources.json_files import JsonFiles
 from springhouse.lake.sources.parquet_files import ParquetFiles
 from springhouse.lake.sources.records import no_rows
-from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.sources.text_files import TextFiles
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import read_files
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.built_in import read_files
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ _FORMATS: "Mapping[str, Callable[[FileOptions], FileFormat]]" = {
 }
 
 
-class ReadFiles:
+class ReadFiles(Source):
     """`read_files('folder', format => 'json', …)`: the records of every file that appears there."""
 
     def __init__(self, path: str, *, context: SourceContext, **options: str) -> None:
@@ -86,7 +86,7 @@ class ReadFiles:
         self.largest_range = self._options.max_files
 
     @property
-    def warning(self) -> str | None:
+    def warning(self) -> str | None:  # type: ignore[override]  # looked up every time
         """What looks wrong and may yet come right."""
         if self._folder.exists():
             return None
@@ -115,8 +115,12 @@ class ReadFiles:
         """The number of files so far, with those that are new in the folder."""
         return {_PARTITION: self._log.see(self._found())}
 
-    def admit(self, requires: Sequence[Requirement] = ()) -> None:
+    def admit(self) -> None:
         """Write down which file has which offset, of all that `latest` told of."""
+        self._log.admit()
+
+    def admit_under(self, requires: Sequence[Requirement]) -> None:
+        """The same; the commit that writes it down requires this."""
         self._log.admit(requires)
 
     def size(self, ranges: Mapping[str, Range]) -> int:

@@ -34,7 +34,8 @@ from pyspark.sql import SparkSession
 from springhouse.errors import LakeError
 from springhouse.lake.storage import s3
 from springhouse.planner.placement import is_compiled, is_one_job
-from springhouse.project.secrets import has_reference
+from springhouse.project.declarations.secrets import has_reference
+from springhouse.project.settings import SPARK_MASTER, SPARK_REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 # PySpark logs every failed query with the JVM's whole stack; a refresh reports it in one line.
 logging.getLogger("SQLQueryContextLogger").disabled = True
 logging.getLogger("DataFrameQueryContextLogger").disabled = True
-
-MASTER = "springhouse.spark.master"
-REMOTE = "springhouse.spark.remote"
 
 _JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 """Where else than in Spark's settings options for Java may stand."""
@@ -236,7 +234,7 @@ class Spark:
     @property
     def remote(self) -> str | None:
         """The address of the Spark Connect server, if that is what computes."""
-        return self._configuration.get(REMOTE) or self._configuration.get("spark.remote")
+        return SPARK_REMOTE.find(self._configuration) or self._configuration.get("spark.remote")
 
     @property
     def shares_our_code(self) -> bool:
@@ -342,7 +340,7 @@ class Spark:
         return _copied(active)
 
     def _copied_connect_session(self) -> SparkSession | None:
-        if MASTER in self._configuration:
+        if SPARK_MASTER.key in self._configuration:
             return None
         module = sys.modules.get("pyspark.sql.connect.session")
         owner: Any = module.SparkSession if module is not None else None
@@ -366,7 +364,7 @@ class Spark:
         settings = _EVERYWHERE | _CLASSIC | s3.spark_settings() | self._own_settings()
         options = settings.get("spark.driver.extraJavaOptions", "")
         settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {_collecting(options)}"
-        master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
+        master = SPARK_MASTER.find(self._configuration) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
         # What starts the JVM gets its settings as arguments, which all users of the machine see.
         # Secrets follow over the connection to it, with all other settings.
@@ -395,7 +393,7 @@ class Spark:
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
             raise LakeError(
                 f"Spark does not start: {_first_line(error)}",
-                where=f"{MASTER} = {master}",
+                where=f"{SPARK_MASTER.key} = {master}",
                 hint=f"It needs a Java 17 or newer. What Java said is in {self._log}",
             ) from error
         session.sparkContext.setLogLevel("ERROR")
@@ -415,7 +413,7 @@ class Spark:
         except Exception as error:
             raise LakeError(
                 f"the Spark Connect server does not answer: {_first_line(error)}",
-                where=f"{REMOTE} = {self.remote}",
+                where=f"{SPARK_REMOTE.key} = {self.remote}",
                 hint="Is it running, and is the address right (sc://host:15002)?",
             ) from error
         # A static setting belongs to the server: it was chosen when that started.

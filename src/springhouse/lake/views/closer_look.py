@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from springhouse.lake.delta.stores import ROWS_PER_FILE, Store
 from springhouse.lake.delta.tables import read_arrow
 from springhouse.lake.views.incremental import Work
-from springhouse.planner.choose_way import WayFacts
-from springhouse.planner.past import Past
 from springhouse.planner.placement import counts_here
-from springhouse.planner.refresh_cost import WayCost, with_state
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.choose_way import WayFacts
+from springhouse.planner.way.past_refreshes import Past
+from springhouse.planner.way.refresh_cost import WayCost, with_state
 from springhouse.views import variants
 from springhouse.views.aggregate import COUNT
 from springhouse.views.compile import Compiled

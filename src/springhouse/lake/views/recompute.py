@@ -41,8 +41,8 @@ from springhouse.planner.logs import reflected_by
 from springhouse.planner.placement import compares_here, fits_here, reads_result_back, sorts_here
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import View
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.declarations.declaration import View
+from springhouse.project.lineage.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

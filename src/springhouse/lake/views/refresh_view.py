@@ -29,12 +29,12 @@ from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared, statements_of
 from springhouse.lake.views.recompute import REFRESH, recompute, stored_provenance
 from springhouse.lake.views.view_quality import prove_kept
-from springhouse.planner.choose_way import Decision
 from springhouse.planner.logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
-from springhouse.project.fingerprint import fingerprint
+from springhouse.planner.way.choose_way import Decision
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import RefreshVariant
 

@@ -19,7 +19,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import ChangedInput
 from springhouse.planner.logs import made_anew
-from springhouse.project.declaration import View
+from springhouse.project.declarations.declaration import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
