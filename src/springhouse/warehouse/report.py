@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.delta.stores import described
 from springhouse.lake.lake import QUARANTINE
 from springhouse.lake.sinks.delivery import delivered

@@ -21,7 +21,8 @@ from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructFiel
 
 from springhouse.errors import LakeError
 from springhouse.lake.delta import key_codes
-from springhouse.lake.delta.log import Commit, TableLog
+from springhouse.lake.delta.commit_entry import Commit
+from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import (
     DataFile,
     TableVersion,

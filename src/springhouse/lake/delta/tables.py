@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.log import find_damage, prove_entries
+from springhouse.lake.delta.log_damage import find_damage, prove_entries
 from springhouse.lake.storage.presence import RemoteScans, prove_present, reading
 from springhouse.lake.storage.storage import Storage
 
