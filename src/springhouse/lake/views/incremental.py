@@ -36,7 +36,7 @@ from springhouse.lake.delta.tables import DataFile, TableVersion, frame_of, quot
 from springhouse.lake.lake import Lake
 from springhouse.lake.spark.conditions import decidable
 from springhouse.lake.spark.local_rows import GIVEN, LocalRows, nothing, together, unfolded
-from springhouse.lake.spark.session import Here
+from springhouse.lake.spark.session_settings import LocalInput
 from springhouse.lake.views.lookups import Sought, values_for
 from springhouse.lake.views.reach import out_of_reach
 from springhouse.planner.placement import is_quick, is_sent_together, reads_store_whole, takes_whole
@@ -183,7 +183,7 @@ class Work:
         here = [table.num_rows for table in tables.values() if table is not None]
         if len(here) < len(tables):
             return self.lake.spark.quick()
-        return self.lake.spark.quick(Here(sum(map(bool, here)), sum(here)))
+        return self.lake.spark.quick(LocalInput(sum(map(bool, here)), sum(here)))
 
     def _tables(
         self, statement: Statement, given: Mapping[str, pa.Table]
