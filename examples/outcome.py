@@ -136,7 +136,7 @@ def _bounds(
             waited = until - _stale_at(held.provenance, pathway, channels)
             greatest[pathway] = max(greatest.get(pathway, 0.0), waited)
     for pathway, seconds in greatest.items():
-        bound = warehouse.watch.planning.bound(view, pathway)
+        bound = warehouse.watch.planning.waits.bound(view, pathway)
         if bound > 0:
             yield Bound(view, pathway, bound, Seconds(seconds))
 
