@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from springhouse.planner.relaxed.relaxed_views import Offered
+from springhouse.planner.offers import Offered
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load

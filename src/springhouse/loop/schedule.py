@@ -132,7 +132,7 @@ class Schedule:
             return min(plan.since, Instant(now - (promise.strictest_seconds or 0.0)))
         if promise.staleness_by_pathway:
             # What may wait for longer than the rest counts from later on.
-            return min(self._facts.planning.waiting_since(plan.table, now), default=now)
+            return min(self._facts.planning.waits.waiting_since(plan.table, now), default=now)
         return min(plan.since, self._inherited.get(plan.table, plan.since))
 
     def _is_relaxed(self, name: str) -> bool:
@@ -302,8 +302,8 @@ class Schedule:
             period,
             promise.priority,
             promise.strictest_seconds,
-            promise_by_input=self._facts.planning.bounds(name, upstream),
-            patience_by_input=self._facts.planning.patience(name),
+            promise_by_input=self._facts.planning.waits.bounds(name, upstream),
+            patience_by_input=self._facts.planning.waits.patience(name),
         )
 
     def _remember(self, name: str) -> None:

@@ -17,6 +17,9 @@ from springhouse.planner.way.choose_way import Decision, Look, WayFacts, choose_
 from springhouse.planner.way.refresh_cost import WAYS
 from springhouse.units import Instant, Seconds
 
+NEVER = Instant(float("inf"))
+"""Until when a plan holds that only an event can change."""
+
 
 class OtherWay(NamedTuple):
     """A way that would have done the same, and what it was expected to take."""

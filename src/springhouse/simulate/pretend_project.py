@@ -17,9 +17,9 @@ from springhouse.loop.observing import LastRun, SourceAnswer
 from springhouse.loop.schedule import Order
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.logs import reflected_by
+from springhouse.planner.offers import Offer, Offered
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
-from springhouse.planner.relaxed.relaxed_views import Offer, Offered
 from springhouse.planner.search.invocation_costs import Estimate, InputRead
 from springhouse.planner.search.operators import Operator, WidgetVariant
 from springhouse.planner.strict.versions import Chooser

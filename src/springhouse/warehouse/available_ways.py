@@ -21,8 +21,8 @@ from springhouse.lake.views.closer_look import batch_cost, facts_of
 from springhouse.lake.views.compiled_plans import NotIncremental, known_plan
 from springhouse.lake.views.experience import past_of, refreshes_of
 from springhouse.lake.views.stored_state import NO_STATE
+from springhouse.planner.offers import Offer, Offered
 from springhouse.planner.refresh_plan import OtherWay
-from springhouse.planner.relaxed.relaxed_views import Offer, Offered
 from springhouse.planner.search.invocation_costs import Estimate, InputRead
 from springhouse.planner.search.operators import Operator, WidgetVariant
 from springhouse.planner.strict.versions import Chooser
