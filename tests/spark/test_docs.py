@@ -1,9 +1,9 @@
 """Every command block of the documentation runs, and prints what the page says.
 
 A page is read from top to bottom, in a folder of its own. A block with `title="path"` is a file
-that the reader writes. A block of the language `console` holds commands behind `$ `, each with what it
-prints; `…` stands for anything. Times, durations and widths of columns may differ. A command ends
-with 0 unless the comment above its block says `exits with N`.
+that the reader writes. A block of the language `console` holds commands behind `$ `, each with what
+it prints; `…` stands for anything. Times, durations and widths of columns may differ. A command
+ends with 0 unless the comment above its block says `exits with N`.
 """
 
 import os
