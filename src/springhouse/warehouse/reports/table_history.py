@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.delta.note import Note
 from springhouse.warehouse.reports.result import Result, utc
 from springhouse.warehouse.watch import Watch

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.lake import QUARANTINE
 from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord
@@ -124,7 +124,7 @@ def _kept_in_log(watch: Watch, status: TableStatus, now: Instant) -> float | Non
         return None
     broken: list[tuple[float, float]] = []
     for channel in {key for c in refreshes if c.note for key in c.note.after.reflected}:
-        allowed = status.promise_seconds + watch.planning.allowed(status.name, channel)
+        allowed = status.promise_seconds + watch.planning.waits.allowed(status.name, channel)
         broken += _broken_by(watch, channel, refreshes, allowed, now)
     return share_outside(broken, refreshes[0].at, now)
 
@@ -156,7 +156,7 @@ def _table_status(
     last = last_refresh(watch.lake.log(name).commits())
     quarantine = watch.lake.log(name + QUARANTINE).newest()
     problem = _problem(watch, name, failures)
-    behind = lag(watch.planning.waiting_since(name, now), now)
+    behind = lag(watch.planning.waits.waiting_since(name, now), now)
     return TableStatus(
         name=name,
         kind="view" if name in watch.project.views else "table",
