@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 from edges import leading_edge, safe_freshness
-from springhouse.refresh.foresight.foresight.lookahead import Prospect, look_ahead
-from springhouse.refresh.tracks.track_layout.edf_partitioned import edf_partitioned
-from springhouse.refresh.tracks.track_layout.proportional import clusters, proportional
-from springhouse.refresh.tracks.track_layout.track_layout import TrackLoad
 
+from springhouse.refresh.foresight.lookahead import Prospect, look_ahead
 from springhouse.refresh.policy import PAPER, Global
 from springhouse.refresh.ranking.basic import Basic
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.staleness import StalenessOverTime, trailing_edge
 from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.refresh.table.table_profile import TableProfile
+from springhouse.refresh.tracks.edf_partitioned import edf_partitioned
+from springhouse.refresh.tracks.proportional import clusters, proportional
+from springhouse.refresh.tracks.track_layout import TrackLoad
 from springhouse.units import Instant, Seconds
 
 ZERO = Instant(0.0)

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from springhouse.refresh.inheritance.priority import Inheritance, Rule
 from springhouse.refresh.ranking.basic import Basic
 from springhouse.refresh.ranking.chopping import Chopping
-from springhouse.refresh.tracks.track_layout.edf_partitioned import edf_partitioned
-from springhouse.refresh.tracks.track_layout.proportional import proportional
-from springhouse.refresh.tracks.track_layout.track_layout import TrackLayout, TrackLoad, one_lane
+from springhouse.refresh.tracks.edf_partitioned import edf_partitioned
+from springhouse.refresh.tracks.proportional import proportional
+from springhouse.refresh.tracks.track_layout import TrackLayout, TrackLoad, one_lane
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ of tracks is made anew only now and then (`lanes`).
 from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
-from springhouse.refresh.foresight.foresight.foresight import Foresight
+from springhouse.refresh.foresight.foresight import Foresight
 from springhouse.refresh.inheritance.hierarchy import Hierarchy
 from springhouse.refresh.inheritance.inherit import as_reader, pass_on
 from springhouse.refresh.inheritance.priority import Rule
@@ -39,8 +39,8 @@ from springhouse.refresh.ranking.ranks import Ranks
 from springhouse.refresh.table.load_cost import SHORTEST, LearnedCost, TypicalRefresh
 from springhouse.refresh.table.scheduled_table import Entry, ScheduledTable
 from springhouse.refresh.table.table_profile import TableProfile
-from springhouse.refresh.tracks.track_layout.lanes import DRIFT, Lanes, track_ids
-from springhouse.refresh.tracks.track_layout.track_layout import TrackLayout
+from springhouse.refresh.tracks.lanes import DRIFT, Lanes, track_ids
+from springhouse.refresh.tracks.track_layout import TrackLayout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
 

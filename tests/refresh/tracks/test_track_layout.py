@@ -1,9 +1,10 @@
 """On which track does a job start? Scenarios that read aloud."""
 
 import pytest
-from springhouse.refresh.tracks.track_layout.edf_partitioned import edf_partitioned
-from springhouse.refresh.tracks.track_layout.proportional import proportional
-from springhouse.refresh.tracks.track_layout.track_layout import (
+
+from springhouse.refresh.tracks.edf_partitioned import edf_partitioned
+from springhouse.refresh.tracks.proportional import proportional
+from springhouse.refresh.tracks.track_layout import (
     Lane,
     TrackLayout,
     TrackLoad,

@@ -8,7 +8,7 @@ overdue is not waited for.
 
 from heapq import heappop, heappush
 
-from springhouse.refresh.foresight.foresight.lookahead import Prospect
+from springhouse.refresh.foresight.lookahead import Prospect
 from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 

@@ -4,17 +4,17 @@ Two questions: Lookahead's (001 section 3.1, `lookahead`), whether other jobs fi
 better one comes; and whether a long refresh is worth the last free track (`last_track`).
 """
 
-from springhouse.refresh.foresight.foresight.last_track import (
+from springhouse.refresh.foresight.last_track import (
     blocked_seconds,
     is_worth_it,
     remaining_seconds,
 )
-from springhouse.refresh.foresight.foresight.lookahead import Prospect, look_ahead
+from springhouse.refresh.foresight.lookahead import Prospect, look_ahead
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.promises.urgency import Urgency
 from springhouse.refresh.ranking.basic import Basic
 from springhouse.refresh.table.scheduled_table import Entry, ScheduledTable
-from springhouse.refresh.tracks.track_layout.lanes import Lanes
+from springhouse.refresh.tracks.lanes import Lanes
 
 _LOOKED_AT = 8
 

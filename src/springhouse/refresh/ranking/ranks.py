@@ -19,7 +19,7 @@ from springhouse.refresh.ranking.chopping import Chopping, chopped, part_that_pa
 from springhouse.refresh.ranking.job_queue import Timers
 from springhouse.refresh.table.load_cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.table.scheduled_table import Entry, ScheduledTable
-from springhouse.refresh.tracks.track_layout.lanes import Lanes
+from springhouse.refresh.tracks.lanes import Lanes
 from springhouse.units import Dice, Instant
 
 _BY_DEADLINE = (Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from springhouse.refresh.tracks.track_layout.track_layout import Lane, TrackLayout, TrackLoad
+from springhouse.refresh.tracks.track_layout import Lane, TrackLayout, TrackLoad
 
 _ROUNDING = 1e-9
 

@@ -10,13 +10,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from springhouse.refresh.foresight.foresight.coming import Coming
+from springhouse.refresh.foresight.coming import Coming
 from springhouse.refresh.policy import TrackRule
 from springhouse.refresh.ranking.basic import whittle
 from springhouse.refresh.ranking.job_queue import JobQueue
 from springhouse.refresh.ranking.patience import patience_at
 from springhouse.refresh.table.scheduled_table import ScheduledTable
-from springhouse.refresh.tracks.track_layout.track_layout import TrackLayout, TrackLoad
+from springhouse.refresh.tracks.track_layout import TrackLayout, TrackLoad
 
 DRIFT = 0.25
 """What changed by a larger share than this has changed."""

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from math import ceil, floor
 from operator import attrgetter
 
-from springhouse.refresh.tracks.track_layout.track_layout import (
+from springhouse.refresh.tracks.track_layout import (
     Lane,
     TrackLayout,
     TrackLoad,
