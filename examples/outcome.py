@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from springhouse.lake.delta.log import Snapshot
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.table_snapshots import Snapshot
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse import Warehouse
