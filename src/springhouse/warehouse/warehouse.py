@@ -47,8 +47,8 @@ from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.lineage.keys import key_of
 from springhouse.project.load import load
 from springhouse.project.settings import check_setting
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 from springhouse.refresh.feasible import Finding
 from springhouse.refresh.policy import (
     Policy,
