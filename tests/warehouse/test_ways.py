@@ -14,6 +14,7 @@ from springhouse.planner.provenance import Provenance
 from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse
+from springhouse.warehouse.reports.planned_refresh import PathwayBound
 
 HOUR, DAY = 3_600.0, 86_400.0
 SQL = """
@@ -243,9 +244,9 @@ def test_an_hour_along_one_pathway_hurries_nothing_on_the_others(tmp_path: Path)
     """`queue` wants what comes through the sites after an hour, and the counts after a week."""
     made = MadeWarehouse(tmp_path, SELECTIONS)
     planning = made.warehouse.watch.planning
-    assert planning.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
-    assert planning.patience("queue") == {"top": 0, "sites": 7 * DAY - HOUR}
-    assert planning.patience("counts") == {"clicks": 0}
+    assert planning.waits.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
+    assert planning.waits.patience("queue") == {"top": 0, "sites": 7 * DAY - HOUR}
+    assert planning.waits.patience("counts") == {"clicks": 0}
 
 
 def test_a_refresh_starts_early_enough_for_the_steps_that_it_begins_with(
@@ -357,9 +358,9 @@ def test_a_bound_along_a_pathway_lets_only_that_one_wait(chained: MadeWarehouse)
     read = {"counts": 1, "sites": 0}
     chained.refreshed("click_score", 420.0, read, {"clicks": {1}, "sites": {0}})
     assert watch.plan("output", Instant(500.0)) is None
-    assert watch.planning.bound("output", "clicks>click_score") == 7 * DAY
-    assert watch.planning.bound("output", "sites>click_score") == 0
-    assert watch.planning.bounds("output", ["pages", "click_score"]) == {
+    assert watch.planning.waits.bound("output", "clicks>click_score") == 7 * DAY
+    assert watch.planning.waits.bound("output", "sites>click_score") == 0
+    assert watch.planning.waits.bounds("output", ["pages", "click_score"]) == {
         "pages": 0,
         "click_score": 0,
     }
@@ -392,11 +393,11 @@ def test_the_plan_tells_what_asked_and_what_else_there_was(relaxed: MadeWarehous
     relaxed.arrive("pages", 400.0)
     relaxed.now = Instant(500.0)
     (planned,) = [each for each in relaxed.warehouse.plan() if each.table == "output"]
-    assert planned.variant in ("asynchronous", "incremental")
-    assert planned.inputs == {"pages": 1, "click_score": 0}
-    assert planned.reaches == {"clicks>click_score": [0], "pages": [1]}
-    assert planned.promise == "pages as fresh as possible"
-    assert dict(planned.alternatives)["full"] > 0.0
+    assert planned.way in ("asynchronous", "incremental")
+    assert planned.input_versions == {"pages": 1, "click_score": 0}
+    assert planned.reaches == {"clicks>click_score": (0,), "pages": (1,)}
+    assert planned.bounds == (PathwayBound("pages", 0.0),)
+    assert {each.way: each.expected_seconds for each in planned.alternatives}["full"] > 0.0
 
 
 def test_promises_by_input_imply_how_far_apart(tmp_path: Path) -> None:

@@ -25,22 +25,22 @@ of tracks is made anew only now and then (`lanes`).
 from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
-from springhouse.refresh.basic import max_benefit
-from springhouse.refresh.cost import SHORTEST, LearnedCost, TypicalRefresh
-from springhouse.refresh.feasible import Finding
-from springhouse.refresh.foresight import Foresight
-from springhouse.refresh.grants import findings, granted
-from springhouse.refresh.hierarchy import Hierarchy
-from springhouse.refresh.inherit import as_reader, pass_on
+from springhouse.refresh.foresight.foresight import Foresight
+from springhouse.refresh.inheritance.hierarchy import Hierarchy
+from springhouse.refresh.inheritance.inherit import as_reader, pass_on
+from springhouse.refresh.inheritance.priority import Rule
 from springhouse.refresh.job import Start
-from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.priority import Rule
-from springhouse.refresh.promise import Urgency, claims_again, left_upstream
-from springhouse.refresh.ranks import Ranks
-from springhouse.refresh.scheduled_table import Entry, ScheduledTable
-from springhouse.refresh.table_profile import TableProfile
-from springhouse.refresh.tracks import TrackLayout
+from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.grants import findings, granted
+from springhouse.refresh.promises.urgency import Urgency, claims_again, left_upstream
+from springhouse.refresh.ranking.basic import max_benefit
+from springhouse.refresh.ranking.ranks import Ranks
+from springhouse.refresh.table.load_cost import SHORTEST, LearnedCost, TypicalRefresh
+from springhouse.refresh.table.scheduled_table import Entry, ScheduledTable
+from springhouse.refresh.table.table_profile import TableProfile
+from springhouse.refresh.tracks.lanes import DRIFT, Lanes, track_ids
+from springhouse.refresh.tracks.track_layout import TrackLayout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
 
@@ -120,7 +120,7 @@ class Scheduler:
         `seconds` are what it takes to load all that waits, if that is known better than from what
         was learned. A table that holds nothing yet counts as one period behind its first data.
         """
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is None or standing.leaving:
             return
         standing.told_seconds = None if seconds is None else max(seconds, SHORTEST)
@@ -143,7 +143,7 @@ class Scheduler:
         What it reads and what that is made of hurries, as far as something waits there, so that the
         promise of `name` is kept even if theirs leave more time.
         """
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is None or standing.leaving:
             return
         if self._changed:
@@ -163,7 +163,7 @@ class Scheduler:
 
     def withdrawn(self, name: str, now: Instant) -> None:
         """Nothing is wanted of a table any more: somebody else did it, or there was nothing."""
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is not None:
             standing.pending.clear()
             standing.due_by = inf
@@ -182,7 +182,7 @@ class Scheduler:
 
         `freshness` is what the table reflects now, if that is not what the order asked for.
         """
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is None or standing.running is None:
             return
         start, standing.running = standing.running, None
@@ -205,7 +205,7 @@ class Scheduler:
 
     def failed(self, name: str, now: Instant, retry_at: Instant) -> None:
         """A refresh failed: what it took waits again, and may start at `retry_at`."""
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is None or standing.running is None:
             return
         start, standing.running = standing.running, None
@@ -218,7 +218,7 @@ class Scheduler:
         self, name: str, *, loaded: Seconds, seconds: float, rows: RowCount | None = None
     ) -> None:
         """Learn from a refresh of the past, that loaded so many seconds of data."""
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is None:
             return
         self._learn(standing, loaded, seconds, rows)
@@ -328,7 +328,7 @@ class Scheduler:
     def known(self, name: str, now: Instant) -> Known | None:
         """What is known of a table; None if it is not declared."""
         self._wake(now)
-        standing = self._find(name)
+        standing = self._standings.get(name)
         if standing is None or standing.leaving:
             return None
         return Known(
@@ -485,13 +485,6 @@ class Scheduler:
             self._changed[standing.name] = None
 
     # --- What is inherited, and the layout ------------------------------------------------------
-
-    def _find(self, name: str) -> ScheduledTable | None:
-        standing = self._standings.get(name)
-        if standing is None:
-            job = self._hierarchy.job_of(name)
-            return None if job is None else self._standings.get(job)
-        return standing
 
     def _touch_neighbours(self, name: str) -> None:
         if name in self._hierarchy.tables:

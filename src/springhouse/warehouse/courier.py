@@ -114,9 +114,9 @@ class Courier:
     def _let_go(self, table: str, sink: SinkCall) -> None:
         """Close a sink, so that it is opened anew next time, here or on another node."""
         self._seen.pop((table, sink.name), None)
-        close = getattr(self._opened.pop((table, sink.name), None), "close", None)
-        if close is not None:
-            close()
+        opened = self._opened.pop((table, sink.name), None)
+        if opened is not None:
+            opened.close()
 
     def _context(self, table: str, sink: SinkCall) -> SinkContext:
         return SinkContext(

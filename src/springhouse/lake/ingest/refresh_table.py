@@ -33,11 +33,11 @@ from springhouse.lake.delta.commits import (
     add_columns,
     commit,
     ensure,
-    prove_unread,
 )
 from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.requirements import OffsetsUnread
 from springhouse.lake.delta.tables import TableVersion, frame_of
-from springhouse.lake.delta.writing import SMALL_BYTES, write_with_spark
+from springhouse.lake.delta.writing import write_with_spark
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.checkpoints import StreamingFlow
 from springhouse.lake.ingest.feeds import Feed
@@ -48,6 +48,7 @@ from springhouse.lake.landing.quarantine import Aside, settle, write_aside
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.logs import provenance_of
+from springhouse.planner.placement import fits_here
 from springhouse.planner.provenance import Provenance, joined
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import (
@@ -84,6 +85,7 @@ def append(
     ranges = feed.behind(ground, until)
     if not ranges:
         return None if ground else _made_empty(lake, project, table, feed, plan)
+    feed.admit(lake.required)
     with blamed_on(flow.place), feed.keeping_memory():
         taken = IngestRows(lake, feed, ranges)
         passed_on = _passed_on(table, flow, ground, taken)
@@ -241,9 +243,9 @@ class IngestRows:
         self.bad: list[Aside] = []
         self.count = 0
         self._feed, self._ranges = feed, ranges
-        small = feed.size(ranges) <= SMALL_BYTES
+        small = fits_here(feed.size(ranges))
         self._session = lake.spark.session()
-        for reference, raw in feed.read(self._session, ranges).items():
+        for reference, raw in feed.read(self._session, ranges, lake.remote_scans).items():
             if BAD not in raw.columns:
                 self._lazy[reference] = raw
             elif small:
@@ -291,20 +293,20 @@ class Fit:
         if self.ground is None:
             note = _schema_note(lake, self.channel, "created")
             # Another process may have made it by now, with other columns.
-            found = ensure(lake.place(table), self.schema, note)
+            found = ensure(lake.place(table), self.schema, note, lake.required)
             return Fit(found, self.schema, self.channel).ready(lake, table)
         ground, have = self.ground, {name.lower() for name in self.ground.schema.fieldNames()}
         extra = [field for field in self.schema.fields if field.name.lower() not in have]
         wider = widened(ground.schema, self.schema)
         if extra or not same_columns(wider, ground.schema):
             note = _schema_note(lake, self.channel, "new types")
-            ground = able_to_hold(ground, self.schema, note)
+            ground = able_to_hold(ground, self.schema, note, lake.required)
         if not same_columns(wider, ground.schema):
             ground = _rewritten(lake, ground, wider, self.channel)
         if extra:
             names = ", ".join(field.name for field in extra)
             note = _schema_note(lake, self.channel, f"new columns: {names}")
-            ground = add_columns(ground, extra, note)
+            ground = add_columns(ground, extra, note, lake.required)
         return ground
 
 
@@ -343,7 +345,8 @@ def _rewritten(lake: Lake, ground: TableVersion, schema: StructType, channel: bo
         for old, new in zip(ground.schema.fields, schema.fields, strict=True)
         if old.dataType != new.dataType
     ]
-    rows = aligned(ground.read(lake.spark.session()), schema, ground.storage.root)
+    stored = ground.read(lake.spark.session(), scans=lake.remote_scans)
+    rows = aligned(stored, schema, ground.storage.root)
     add = write_with_spark(ground.storage, rows) if ground.files else []
     note = Note(
         kind="compaction",
@@ -354,7 +357,7 @@ def _rewritten(lake: Lake, ground: TableVersion, schema: StructType, channel: bo
         rows=ground.rows,
         seconds=lake.now() - began,
     )
-    commit(ground, Change(note, add, replace=schema))
+    commit(ground, Change(note, add, replace=schema), lake.required)
     found = lake.find(ground.storage.root.rpartition("/")[2])
     assert found is not None
     return found
@@ -378,7 +381,6 @@ def finish(
     """Commit the rows with the ends of their ranges, and then add to the quarantine."""
     batch = with_aside(lake, table, flow, batch, aside)
     ground = fit.ready(lake, table.name)
-    prove_unread(ground, batch.noted.offsets)
     note = described(
         lake,
         table,
@@ -397,7 +399,8 @@ def finish(
             changes=None if landed.add else (),
         ),
     )
-    commit(ground, Change(note, landed.add, transactions=batch.ends))
+    requires = [OffsetsUnread(ground, batch.noted.offsets), *lake.required]
+    commit(ground, Change(note, landed.add, transactions=batch.ends), requires)
     if aside:
         settle(lake, table.name)
     return Done(

@@ -11,9 +11,9 @@ Nobody depends on it. What goes wrong in the common part is not told: the tables
 one by one, and each meets its own problem.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
@@ -22,9 +22,9 @@ from springhouse.errors import SpringhouseError
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition
 from springhouse.lake.delta.alignment import same_columns
-from springhouse.lake.delta.commits import committing
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import TableVersion, quoted
-from springhouse.lake.delta.writing import SMALL_BYTES, rows_of, write_arrow
+from springhouse.lake.delta.writing import rows_of, write_arrow
 from springhouse.lake.flows.arriving import (
     Arrived,
     TableShare,
@@ -41,6 +41,7 @@ from springhouse.lake.landing.quarantine import settle
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
+from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table
 from springhouse.units import Instant, Seconds
@@ -53,12 +54,12 @@ _KEPT, _JSON = HIDDEN_COLUMNS
 
 @dataclass(frozen=True)
 class Member:
-    """A table that wants what waits for it; `prove` raises if it may not be committed to."""
+    """A table that wants what waits for it; its commits require the `permit`."""
 
     table: Table
     feed: Feed
     plan: RefreshPlan
-    prove: Callable[[], None] = lambda: None
+    permit: CommitPermit = field(default_factory=CommitPermit)
 
     @property
     def name(self) -> str:
@@ -114,8 +115,9 @@ def append_together(
         member = each.ready.member
         outcome: Done | Exception
         try:
-            with committing(member.prove), blamed_on(member.flow.place):
-                outcome = _commit(lake, project, each, taken, share, together)
+            with blamed_on(member.flow.place):
+                own = lake.under(member.permit)
+                outcome = _commit(own, project, each, taken, share, together)
         except Exception as error:  # noqa: BLE001  it is this table's alone
             outcome = error
         yield member.name, outcome
@@ -142,12 +144,13 @@ def _ready(
     lead: _Ready | None,
 ) -> _Ready | None:
     """What a member takes in: what waits for it, or of this what waits for the one that leads."""
-    with committing(member.prove):
-        settle(lake, member.name)
-        ground = lake.find(member.name)
-        member.feed.latest()
-        member.feed.admit()  # Before records are compared, which offsets may still change places.
-        ranges = member.feed.behind(ground, until)
+    lake = lake.under(member.permit)
+    settle(lake, member.name)
+    ground = lake.find(member.name)
+    member.feed.latest()
+    # Before records are compared, which offsets may still change places.
+    member.feed.admit(lake.required)
+    ranges = member.feed.behind(ground, until)
     if lead is not None:
         found = same_records(lead.member.feed, lead.ranges, member.feed, ranges)
         if found is None:
@@ -162,7 +165,7 @@ def _pass(
     """Read once, compute for all, and write the files of all."""
     lead = shared[0]
     size = lead.member.feed.size(lead.ranges)
-    if size > SMALL_BYTES and not lake.spark.shares_our_code:
+    if not fits_here(size) and not lake.spark.shares_our_code:
         raise Alone("nobody's code but Spark's runs in these tasks")
     taken = IngestRows(lake, lead.member.feed, lead.ranges)
     (source,) = taken.good().values()
@@ -270,7 +273,7 @@ def _land(
     """The rows of each table in files that nobody has committed yet."""
     places = {each.table: lake.place(each.table) for each in arrivals}
     landed: dict[str, Landed | SpringhouseError] = {}
-    if size > SMALL_BYTES:
+    if not fits_here(size):
         session = lake.spark.session()
         files, judgements = arrive_together_in_tasks(session, rows, arrivals, places, settings)
         for name, found in judgements.items():

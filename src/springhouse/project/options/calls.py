@@ -69,15 +69,16 @@ def _resolved(text: str, folder: Path, wrong: Callable[[str, str | None], Spring
 
 METHODS: Mapping[str, tuple[str, ...]] = {"source": ("latest", "read"), "sink": ("write",)}
 _METHODS_OF = {
-    "source": "A source has latest() and read(spark, ranges).",
-    "sink": "A sink has write(changes, given).",
+    "source": "Subclass springhouse.Source: a source has latest() and read(spark, ranges).",
+    "sink": "Subclass springhouse.Sink: a sink has write(changes, versions).",
 }
 
 
 def check_methods(kind: str, call: Call, plugin: type, error: type[SpringhouseError]) -> None:
     """Raise an error for a class that lacks what a source or a sink must have."""
     for method in METHODS[kind]:
-        if not callable(getattr(plugin, method, None)):
+        defined = getattr(plugin, method, None)
+        if not callable(defined) or getattr(defined, "__isabstractmethod__", False):
             raise error(
                 f'the class {plugin.__name__} behind the {kind} "{call.plugin}" has no '
                 f"method `{method}`",

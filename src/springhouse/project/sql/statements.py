@@ -22,11 +22,12 @@ from springhouse.project.declarations.declaration import (
     View,
 )
 from springhouse.project.declarations.names import Names
+from springhouse.project.settings import Holder
 from springhouse.project.sql import syntax
 from springhouse.project.sql.dialect import parse_statement
 from springhouse.project.sql.references import identifier, read_relation, references_in
 from springhouse.project.sql.sql_text import SqlText
-from springhouse.project.table_properties import Holder, read_properties
+from springhouse.project.table_properties import read_properties
 
 
 def read_statement(sql: SqlText, tokens: Sequence[Token], names: Names) -> Contents:
