@@ -36,9 +36,9 @@ from dataclasses import dataclass, replace
 from math import exp, log
 from typing import NamedTuple
 
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import PAPER, Policy
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.slowdowns import NEVER, Slowdowns

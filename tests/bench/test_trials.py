@@ -11,9 +11,9 @@ import pytest
 from _lateness import simulate
 from _trials import SHAPES, TrialVerdict, draw, judge, others_with_a_guest
 
-from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Policy
+from springhouse.refresh.ranking.chopping import Chopping
+from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_schedule import ScheduleConditions
 from springhouse.simulate.workload import Workload, equal_tables

@@ -6,7 +6,6 @@ import pytest
 
 from springhouse.project.declarations.declaration import Place
 from springhouse.project.settings import SCHEDULER_BASIC, check_setting
-from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import (
     Policy,
     read_basic,
@@ -15,6 +14,7 @@ from springhouse.refresh.policy import (
     read_tracks,
 )
 from springhouse.refresh.policy_settings import configured_policy
+from springhouse.refresh.ranking.basic import Basic
 
 READERS: dict[str, Callable[[str], object]] = {
     "basic": read_basic,

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 from edges import leading_edge, safe_freshness
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.cost import LoadCost
-from springhouse.refresh.edf_partitioned import edf_partitioned
-from springhouse.refresh.lookahead import Prospect, look_ahead
+from springhouse.refresh.foresight.lookahead import Prospect, look_ahead
 from springhouse.refresh.policy import PAPER, Global
-from springhouse.refresh.proportional import clusters, proportional
+from springhouse.refresh.ranking.basic import Basic
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.staleness import StalenessOverTime, trailing_edge
-from springhouse.refresh.table_profile import TableProfile
-from springhouse.refresh.tracks import TrackLoad
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
+from springhouse.refresh.tracks.edf_partitioned import edf_partitioned
+from springhouse.refresh.tracks.proportional import clusters, proportional
+from springhouse.refresh.tracks.track_layout import TrackLoad
 from springhouse.units import Instant, Seconds
 
 ZERO = Instant(0.0)

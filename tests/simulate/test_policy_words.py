@@ -3,9 +3,9 @@
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
 from springhouse.simulate.policy_words import FIFO, read_policy
 
 

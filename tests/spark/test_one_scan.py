@@ -13,6 +13,8 @@ from deltalake import write_deltalake
 
 from springhouse.errors import NotOwned
 from springhouse.lake.delta import changes
+from springhouse.lake.delta.requirements import CommitPermit
+from springhouse.planner import placement
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Dice, Seconds
 from springhouse.warehouse import Warehouse
@@ -45,11 +47,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     read = changes.strong_delta
 
-    def noted(spark: Any, log: Any, start: Any, end: Any) -> Any:
+    def noted(spark: Any, log: Any, start: Any, end: Any, scans: Any = None) -> Any:
         found.append(f"{log.name} {start} {end}")
-        return read(spark, log, start, end)
+        return read(spark, log, start, end, scans)
 
-    monkeypatch.setattr(changes, "ROWS_HERE", -1)
+    monkeypatch.setattr(placement, "CHANGE_ROWS", -1)
     monkeypatch.setattr(changes, "strong_delta", noted)
     return found
 
@@ -89,7 +91,7 @@ class Shop:
 
     def perform(self, plans: Sequence[RefreshPlan], **proves: Callable[[], None]) -> dict[str, Any]:
         """What became of each; Spark has to keep the change until the last one is through."""
-        lead, *along = [Permitted(p, proves.get(p.table, lambda: None)) for p in plans]
+        lead, *along = [Permitted(p, CommitPermit(proves.get(p.table))) for p in plans]
         outcomes = {}
         for name, outcome in perform_together(self.warehouse.watch, lead, along):
             outcomes[name] = outcome

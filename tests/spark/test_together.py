@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from patience import patience
-from springhouse.lake.ingest import refresh_table, refresh_together
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.planner import placement
 from springhouse.warehouse import Event, Finished, Started, Warehouse
 from springhouse.warehouse.execution import Permitted, perform, perform_together
 from springhouse.warehouse.permits import Permits
@@ -79,8 +80,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _call_all_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (refresh_together, refresh_table):
-        monkeypatch.setattr(module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(placement, "INPUT_BYTES", 0)
 
 
 @pytest.fixture(params=["here", "in tasks"])
@@ -197,7 +197,8 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     warehouse.watch.observing.poll(warehouse.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
     plans = [warehouse.watch.forced(name, "test") for name in order]
-    wanted = [Permitted(p, dies(commit) if p.table == table else lambda: None) for p in plans]
+    deadly = CommitPermit(dies(commit))
+    wanted = [Permitted(p, deadly if p.table == table else CommitPermit()) for p in plans]
     done: list[str] = []
     with pytest.raises(Died):
         done += (name for name, _ in perform_together(warehouse.watch, wanted[0], wanted[1:]))

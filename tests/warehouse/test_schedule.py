@@ -86,7 +86,7 @@ class Shop:
         schedule.hear(self.watch.plans(at), at)
         if observing:
             for name in self.watch.graph.order:
-                schedule.observe(name, self.watch.planning.waiting_since(name, at), at)
+                schedule.observe(name, self.watch.planning.waits.waiting_since(name, at), at)
         return {plan.table: waiting.why for plan, waiting in schedule.order(at)}
 
 
@@ -131,8 +131,8 @@ def test_data_through_an_input_that_may_wait_longer_counts_from_later_on(shop: S
     shop.arrive("changes", 1000.0)
     shop.refreshed("customers", 1001.0, {"changes": LAST + 1}, {"changes": LAST + 1})
     # It may wait for two minutes, 100 seconds more than what comes through totals.
-    assert shop.watch.planning.waiting_since("chart", Instant(1099.0)) == []
-    assert shop.watch.planning.waiting_since("chart", Instant(1110.0)) == [1100.0]
+    assert shop.watch.planning.waits.waiting_since("chart", Instant(1099.0)) == []
+    assert shop.watch.planning.waits.waiting_since("chart", Instant(1110.0)) == [1100.0]
 
 
 class Clicks:
@@ -191,7 +191,7 @@ def test_a_table_whose_owners_die_one_after_the_other_is_late_for_each_of_them(
     ):
         assert clicks.looked(clicks.owner(now), now) == (1000.0, why)
     # What is shown as lag is what was seen, and no guess.
-    assert clicks.watch.planning.waiting_since("clicks", Instant(1200.0)) == [1200.0]
+    assert clicks.watch.planning.waits.waiting_since("clicks", Instant(1200.0)) == [1200.0]
 
 
 def test_what_comes_after_an_owner_has_looked_counts_from_when_it_comes(clicks: Clicks) -> None:

@@ -243,9 +243,9 @@ def test_an_hour_along_one_pathway_hurries_nothing_on_the_others(tmp_path: Path)
     """`queue` wants what comes through the sites after an hour, and the counts after a week."""
     made = MadeWarehouse(tmp_path, SELECTIONS)
     planning = made.warehouse.watch.planning
-    assert planning.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
-    assert planning.patience("queue") == {"top": 0, "sites": 7 * DAY - HOUR}
-    assert planning.patience("counts") == {"clicks": 0}
+    assert planning.waits.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
+    assert planning.waits.patience("queue") == {"top": 0, "sites": 7 * DAY - HOUR}
+    assert planning.waits.patience("counts") == {"clicks": 0}
 
 
 def test_a_refresh_starts_early_enough_for_the_steps_that_it_begins_with(
@@ -357,9 +357,9 @@ def test_a_bound_along_a_pathway_lets_only_that_one_wait(chained: MadeWarehouse)
     read = {"counts": 1, "sites": 0}
     chained.refreshed("click_score", 420.0, read, {"clicks": {1}, "sites": {0}})
     assert watch.plan("output", Instant(500.0)) is None
-    assert watch.planning.bound("output", "clicks>click_score") == 7 * DAY
-    assert watch.planning.bound("output", "sites>click_score") == 0
-    assert watch.planning.bounds("output", ["pages", "click_score"]) == {
+    assert watch.planning.waits.bound("output", "clicks>click_score") == 7 * DAY
+    assert watch.planning.waits.bound("output", "sites>click_score") == 0
+    assert watch.planning.waits.bounds("output", ["pages", "click_score"]) == {
         "pages": 0,
         "click_score": 0,
     }

@@ -12,7 +12,7 @@ from springhouse.cli.screen import note, print_json, show, table
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.refresh.feasible import Finding
+    from springhouse.refresh.promises.feasible import Finding
     from springhouse.warehouse import PlannedRefresh
 
 

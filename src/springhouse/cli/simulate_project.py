@@ -17,7 +17,7 @@ from springhouse.project.declarations.durations import duration_seconds
 from springhouse.units import Seconds, span_text
 
 if TYPE_CHECKING:
-    from springhouse.planner.ways import Offered
+    from springhouse.planner.offers import Offered
     from springhouse.project.declarations.declaration import Project, Promise
     from springhouse.simulate.fate import Fate, Fates
     from springhouse.simulate.pretend_project import WhatIf

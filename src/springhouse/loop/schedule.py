@@ -17,11 +17,11 @@ from springhouse.planner.one_scan import pays_for_rest
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import Promise
 from springhouse.project.lineage.channels import is_channel
-from springhouse.refresh.feasible import Finding
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
+from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Instant, RowCount, Seconds
 
@@ -132,7 +132,7 @@ class Schedule:
             return min(plan.since, Instant(now - (promise.strictest_seconds or 0.0)))
         if promise.staleness_by_pathway:
             # What may wait for longer than the rest counts from later on.
-            return min(self._facts.planning.waiting_since(plan.table, now), default=now)
+            return min(self._facts.planning.waits.waiting_since(plan.table, now), default=now)
         return min(plan.since, self._inherited.get(plan.table, plan.since))
 
     def _is_relaxed(self, name: str) -> bool:
@@ -302,8 +302,8 @@ class Schedule:
             period,
             promise.priority,
             promise.strictest_seconds,
-            promise_by_input=self._facts.planning.bounds(name, upstream),
-            patience_by_input=self._facts.planning.patience(name),
+            promise_by_input=self._facts.planning.waits.bounds(name, upstream),
+            patience_by_input=self._facts.planning.waits.patience(name),
         )
 
     def _remember(self, name: str) -> None:

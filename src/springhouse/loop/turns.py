@@ -105,7 +105,7 @@ class Turns:
         waiting = self.schedule.order(now)
         self.backlog = Seconds(sum(w.expected_seconds for _, w in waiting if w.released <= now))
         for name, kept in self.kept.items():
-            waits = self._facts.planning.waiting_since(name, now)
+            waits = self._facts.planning.waits.waiting_since(name, now)
             # Also for views of other nodes: what they read may have to hurry here.
             self.schedule.observe(name, waits, now)
             if not self._owns(name):

@@ -25,22 +25,22 @@ of tracks is made anew only now and then (`lanes`).
 from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
 
-from springhouse.refresh.basic import max_benefit
-from springhouse.refresh.cost import SHORTEST, LearnedCost, TypicalRefresh
-from springhouse.refresh.feasible import Finding
-from springhouse.refresh.foresight import Foresight
-from springhouse.refresh.grants import findings, granted
-from springhouse.refresh.hierarchy import Hierarchy
-from springhouse.refresh.inherit import as_reader, pass_on
+from springhouse.refresh.foresight.foresight import Foresight
+from springhouse.refresh.inheritance.hierarchy import Hierarchy
+from springhouse.refresh.inheritance.inherit import as_reader, pass_on
+from springhouse.refresh.inheritance.priority import Rule
 from springhouse.refresh.job import Start
-from springhouse.refresh.lanes import DRIFT, Lanes, track_ids
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.priority import Rule
-from springhouse.refresh.promise import Urgency, claims_again, left_upstream
-from springhouse.refresh.ranks import Ranks
-from springhouse.refresh.scheduled_table import Entry, ScheduledTable
-from springhouse.refresh.table_profile import TableProfile
-from springhouse.refresh.tracks import TrackLayout
+from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.grants import findings, granted
+from springhouse.refresh.promises.urgency import Urgency, claims_again, left_upstream
+from springhouse.refresh.ranking.basic import max_benefit
+from springhouse.refresh.ranking.ranks import Ranks
+from springhouse.refresh.table.load_cost import SHORTEST, LearnedCost, TypicalRefresh
+from springhouse.refresh.table.scheduled_table import Entry, ScheduledTable
+from springhouse.refresh.table.table_profile import TableProfile
+from springhouse.refresh.tracks.lanes import DRIFT, Lanes, track_ids
+from springhouse.refresh.tracks.track_layout import TrackLayout
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Dice, Instant, RowCount, Seconds
 

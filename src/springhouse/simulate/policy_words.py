@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.basic import Basic
+from springhouse.refresh.inheritance.priority import Inheritance, Rule
 from springhouse.refresh.policy import (
     Global,
     Policy,
@@ -17,7 +17,7 @@ from springhouse.refresh.policy import (
     read_inheritance,
     read_tracks,
 )
-from springhouse.refresh.priority import Inheritance, Rule
+from springhouse.refresh.ranking.basic import Basic
 
 FIFO = Policy(
     Basic.FIFO, Global(), Inheritance(Rule.NONE), None, heed_promises=False, weigh_last_track=False

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.delta.stores import described
 from springhouse.lake.lake import QUARANTINE
 from springhouse.lake.sinks.delivery import delivered
@@ -122,7 +122,7 @@ def _kept_in_log(watch: Watch, told: TableStatus, now: Instant) -> float | None:
         return None
     broken: list[tuple[float, float]] = []
     for channel in {key for c in refreshes if c.note for key in c.note.after.reflected}:
-        allowed = told.promise_seconds + watch.planning.allowed(told.name, channel)
+        allowed = told.promise_seconds + watch.planning.waits.allowed(told.name, channel)
         waited = iter(watch.lake.log(source_of(channel)).snapshots())
         arrived = next(waited, None)
         for commit in [*refreshes, None]:
@@ -153,7 +153,7 @@ def _table_status(
     failed = [failures[key].problem for key in (name, *flows) if key in failures]
     problem = "\n".join(failed) or watch.problem(name)
     missing = watch.chooser.missing(name) if name in watch.project.views else []
-    behind = lag(watch.planning.waiting_since(name, now), now)
+    behind = lag(watch.planning.waits.waiting_since(name, now), now)
     state = "up to date"
     if problem:
         state = "failing"
@@ -275,7 +275,7 @@ def _asking(watch: Watch, planned: RefreshPlan) -> str:
     bounds: dict[str, Seconds] = {}
     for pathway in sorted(planned.asked):
         # Data that may wait equally long is told of once, by the input that it comes through.
-        bound, through = watch.planning.bound(view.name, pathway), pathway.rpartition(">")[2]
+        bound, through = watch.planning.waits.bound(view.name, pathway), pathway.rpartition(">")[2]
         bounds[through if bounds.get(through, bound) == bound else pathway] = bound
     parts = [
         f"staleness {span_text(bound)} of {each}" if bound else f"{each} as fresh as possible"

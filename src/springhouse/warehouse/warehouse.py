@@ -56,8 +56,8 @@ from springhouse.project.settings import (
 )
 from springhouse.project.sql.sql_references import find_references
 from springhouse.project.sql.sql_tokens import SqlText
-from springhouse.refresh.feasible import Finding
 from springhouse.refresh.policy_settings import configured_policy
+from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse import report

@@ -37,7 +37,7 @@ from springhouse.lake.delta.tables import (
     quoted,
     read_parquet,
 )
-from springhouse.lake.delta.writing import SMALL_BYTES, paths_of, write_arrow, write_with_spark
+from springhouse.lake.delta.writing import paths_of, write_arrow, write_with_spark
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.ingest.flow_commit import (
@@ -52,6 +52,7 @@ from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
 from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.spark.queries import blamed_on
+from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import (
     CdcFlow,
@@ -88,6 +89,7 @@ def apply_changes(
     ranges = feed.behind(ground, until)
     if not ranges:
         return None
+    feed.admit(lake.required)
     with blamed_on(flow.place), feed.keeping_memory():
         taken = IngestRows(lake, feed, ranges)
         inputs = RefreshInputs(lake, project, {}, taken.good())
@@ -204,7 +206,8 @@ def _again(lake: Lake, table: str, arrived: Landed, schema: StructType) -> "Data
     session = lake.spark.session()
     if arrived.rows is not None:
         return frame_of(session, arrived.rows, schema)
-    return read_parquet(session, lake.place(table), paths_of(arrived.add), schema)
+    paths, scans = paths_of(arrived.add), lake.remote_scans
+    return read_parquet(session, lake.place(table), paths, schema, scans)
 
 
 @dataclass(frozen=True)
@@ -234,11 +237,11 @@ def _merge(
     hidden = StructType([StructField(SEQUENCE, sequence)]) if flow.scd_type == 1 else None
     if hidden is not None:
         _prove_sequenced(ground, touched, flow)
-    old = ground.read_files(session, touched, hidden)
+    old = ground.read_files(session, touched, hidden, lake.remote_scans)
     tombstones = _tombstones(lake, session, ground, flow, sequence)
     derive = _latest_state if flow.scd_type == 1 else _history
     derived = derive(flow, ground.schema, old, tombstones, events)
-    if small and sum(file.size for file in touched) <= SMALL_BYTES:
+    if small and fits_here(sum(file.size for file in touched)):
         return _write_small(ground, flow, old, derived.toArrow(), touched, count)
     return _write_large(ground, flow, old, derived, touched, count)
 
@@ -330,7 +333,8 @@ def _tombstones(
     fields = [StructField(key, ground.schema[key].dataType) for key in _cased(ground, flow.keys)]
     schema = StructType([*fields, StructField(SEQUENCE, sequence)])
     paths = _state(lake, flow.target, ground.version)
-    return read_parquet(session, ground.storage, paths, schema).withColumn(DELETE, sf.lit(True))
+    rows = read_parquet(session, ground.storage, paths, schema, lake.remote_scans)
+    return rows.withColumn(DELETE, sf.lit(True))
 
 
 def _state(lake: Lake, table: str, version: int) -> list[str]:

@@ -14,8 +14,9 @@ the sources remember, and which versions of other tables the rows came from.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from springhouse.lake.delta.commits import Change, commit, prove_unread
+from springhouse.lake.delta.commits import Change, commit
 from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.requirements import OffsetsUnread
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.checkpoints import StreamingFlow
 from springhouse.lake.ingest.feeds import Feed
@@ -156,9 +157,9 @@ def commit_batch(
     change: Change,
 ) -> None:
     """Commit a change with the ends of its offsets, and then add its bad records."""
-    prove_unread(ground, batch.note.offsets)
     note = _flow_note(lake, table, flow, batch, landed, change.note)
-    commit(ground, replace(change, note=note, transactions=batch.ends))
+    requires = [OffsetsUnread(ground, batch.note.offsets), *lake.required]
+    commit(ground, replace(change, note=note, transactions=batch.ends), requires)
     if batch.note.aside:
         settle_quarantine(lake, table.name)
 

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from springhouse.errors import SourceError
-from springhouse.lake.delta.log import Commit, TableLog
+from springhouse.lake.delta.commit_entry import Commit
+from springhouse.lake.delta.log import TableLog
 from springhouse.lake.storage.storage import Storage
 from springhouse.project.declarations.declaration import Flow, Project, ReadMode, Reference, Table
 from springhouse.project.settings import RECREATED, REREAD

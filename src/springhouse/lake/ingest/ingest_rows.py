@@ -18,11 +18,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.lake.delta.tables import frame_of
-from springhouse.lake.delta.writing import SMALL_BYTES
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.quarantine import QuarantinedRecord
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range
+from springhouse.planner.placement import fits_here
 from springhouse.project.declarations.declaration import Reference
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class IngestRows:
         self.bad: list[QuarantinedRecord] = []
         self.count = 0
         self._feed, self._ranges = feed, ranges
-        is_small = feed.size(ranges) <= SMALL_BYTES
+        is_small = fits_here(feed.size(ranges))
         self._session = lake.spark.session()
-        for reference, rows in feed.read(self._session, ranges).items():
+        for reference, rows in feed.read(self._session, ranges, lake.remote_scans).items():
             if BAD not in rows.columns:
                 self._lazy[reference] = rows
             elif is_small:

@@ -1,6 +1,6 @@
 """How do new records get into a base table, each exactly once?
 
-1. `Feed.behind`             which offsets wait
+1. `Feed.behind`, `admit`    which offsets wait
 2. `IngestRows`              their rows, and the bad ones apart
 3. `RefreshInputs.frame`     the flow's query over the good rows
 4. `fit_columns`             the columns that the table must have
@@ -53,6 +53,7 @@ def append(
     ranges = feed.behind(ground, until)
     if not ranges:
         return None if ground else _create_empty(lake, project, table, feed, plan)
+    feed.admit(lake.required)
     with blamed_on(flow.place), feed.keeping_memory():
         taken = IngestRows(lake, feed, ranges)
         columns, landed = _land(lake, project, table, feed, ground, taken, ranges)

@@ -12,9 +12,9 @@ Nothing depends on this pass. An error in the common part is not reported: the t
 refreshed one by one, and each meets its own error.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
@@ -24,9 +24,9 @@ from springhouse.errors import SpringhouseError
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition
 from springhouse.lake.delta.alignment import same_columns
-from springhouse.lake.delta.commits import committing
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import TableVersion, quoted
-from springhouse.lake.delta.writing import SMALL_BYTES, write_arrow
+from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.flows.arriving import (
     Arrived,
     TableShare,
@@ -45,6 +45,7 @@ from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
+from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table
 from springhouse.units import Instant, Seconds
@@ -57,12 +58,12 @@ _KEPT, _JSON = HIDDEN_COLUMNS
 
 @dataclass(frozen=True)
 class Member:
-    """A table for which records wait; `prove` raises if it may not be committed to."""
+    """A table for which records wait; its commits require the `permit`."""
 
     table: Table
     feed: Feed
     plan: RefreshPlan
-    prove: Callable[[], None] = lambda: None
+    permit: CommitPermit = field(default_factory=CommitPermit)
 
     @property
     def name(self) -> str:
@@ -118,8 +119,9 @@ def append_together(
         member = result.ready.member
         outcome: Done | Exception
         try:
-            with committing(member.prove), blamed_on(member.flow.place):
-                outcome = _commit(lake, project, result, taken, share, together)
+            with blamed_on(member.flow.place):
+                own = lake.under(member.permit)
+                outcome = _commit(own, project, result, taken, share, together)
         except Exception as error:  # noqa: BLE001  it is this table's alone
             outcome = error
         yield member.name, outcome
@@ -146,12 +148,12 @@ def _ready(
     lead: _Ready | None,
 ) -> _Ready | None:
     """What a member takes in: all that waits for it, or the part that also waits for the leader."""
-    with committing(member.prove):
-        settle_quarantine(lake, member.name)
-        ground = lake.find(member.name)
-        member.feed.latest()
-        member.feed.admit()  # Until then, records may still change their offsets.
-        ranges = member.feed.behind(ground, until)
+    lake = lake.under(member.permit)
+    settle_quarantine(lake, member.name)
+    ground = lake.find(member.name)
+    member.feed.latest()
+    member.feed.admit(lake.required)  # Until then, records may still change their offsets.
+    ranges = member.feed.behind(ground, until)
     if lead is not None:
         found = same_records(lead.member.feed, lead.ranges, member.feed, ranges)
         if found is None:
@@ -166,7 +168,7 @@ def _pass(
     """Read once, compute for all, and write the files of all."""
     lead = shared[0]
     size = lead.member.feed.size(lead.ranges)
-    if size > SMALL_BYTES and not lake.spark.shares_our_code:
+    if not fits_here(size) and not lake.spark.shares_our_code:
         raise Alone("Spark's tasks can't run our code here")
     taken = IngestRows(lake, lead.member.feed, lead.ranges)
     (source,) = taken.good().values()
@@ -300,7 +302,7 @@ def _land(
     """The rows of each table in files that nobody has committed yet."""
     places = {share.table: lake.place(share.table) for share in shares}
     landed: dict[str, Landed | SpringhouseError] = {}
-    if size > SMALL_BYTES:
+    if not fits_here(size):
         session = lake.spark.session()
         files, arrivals = arrive_together_in_tasks(session, rows, shares, places, settings)
         for name, arrived in arrivals.items():

@@ -44,7 +44,7 @@ class TargetColumns:
         if self.ground is None:
             note = _schema_note(lake, "created", channel=self.channel)
             # Another process may have created it by now, with other columns.
-            created = ensure(lake.place(table), self.schema, note)
+            created = ensure(lake.place(table), self.schema, note, lake.required)
             return TargetColumns(created, self.schema, self.channel).ready(lake, table)
         ground, names = self.ground, {name.lower() for name in self.ground.schema.fieldNames()}
         extra = [field for field in self.schema.fields if field.name.lower() not in names]
@@ -52,13 +52,13 @@ class TargetColumns:
         must_widen = not same_columns(wider, ground.schema)
         if extra or must_widen:
             note = _schema_note(lake, "new types", channel=self.channel)
-            ground = able_to_hold(ground, self.schema, note)
+            ground = able_to_hold(ground, self.schema, note, lake.required)
         if must_widen:
             ground = _widen(lake, ground, wider, channel=self.channel)
         if extra:
             added = ", ".join(field.name for field in extra)
             note = _schema_note(lake, f"new columns: {added}", channel=self.channel)
-            ground = add_columns(ground, extra, note)
+            ground = add_columns(ground, extra, note, lake.required)
         return ground
 
 
@@ -97,7 +97,8 @@ def _widen(lake: Lake, ground: TableVersion, schema: StructType, *, channel: boo
         for old, new in zip(ground.schema.fields, schema.fields, strict=True)
         if old.dataType != new.dataType
     ]
-    rows = aligned(ground.read(lake.spark.session()), schema, ground.storage.root)
+    stored = ground.read(lake.spark.session(), scans=lake.remote_scans)
+    rows = aligned(stored, schema, ground.storage.root)
     add = write_with_spark(ground.storage, rows) if ground.files else []
     note = Note(
         kind="compaction",
@@ -108,7 +109,7 @@ def _widen(lake: Lake, ground: TableVersion, schema: StructType, *, channel: boo
         rows=ground.rows,
         seconds=lake.now() - began,
     )
-    commit(ground, Change(note, add, replace=schema))
+    commit(ground, Change(note, add, replace=schema), lake.required)
     after = lake.find(ground.storage.root.rpartition("/")[2])
     assert after is not None
     return after

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.delta.tables import quoted
-from springhouse.lake.delta.writing import SMALL_BYTES, rows_of, write_arrow, write_with_spark
+from springhouse.lake.delta.writing import rows_of, write_arrow, write_with_spark
 from springhouse.lake.flows.arriving import Arrived, arrive, arrive_in_tasks, instant_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.quarantine import QuarantinedRecord
@@ -29,6 +29,7 @@ from springhouse.lake.spark.quality import (
     rows_set_aside,
     with_verdicts,
 )
+from springhouse.planner.placement import fits_here
 from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
@@ -81,7 +82,7 @@ def land(
     `size` is how many bytes the inputs have. With `write` off, small rows are left to the caller.
     """
     checked = with_verdicts(rows, expectations)
-    if size <= SMALL_BYTES:
+    if fits_here(size):
         in_process = checked.toArrow()
         return land_arrow(
             lake, table, in_process, expectations, timestamp, write=write, settings=settings

@@ -100,14 +100,15 @@ def quarantine_view_rows(
 def _add(lake: Lake, table: str, path: str, ends: Mapping[str, int]) -> None:
     place = lake.place(table + QUARANTINE)
     at = lake.now()
-    ground = ensure(place, QUARANTINE_SCHEMA, Note(kind="schema", at=at, channel=True))
+    made = Note(kind="schema", at=at, channel=True)
+    ground = ensure(place, QUARANTINE_SCHEMA, made, lake.required)
     if ends and all(ground.offset(app) >= end for app, end in ends.items()):
         return
     with place.filesystem.open_input_file(f"{place.path}/{path}") as file:
         metadata = pq.read_metadata(file)
         add = added(path, file.size(), metadata)
     note = Note(kind="append", at=at, channel=True, rows_added=metadata.num_rows)
-    commit(ground, Change(note, [add], transactions=ends))
+    commit(ground, Change(note, [add], transactions=ends), lake.required)
 
 
 class _Offsets:

@@ -22,7 +22,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from springhouse.errors import DeclarationError, LakeError, SpringhouseError
-from springhouse.lake.spark.session import activated
+from springhouse.lake.spark.session_copies import activated
 from springhouse.lake.spark.working_folder import working_in
 from springhouse.project.declarations.declaration import (
     Place,
