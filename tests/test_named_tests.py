@@ -11,7 +11,7 @@ import pytest
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-NAMED = re.compile(r"`(?:tests/)?(?P<file>…|[\w/]*test_\w+\.py)(?:::(?P<test>test_\w+))?`")
+NAMED = re.compile(r"`(?:tests/)?(?P<file>…(?=::)|[\w/]*test_\w+\.py)(?:::(?P<test>test_\w+))?`")
 
 
 def named_tests(page: Path) -> Iterator[tuple[str, str | None]]:
