@@ -14,6 +14,7 @@ from springhouse.planner.provenance import Provenance
 from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse
+from springhouse.warehouse.reports.planned_refresh import PathwayBound
 
 HOUR, DAY = 3_600.0, 86_400.0
 SQL = """
@@ -392,11 +393,11 @@ def test_the_plan_tells_what_asked_and_what_else_there_was(relaxed: MadeWarehous
     relaxed.arrive("pages", 400.0)
     relaxed.now = Instant(500.0)
     (planned,) = [each for each in relaxed.warehouse.plan() if each.table == "output"]
-    assert planned.variant in ("asynchronous", "incremental")
-    assert planned.inputs == {"pages": 1, "click_score": 0}
-    assert planned.reaches == {"clicks>click_score": [0], "pages": [1]}
-    assert planned.promise == "pages as fresh as possible"
-    assert dict(planned.alternatives)["full"] > 0.0
+    assert planned.way in ("asynchronous", "incremental")
+    assert planned.input_versions == {"pages": 1, "click_score": 0}
+    assert planned.reaches == {"clicks>click_score": (0,), "pages": (1,)}
+    assert planned.bounds == (PathwayBound("pages", 0.0),)
+    assert {each.way: each.expected_seconds for each in planned.alternatives}["full"] > 0.0
 
 
 def test_promises_by_input_imply_how_far_apart(tmp_path: Path) -> None:

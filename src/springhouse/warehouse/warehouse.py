@@ -60,10 +60,20 @@ from springhouse.refresh.policy_settings import configured_policy
 from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse import report
 from springhouse.warehouse.courier import Courier
 from springhouse.warehouse.permits import Permits
-from springhouse.warehouse.report import PlannedRefresh, TableStatus
+from springhouse.warehouse.reports.planned_refresh import PlannedRefresh, planned_refreshes
+from springhouse.warehouse.reports.table_explanation import (
+    TableExplanation,
+    ViewExplanation,
+    explain_table,
+)
+from springhouse.warehouse.reports.table_history import CommitRecord, table_history
+from springhouse.warehouse.reports.table_status import (
+    TableStatus,
+    scheduled_statuses,
+    table_statuses,
+)
 from springhouse.warehouse.runner import FreshnessRecord, Listener, Live, Once, SparkNeeded
 from springhouse.warehouse.watch import Watch
 
@@ -229,15 +239,17 @@ class Warehouse:
                 keys.append(key_of(reference))
         return list(dict.fromkeys(keys))
 
-    def status(self) -> list[TableStatus]:
-        """How every table and view stands."""
+    def status(self, *, scheduled: bool = True) -> list[TableStatus]:
+        """How fresh every table and view is; unless `scheduled`, without what a scheduler knows."""
+        if not scheduled:
+            return table_statuses(self.watch, self.failures, self._clock())
         schedule = self._schedule(self._clock())
-        return report.status(self.watch, schedule, self.failures, self.kept, self._clock())
+        return scheduled_statuses(self.watch, schedule, self.failures, self.kept, self._clock())
 
     def plan(self) -> list[PlannedRefresh]:
-        """What would be refreshed now, in order."""
+        """The refreshes that are wanted now, in the order in which they would start."""
         schedule = self._schedule(self._clock())
-        return report.plan(self.watch, schedule, self._clock())
+        return planned_refreshes(self.watch, schedule, self._clock())
 
     def unkeepable(self) -> list[Finding]:
         """The promises that can't be kept, by what past refreshes took, and what could be kept."""
@@ -245,15 +257,16 @@ class Warehouse:
         schedule = self._live.schedule if self._live is not None else self._scheduler(now)
         return schedule.unkeepable(now)
 
-    def explain(self, name: str) -> dict[str, Any]:
-        """How a table or view is made, and what it reflects."""
-        return report.explain(self.watch, self._declared(name))
+    def explain(self, name: str) -> TableExplanation | ViewExplanation:
+        """How a table or view is made, and what its rows reflect."""
+        return explain_table(self.watch, self._declared(name))
 
-    def history(self, name: str, most: int | None = None) -> list[dict[str, Any]]:
-        """The commits of a table, newest first."""
-        own = names_of(self.project).parse(name)
-        known = own.removesuffix(QUARANTINE)
-        return report.history(self.watch, own if own != known else self._declared(name), most)
+    def history(self, name: str, limit: int | None = None) -> list[CommitRecord]:
+        """The commits of a table or view, newest first; `name_quarantine` names a quarantine."""
+        table = names_of(self.project).parse(name)
+        if table == table.removesuffix(QUARANTINE):
+            table = self._declared(name)
+        return table_history(self.watch, table, limit)
 
     def vacuum(self, retention: str | None = None, grace_seconds: float = 3600.0) -> dict[str, int]:
         """Delete files that nobody can need any more; how many, by table."""

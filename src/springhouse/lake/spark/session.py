@@ -279,6 +279,12 @@ class Spark:
         try:
             session = _connected(self.remote)
             session.range(1).count()
+        except ImportError as error:
+            raise LakeError(
+                f"the client of Spark Connect is not installed: {_first_line(error)}",
+                where=f"{SPARK_REMOTE.key} = {self.remote}",
+                hint="pip install 'springhouse[connect]'",
+            ) from error
         except Exception as error:
             raise LakeError(
                 f"the Spark Connect server does not answer: {_first_line(error)}",
