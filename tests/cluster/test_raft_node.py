@@ -1,11 +1,10 @@
-"""What a node does when something happens, alone and among others."""
+"""What a node does when something happens; what a cluster does is in `scenarios`."""
 
 import pytest
 
 from springhouse.cluster.messages import (
     AskForVote,
     Assign,
-    DrainAsked,
     LoadMeasured,
     Persist,
     Received,
@@ -126,79 +125,6 @@ def test_persist_is_always_first(cluster):
         assert not any(isinstance(order, Persist) for order in orders[1:])
 
 
-def test_a_returning_node_does_not_disturb(cluster):
-    lost = next(name for name in cluster.names if name != cluster.leader)
-    leader, term = cluster.leader, cluster.nodes[cluster.leader].term
-    cluster.isolate(lost)
-    cluster.run(60)
-    assert cluster.nodes[lost].role is Role.CANDIDATE
-    assert cluster.nodes[lost].term == term
-    cluster.heal()
-    cluster.run(10)
-    assert (cluster.leader, cluster.nodes[leader].term) == (leader, term)
-    assert cluster.nodes[lost].role is Role.SYNCHRONIZED_FOLLOWER
-    assert cluster.all_worked_on_once
-
-
-def test_a_leader_that_can_not_hear_is_replaced(cluster):
-    deaf = cluster.leader
-    cluster.cut |= {(name, deaf) for name in cluster.names}
-    cluster.run(20)
-    assert cluster.leader != deaf
-    assert cluster.nodes[deaf].role is not Role.LEADER or not cluster.working[deaf]
-    assert cluster.all_worked_on_once
-
-
-def test_a_node_that_lost_its_disk_is_no_voter_until_it_is_added(cluster):
-    lost = next(name for name in cluster.names if name != cluster.leader)
-    old = cluster.disks[lost].disk
-    cluster.kill(lost)
-    del cluster.disks[lost]
-    cluster.start(lost)
-    assert not cluster.nodes[lost].is_voter
-    cluster.run(10)
-    new = cluster.disks[lost].disk
-    assert new != old
-    assert {node.acting.voters[lost] for node in cluster.nodes.values()} == {new}
-    assert cluster.nodes[lost].is_voter
-
-
-def test_a_handover_waits_for_what_is_under_way(cluster):
-    gone = next(name for name in cluster.names if name != cluster.leader)
-    cluster.kill(gone)
-    cluster.run(10)
-    for name in cluster.names:
-        cluster.slow[name] = 4.0
-    cluster.start(gone)
-    cluster.run(4.0)
-    assert not cluster.working[gone]
-    cluster.run(4.5)
-    assert cluster.working[gone]
-    assert cluster.all_worked_on_once
-
-
-def test_offsets_go_with_the_unit(cluster):
-    unit = "partition 3"
-    cluster.work(unit, 41)
-    cluster.run(1)
-    (owner,) = cluster.workers(unit)
-    cluster.kill(owner)
-    cluster.run(12)
-    assert cluster.workers(unit) != [owner]
-    assert cluster.offsets[unit] == 41
-
-
-def test_a_drained_node_gets_nothing_until_it_is_wanted_again(cluster):
-    drained = next(name for name in cluster.names if name != cluster.leader)
-    cluster.give(cluster.leader, DrainAsked(drained))
-    cluster.run(3)
-    assert not cluster.working[drained]
-    assert cluster.all_worked_on_once
-    cluster.give(cluster.leader, DrainAsked(drained, drained=False))
-    cluster.run(3)
-    assert cluster.working[drained]
-
-
 def test_a_node_that_stays_overloaded_gets_less(make_cluster):
     cluster = make_cluster(units={f"view {number}": 1.0 for number in range(50)})
     cluster.run(15)
@@ -233,28 +159,6 @@ def test_what_has_left_is_not_told_to_leave_again(cluster):
         [Release(tuple(others), at_once=True)] if others else []
     )
     assert not {unit} & {*hands.taken, *hands.leaving}
-
-
-def test_a_node_that_can_not_work_votes_and_has_no_units(cluster):
-    unable = next(name for name in cluster.names if name != cluster.leader)
-    cluster.give(unable, LoadMeasured(NodeLoad(able=False)))
-    cluster.run(5)
-    assert not cluster.working[unable]
-    assert cluster.all_worked_on_once
-    assert unable in cluster.nodes[cluster.leader].acting.voters
-    cluster.give(unable, LoadMeasured(NodeLoad(able=True)))
-    cluster.run(5)
-    assert cluster.working[unable]
-    assert cluster.all_worked_on_once
-
-
-def test_a_leader_that_can_not_work_leads_on(cluster):
-    leader = cluster.leader
-    cluster.give(leader, LoadMeasured(NodeLoad(able=False)))
-    cluster.run(5)
-    assert cluster.leader == leader
-    assert not cluster.working[leader]
-    assert cluster.all_worked_on_once
 
 
 def test_a_leader_knows_at_once_that_it_can_not_work(cluster):
@@ -292,14 +196,3 @@ def test_a_new_leader_and_its_followers_go_on_some_messages_after_the_election(c
     cluster.run(0.06)
     assert cluster.timing.heartbeat_seconds > 0.06
     assert all(node.may_process(Instant(cluster.now)) for node in cluster.nodes.values())
-
-
-def test_who_comes_back_is_told_at_once_that_it_is_heard(cluster):
-    back = next(name for name in cluster.names if name != cluster.leader)
-    cluster.kill(back)
-    cluster.run(1.0)
-    cluster.start(back)
-    while cluster.nodes[back].leader is None:
-        cluster.run(0.01)
-    cluster.run(0.04)
-    assert cluster.nodes[back].may_process(Instant(cluster.now))

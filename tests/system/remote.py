@@ -26,8 +26,8 @@ from springhouse.lake.delta.commits import Change, commit
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.storage.presence import FileLost
-from springhouse.project.declaration import SqlQuery, View
-from springhouse.project.graph import Graph
+from springhouse.project.declarations.declaration import SqlQuery, View
+from springhouse.project.lineage.graph import Graph
 from springhouse.warehouse import Refreshed, Warehouse
 
 SQL = """

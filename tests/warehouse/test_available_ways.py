@@ -9,7 +9,7 @@ from springhouse.lake.delta.commits import Change, commit, create
 from springhouse.lake.delta.note import Note
 from springhouse.loop.schedule import Schedule
 from springhouse.planner.provenance import Provenance
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.refresh.policy import Policy
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse

@@ -35,7 +35,7 @@ def test_a_node_alone_has_no_peers():
 
 
 def test_an_unknown_node_has_to_say_where_it_listens():
-    with pytest.raises(SpringhouseError, match='nobody says where the node "x" listens') as error:
+    with pytest.raises(SpringhouseError, match='no address for node "x"') as error:
         joining(nodes=NODES, tls="off").members("x", None, None)
     assert "Configured are: a, b." in error.value.hint
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from springhouse.project.declaration import Table
+from springhouse.project.declarations.declaration import Table
 from springhouse.units import Instant, Seconds
 
 STREAM_PATIENCE = Seconds(10.0)

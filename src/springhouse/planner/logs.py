@@ -15,7 +15,7 @@ from typing import Protocol
 
 from springhouse.errors import SpringhouseError
 from springhouse.planner.provenance import Channel, Provenance, along, joined, source_of, through
-from springhouse.project.declaration import Project, View
+from springhouse.project.declarations.declaration import Project, View
 from springhouse.units import Instant
 
 

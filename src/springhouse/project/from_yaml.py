@@ -15,9 +15,9 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from springhouse.errors import DeclarationError
-from springhouse.project.contents import Written, read_text
-from springhouse.project.declaration import Place
-from springhouse.project.names import did_you_mean
+from springhouse.project.declarations.contents import Written, read_text
+from springhouse.project.declarations.declaration import Place
+from springhouse.project.declarations.names import did_you_mean
 from springhouse.project.settings import check_setting
 
 FILE_NAMES = ("spark-pipeline.yml", "spark-pipeline.yaml")

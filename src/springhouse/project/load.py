@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from springhouse.errors import DeclarationError, ProjectErrors, SpringhouseError
-from springhouse.project.contents import Contents, Declaration, Written, read_text
-from springhouse.project.declaration import (
+from springhouse.project.checks.rules import Checked, called, check
+from springhouse.project.declarations.contents import Contents, Declaration, Written, read_text
+from springhouse.project.declarations.declaration import (
     AppendFlow,
     CdcFlow,
     Expectation,
@@ -23,14 +24,18 @@ from springhouse.project.declaration import (
     TemporaryView,
     View,
 )
-from springhouse.project.from_sql import read_sql
+from springhouse.project.declarations.names import Names
+from springhouse.project.declarations.secrets import (
+    Configuration,
+    has_reference,
+    problem_of,
+    resolve,
+)
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
-from springhouse.project.names import Names
-from springhouse.project.plugin_decorators import BUILT_IN_SINKS, BUILT_IN_SOURCES
-from springhouse.project.rules import Checked, called, check
-from springhouse.project.schema_text import required_columns
-from springhouse.project.secrets import Configuration, has_reference, problem_of, resolve
+from springhouse.project.python.plugin_decorators import BUILT_IN_SINKS, BUILT_IN_SOURCES
 from springhouse.project.settings import ON_COMMAND_LINES, check_setting, check_value
+from springhouse.project.sql.from_sql import read_sql
+from springhouse.project.sql.schema_text import required_columns
 
 _Declared = TypeVar("_Declared", bound=Declaration)
 _Stored = TypeVar("_Stored", Table, View)
@@ -80,7 +85,7 @@ def _read_file(path: Path, folder: Path, names: Names, spark: Any) -> Contents:
     try:
         if path.suffix == ".py":
             # Imported late: pyspark takes a second to import, and many projects are only SQL.
-            from springhouse.project.from_python import read_python
+            from springhouse.project.python.from_python import read_python
 
             return read_python(path, folder, names, spark)
         return read_sql(read_text(path, shown), shown, names)

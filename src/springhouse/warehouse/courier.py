@@ -15,7 +15,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.delivery import deliver, warehouse_id
 from springhouse.lake.sinks.sink import Sink, SinkContext
 from springhouse.lake.sinks.sink_registry import open_sink
-from springhouse.project.declaration import Project, SinkCall
+from springhouse.project.declarations.declaration import Project, SinkCall
 from springhouse.refresh.retry import Failure, failed
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.runner import Failed, Listener
@@ -114,9 +114,9 @@ class Courier:
     def _let_go(self, table: str, sink: SinkCall) -> None:
         """Close a sink, so that it is opened anew next time, here or on another node."""
         self._seen.pop((table, sink.name), None)
-        close = getattr(self._opened.pop((table, sink.name), None), "close", None)
-        if close is not None:
-            close()
+        opened = self._opened.pop((table, sink.name), None)
+        if opened is not None:
+            opened.close()
 
     def _context(self, table: str, sink: SinkCall) -> SinkContext:
         return SinkContext(

@@ -8,8 +8,8 @@ side by side. Their commits do not conflict, because each has transactions of it
 from collections.abc import Mapping
 from contextlib import suppress
 
-from springhouse.project.channels import stream_references
-from springhouse.project.declaration import AppendFlow, ReadMode
+from springhouse.project.declarations.declaration import AppendFlow, ReadMode
+from springhouse.project.lineage.channels import stream_references
 from springhouse.warehouse.permits import Permits, unit_of
 from springhouse.warehouse.watch import Watch, is_streaming_function
 

@@ -14,7 +14,7 @@ from springhouse.lake.sources.file_batch import FileBatch
 from springhouse.lake.sources.json_files import JsonFiles
 from springhouse.lake.sources.source import BAD
 from springhouse.lake.storage.storage import Storage
-from springhouse.project import file_options
+from springhouse.project.options import file_options
 
 ORDERS = (
     "id BIGINT, small TINYINT, amount DECIMAL(12,2), at TIMESTAMP, day DATE, share DOUBLE, "

@@ -35,7 +35,7 @@ from springhouse.lake.delta.tables import arrow_schema, read_arrow
 from springhouse.lake.flows.run_flow import pour
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS, failure, judged
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Expectation, OnViolation
+from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
 if TYPE_CHECKING:

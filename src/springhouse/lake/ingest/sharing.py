@@ -16,9 +16,15 @@ from dataclasses import dataclass
 from springhouse.flows.one_pass import Alone, Selection, condition, row_by_row
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.sources.source import Range
-from springhouse.project.channels import stream_references
-from springhouse.project.declaration import AppendFlow, Project, ReadMode, Reference, Table
-from springhouse.project.keys import key_of
+from springhouse.project.declarations.declaration import (
+    AppendFlow,
+    Project,
+    ReadMode,
+    Reference,
+    Table,
+)
+from springhouse.project.lineage.channels import stream_references
+from springhouse.project.lineage.keys import key_of
 
 SourceKey = tuple[object, ...]
 """What is read: a source with its arguments, or a table. Equal if it is the same."""

@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from springhouse.errors import ExpectationFailed
 from springhouse.lake.delta.tables import quoted
-from springhouse.project.declaration import Expectation, OnViolation
+from springhouse.project.declarations.declaration import Expectation, OnViolation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

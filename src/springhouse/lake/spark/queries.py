@@ -22,12 +22,19 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from springhouse.errors import DeclarationError, LakeError, SpringhouseError
-from springhouse.lake.spark.session import activated
+from springhouse.lake.spark.session_copies import activated
 from springhouse.lake.spark.working_folder import working_in
-from springhouse.project.declaration import Place, PythonQuery, Query, ReadMode, Reference, SqlQuery
-from springhouse.project.names import Names
-from springhouse.project.sql_references import find_references
-from springhouse.project.sql_tokens import SqlText
+from springhouse.project.declarations.declaration import (
+    Place,
+    PythonQuery,
+    Query,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
+from springhouse.project.declarations.names import Names
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,7 +19,7 @@ from springhouse.lake.spark.kept_change import SharedScan
 from springhouse.lake.views.compiled_plans import NotIncremental
 from springhouse.lake.views.prepared import Prepared, prepared
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
 from springhouse.units import Seconds
 from springhouse.views.statement import RelationKind, Statement, Step
 
