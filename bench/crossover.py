@@ -51,9 +51,9 @@ import springhouse
 from springhouse.lake.upkeep.compaction import compact
 from springhouse.lake.views.prepared import prepared
 from springhouse.lake.views.refresh_view import refresh_view
-from springhouse.planner.choose_way import choose_way
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.choose_way import choose_way
 from springhouse.views.variants import Way
 from springhouse.warehouse import Warehouse
 from springhouse.warehouse.execution import perform

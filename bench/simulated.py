@@ -272,7 +272,7 @@ def search(place: Path) -> list[Pair]:
             world.run(length * look / LOOKS)
             planning = world._facts.planning  # noqa: SLF001  it is asked what a warehouse is asked
             for name, lags in pretend.items():
-                lags.append(lag(planning.waiting_since(name, world.now), world.now))
+                lags.append(lag(planning.waits.waiting_since(name, world.now), world.now))
         promises = {name: promise_of(warehouse.project, name).strictest_seconds for name in live}
     return [
         Pair(
@@ -298,7 +298,7 @@ def asked_meanwhile(warehouse: Warehouse) -> Iterator[dict[str, list[float]]]:
         while not over.wait(0.25):
             now = warehouse.lake.now()
             for name, found in lags.items():
-                found.append(lag(warehouse.watch.planning.waiting_since(name, now), now))
+                found.append(lag(warehouse.watch.planning.waits.waiting_since(name, now), now))
 
     thread = threading.Thread(target=ask)
     thread.start()

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from springhouse.lake.delta.log import Snapshot
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.table_snapshots import Snapshot
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse import Warehouse
@@ -136,7 +136,7 @@ def _bounds(
             waited = until - _stale_at(held.provenance, pathway, channels)
             greatest[pathway] = max(greatest.get(pathway, 0.0), waited)
     for pathway, seconds in greatest.items():
-        bound = warehouse.watch.planning.bound(view, pathway)
+        bound = warehouse.watch.planning.waits.bound(view, pathway)
         if bound > 0:
             yield Bound(view, pathway, bound, Seconds(seconds))
 

@@ -3,7 +3,8 @@ import pytest
 from springhouse.project.declarations.contents import Written
 from springhouse.project.declarations.declaration import Place, Promise, RefreshMode
 from springhouse.project.declarations.names import Names
-from springhouse.project.table_properties import Holder, Properties, read_properties
+from springhouse.project.settings import Holder
+from springhouse.project.table_properties import Properties, read_properties
 from springhouse.units import Seconds
 
 
@@ -157,7 +158,8 @@ def test_how_the_flow_of_one_table_runs() -> None:
             "high",
             (
                 '"springhouse.priority" is "high", which is not a number above 0\n'
-                "  hint: A table of priority 10 counts as ten tables of priority 1."
+                "  hint: The weight of this table. "
+                "A table of priority 10 counts as ten tables of priority 1."
             ),
         ),
         (
@@ -166,7 +168,8 @@ def test_how_the_flow_of_one_table_runs() -> None:
             "nan",
             (
                 '"springhouse.priority" is "nan", which is not a number above 0\n'
-                "  hint: A table of priority 10 counts as ten tables of priority 1."
+                "  hint: The weight of this table. "
+                "A table of priority 10 counts as ten tables of priority 1."
             ),
         ),
         (
@@ -174,23 +177,28 @@ def test_how_the_flow_of_one_table_runs() -> None:
             "springhouse__refresh",
             "sometimes",
             (
-                '"springhouse.refresh" is "sometimes", which is not a refresh mode\n'
-                '  hint: The modes are "auto", "incremental", "full".'
+                '"springhouse.refresh" is "sometimes", which is not one of auto, incremental, '
+                "full\n"
+                "  hint: How the view is refreshed. With `incremental`, a view that can only be "
+                "recomputed is an error; `full` always recomputes it."
             ),
         ),
         (
             Holder.TABLE,
             "springhouse__timestamp",
             " ",
-            '"springhouse.timestamp" names no column\n  hint: Name the column that dates a record.',
+            (
+                '"springhouse.timestamp" is " ", which is not the name of a column\n'
+                "  hint: The column that dates the records of the table."
+            ),
         ),
         (
             Holder.TABLE,
             "springhouse__period",
             "0",
             (
-                '"springhouse.period" is 0, and a source can\'t be asked without a pause\n'
-                "  hint: The default is 1 second."
+                '"springhouse.period" is "0", which is not a duration above 0\n  hint: Write it '
+                'like "5 minutes", "90s", "1h 30m", "1 day" or "INTERVAL 2 HOURS".'
             ),
         ),
         (
@@ -200,7 +208,7 @@ def test_how_the_flow_of_one_table_runs() -> None:
             (
                 '"springhouse.flows.policy" is "fastest", which is not one of locality, '
                 "minimum-cost, minimum-memory, mixed, round-robin\n"
-                "  hint: It means: which activity of a flow runs next."
+                "  hint: The rule that picks the activity of a flow that runs next."
             ),
         ),
         (
@@ -208,8 +216,8 @@ def test_how_the_flow_of_one_table_runs() -> None:
             "springhouse__flows__pack-bytes",
             "0",
             (
-                '"springhouse.flows.pack-bytes" is "0", which is not a whole number\n'
-                "  hint: It means: how large a row pack is."
+                '"springhouse.flows.pack-bytes" is "0", which is not a whole number of 1 or '
+                "more\n  hint: The size of a row pack."
             ),
         ),
         (

@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from springhouse.errors import LakeError
-from springhouse.lake.spark.session import COMPILED_ROWS
 from springhouse.lake.views.compiled_plans import NotIncremental, compiled_view
-from springhouse.planner.choose_way import STATE_ROWS
+from springhouse.planner.placement import COMPILED_ROWS
+from springhouse.planner.way.choose_way import STATE_ROWS
 from springhouse.warehouse import Warehouse
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "views")]

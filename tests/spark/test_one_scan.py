@@ -13,6 +13,8 @@ from deltalake import write_deltalake
 
 from springhouse.errors import NotOwned
 from springhouse.lake.delta import changes
+from springhouse.lake.delta.requirements import CommitPermit
+from springhouse.planner import placement
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Dice, Seconds
 from springhouse.warehouse import Warehouse
@@ -45,11 +47,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     read = changes.strong_delta
 
-    def noted(spark: Any, log: Any, start: Any, end: Any) -> Any:
+    def noted(spark: Any, log: Any, start: Any, end: Any, scans: Any = None) -> Any:
         found.append(f"{log.name} {start} {end}")
-        return read(spark, log, start, end)
+        return read(spark, log, start, end, scans)
 
-    monkeypatch.setattr(changes, "ROWS_HERE", -1)
+    monkeypatch.setattr(placement, "CHANGE_ROWS", -1)
     monkeypatch.setattr(changes, "strong_delta", noted)
     return found
 
@@ -89,7 +91,7 @@ class Shop:
 
     def perform(self, plans: Sequence[RefreshPlan], **proves: Callable[[], None]) -> dict[str, Any]:
         """What became of each; Spark has to keep the change until the last one is through."""
-        lead, *along = [Permitted(p, proves.get(p.table, lambda: None)) for p in plans]
+        lead, *along = [Permitted(p, CommitPermit(proves.get(p.table))) for p in plans]
         outcomes = {}
         for name, outcome in perform_together(self.warehouse.watch, lead, along):
             outcomes[name] = outcome
@@ -99,7 +101,7 @@ class Shop:
         return outcomes
 
     def together(self, view: str) -> list[str]:
-        return sorted(self.warehouse.history(view)[0]["together"])
+        return sorted(self.warehouse.history(view)[0].together_with)
 
     def prove_right(self, *views: str) -> None:
         for view in views or VIEWS:
@@ -122,9 +124,9 @@ def test_what_views_get_from_one_scan_is_what_their_queries_give(
             assert shop.together(view) == sorted({*VIEWS} - {view})
     shop.prove_right()
     newest = shop.warehouse.history("by_kind")[0]
-    assert 'what changed in "latest" was read once, with extremes' in newest["why"]
-    explained = shop.warehouse.explain("by_kind")["stored"]["last_refresh"]
-    assert explained["together"] == newest["together"]
+    assert 'what changed in "latest" was read once, with extremes' in newest.way_reason
+    explained = shop.warehouse.explain("by_kind").stored.last_refresh
+    assert explained.together_with == newest.together_with
     assert shop.warehouse.lake.scans == []
 
 
@@ -211,7 +213,9 @@ def test_what_others_rewrote_is_compared_once(
     assert all(not isinstance(each, Exception) for each in outcomes.values())
     assert len(reads) == 1
     for name in queries:
-        assert shop.history(name)[0]["together"] == [each for each in queries if each != name]
+        assert list(shop.history(name)[0].together_with) == [
+            each for each in queries if each != name
+        ]
         (found,) = shop.verify(name, recompute=True)
         assert not found.problems
 
@@ -243,6 +247,6 @@ def test_a_warehouse_shares_the_scan_of_a_large_change(project: Callable[..., Pa
     for divisor in range(2, 6):
         newest = warehouse.history(f"by_{divisor}")[0]
         others = [f"by_{other}" for other in range(2, 6) if other != divisor]
-        assert (newest["variant"], sorted(newest["together"])) == ("incremental", others)
+        assert (newest.way, sorted(newest.together_with)) == ("incremental", others)
         (found,) = warehouse.verify(f"by_{divisor}", recompute=True)
         assert not found.problems

@@ -97,7 +97,7 @@ def test_comments_and_properties_reach_the_delta_table(
     def refresh() -> list[str]:
         with Warehouse(folder) as warehouse:
             assert warehouse.refresh().ok
-            return [each["kind"] for each in warehouse.history("counted") if each.get("kind")]
+            return [each.kind for each in warehouse.history("counted") if each.kind]
 
     refresh()
     ticks, columns = metadata("ticks")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from springhouse.lake.spark.session import Here, Spark
+from springhouse.lake.spark.session import Spark
+from springhouse.lake.spark.session_settings import LocalInput
 from springhouse.warehouse import Warehouse
 
 sys.path += [str(Path(__file__).parent)]
@@ -34,7 +35,7 @@ def lent_with(spark: SparkSession, **settings: str) -> Iterator[None]:
 
 
 def every_session(spark: Spark) -> list[SparkSession]:
-    sizes = [None, Here(1, 1), Here(9, 9), Here(2, 9_000), Here(2, 90_000)]
+    sizes = [None, LocalInput(1, 1), LocalInput(9, 9), LocalInput(2, 9_000), LocalInput(2, 90_000)]
     return [spark.session(), *map(spark.quick, sizes)]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import springhouse
 from recomputed import differences
-from springhouse.lake.delta.log import Snapshot
+from springhouse.lake.delta.table_snapshots import Snapshot
 from springhouse.warehouse import Warehouse
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

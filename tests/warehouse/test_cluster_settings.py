@@ -37,7 +37,7 @@ def test_a_node_alone_has_no_peers():
 def test_an_unknown_node_has_to_say_where_it_listens():
     with pytest.raises(SpringhouseError, match='no address for node "x"') as error:
         joining(nodes=NODES, tls="off").members("x", None, None)
-    assert "Its nodes are: a, b." in error.value.hint
+    assert "Configured are: a, b." in error.value.hint
 
 
 def test_tls_is_left_out_only_when_asked_for():

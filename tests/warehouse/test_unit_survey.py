@@ -111,9 +111,9 @@ def test_only_sources_of_owned_tables_are_asked(node, now):
 
 def test_what_was_seen_to_wait_is_forgotten_with_its_table(node, now):
     watch = watch_with_ticks(node, now)
-    assert watch.planning.waiting_since("ticks", now[0]) == [now[0]]
+    assert watch.planning.waits.waiting_since("ticks", now[0]) == [now[0]]
     node.permits.let_go(("ticks",), at_once=False)
-    assert watch.planning.waiting_since("ticks", now[0] + 60) == []
+    assert watch.planning.waits.waiting_since("ticks", now[0] + 60) == []
 
 
 def test_what_came_during_a_refresh_waits_for_the_sources_period(node, now):

@@ -9,6 +9,7 @@ import typer
 from springhouse.cli.options import Duration, ProjectFolder, Settings
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.lake.storage.clock import steady_clock
+from springhouse.project.settings import NODE_NAME
 
 if TYPE_CHECKING:
     from springhouse.warehouse import Event
@@ -52,7 +53,7 @@ def node(
     said = joining(project, settings, without_tls=without_tls)
     members = said.members(name, listen, peers)
     running = ClusterMember(members, said)
-    given = {**said.given, "springhouse.node.name": name}
+    given = {**said.given, NODE_NAME.key: name}
     others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
     # The first signal lets the node hand its units over, the second ends its warehouse.
     with running.joined(), stopped_by_signals(running.stop):

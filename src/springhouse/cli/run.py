@@ -21,6 +21,7 @@ from springhouse.cli.screen import clock_text, console, show
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
 from springhouse.lake.storage.clock import steady_clock
+from springhouse.project.settings import REREAD
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def run(
     if once and duration is not None:
         raise typer.BadParameter("--once and --for exclude each other")
     listening = _Listening(console())
-    allowed = ["springhouse.reread=allow"] if yes else []
+    allowed = [f"{REREAD.key}=allow"] if yes else []
     given = [*(settings or []), *allowed]
     with open_warehouse(project, given, listening.hear, read_only=False) as warehouse:
         stop = partial(_stop, warehouse, listening.progress)
@@ -104,7 +105,6 @@ class _Listening:
 
     def _picture(self) -> RenderableType:
         from springhouse.cli.progress import picture
-        from springhouse.warehouse.report import standing
 
         assert self._warehouse is not None
         now = _now()
@@ -112,7 +112,7 @@ class _Listening:
             self._looked = now
             # A picture can wait for a table that can't be read just now.
             with suppress(SpringhouseError, OSError):
-                self._tables = standing(self._warehouse.watch, self._warehouse.failures, now)
+                self._tables = self._warehouse.status(scheduled=False)
         return picture(self._warehouse.project.name, self.progress, self._tables, now)
 
 

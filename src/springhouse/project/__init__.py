@@ -10,7 +10,8 @@ reads a file of the project.
     options/            the options of sources and sinks
     sql/                SQL files: statements, queries and what they read, schemas
     table_properties    TBLPROPERTIES: promises, sinks, settings of one table
-    settings            the settings of the whole project
+    settings            every setting: its type, default, unit and allowed values
+    value_types         the types of value that settings have
     lineage/            who reads whom, and whether a definition changed
     declarations/       the values: `Project`, `Table`, `View`, flows; names, durations, secrets
 

@@ -1,49 +1,43 @@
 """What was promised about a table, and what else do its properties say?
 
-Everything of ours in TBLPROPERTIES starts with `springhouse.`; `PROPERTIES` is the one list of
-them, with where each may stand. All other properties are the user's own and are kept as they are.
+The properties of Springhouse start with `springhouse.`; `project.settings` lists them, and says
+which kinds of table can have them. Delta's own properties are checked here, because some change how
+a table is stored. All other properties are the user's and are kept as they are.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from typing import TypeVar
 
 from springhouse.errors import DeclarationError
 from springhouse.project.declarations.contents import Written
 from springhouse.project.declarations.declaration import Promise, RefreshMode, SinkCall
-from springhouse.project.declarations.durations import duration_seconds
 from springhouse.project.declarations.names import Names, did_you_mean
-from springhouse.project.settings import FLOW_SETTINGS, SOURCE_SETTINGS, check_setting
+from springhouse.project.settings import (
+    FLOW_SETTINGS,
+    INCONSISTENCY,
+    LATENESS,
+    PERIOD,
+    PREFIX,
+    PRIORITY,
+    REFRESH,
+    SINK,
+    SOURCE_SETTINGS,
+    STALENESS,
+    STALENESS_OF_INPUT,
+    TIMESTAMP,
+    Holder,
+    Setting,
+    find_setting,
+    settings_of,
+)
 from springhouse.units import Seconds
 
-PREFIX = "springhouse."
-_ALONG = "springhouse.staleness."
-_SINK = "springhouse.sink."
+_ALONG = STALENESS_OF_INPUT.prefix or ""
+_SINK = SINK.prefix or ""
 
-
-class Holder(Enum):
-    """The kinds of thing that can have properties."""
-
-    TABLE = "a streaming table"
-    VIEW = "a materialized view"
-    TEMPORARY_VIEW = "a view that is not stored"
-
-
-_STORED = (Holder.TABLE, Holder.VIEW)
-
-PROPERTIES: Mapping[str, tuple[Holder, ...]] = {
-    "springhouse.staleness": _STORED,
-    "springhouse.inconsistency": _STORED,
-    "springhouse.priority": _STORED,
-    "springhouse.refresh": (Holder.VIEW,),
-    "springhouse.timestamp": (Holder.TABLE,),
-    "springhouse.lateness": (Holder.TABLE,),
-    "springhouse.period": (Holder.TABLE,),
-    **dict.fromkeys(FLOW_SETTINGS, _STORED),
-    **dict.fromkeys(SOURCE_SETTINGS, (Holder.TABLE,)),
-}
-
+T = TypeVar("T")
 
 _FLAG, _NUMBER = r"true|false", r"[1-9]\d*"
 _INTERVAL = r"interval( \d+ (week|day|hour|minute|second|millisecond|microsecond)s?)+"
@@ -82,23 +76,23 @@ def read_properties(
     """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
     reader = _PropertyReader(owner, holder, written)
     by_pathway = reader.staleness_by_pathway(names)
-    inconsistency = reader.duration("springhouse.inconsistency")
+    inconsistency = reader.find(INCONSISTENCY)
     if inconsistency is None:
-        # Who says that one input may be a day old and another a minute says that a snapshot may
-        # reflect them as of moments a day apart.
+        # Where one input may be a day old and another a minute, a snapshot may show them at moments
+        # that are a day apart.
         inconsistency = max(by_pathway.values(), default=Seconds(0.0))
     reader.check_delta(written)
     known = Properties(
         promise=Promise(
-            staleness_seconds=reader.duration("springhouse.staleness"),
+            staleness_seconds=reader.find(STALENESS),
             staleness_by_pathway=by_pathway,
             inconsistency_seconds=inconsistency,
-            priority=reader.priority(),
+            priority=reader.read(PRIORITY),
         ),
-        refresh=reader.refresh(),
-        timestamp=reader.column("springhouse.timestamp"),
-        lateness_seconds=reader.duration("springhouse.lateness") or Seconds(0.0),
-        period_seconds=reader.period(),
+        refresh=RefreshMode(reader.read(REFRESH)),
+        timestamp=reader.find(TIMESTAMP),
+        lateness_seconds=reader.read(LATENESS),
+        period_seconds=reader.read(PERIOD),
         flow_settings=reader.flow_settings(),
         sinks=reader.sinks(),
         others={key: w.value for key, w in written.items() if not key.startswith(PREFIX)},
@@ -118,17 +112,20 @@ class _PropertyReader:
         }
 
     def _belongs(self, key: str, written: Written, owner: str, holder: Holder) -> bool:
-        holders = _STORED if key.startswith((_ALONG, _SINK)) else PROPERTIES.get(key)
-        if holders is None:
-            hint = did_you_mean(key, PROPERTIES)
+        setting = find_setting(key)
+        if setting is None:
+            hint = did_you_mean(key, [each.key for each in settings_of(holder)])
             self._wrong(written, f'unknown property "{key}"', hint or _known_properties(holder))
-            return False
-        if holder not in holders:
-            belongs = " or ".join(each.value for each in holders)
-            problem = f'"{key}" belongs on {belongs}, and "{owner}" is {holder.value}'
+        elif holder not in setting.holders:
+            owners = [each for each in setting.holders if each is not Holder.PROJECT]
+            belongs = "on " + " or ".join(each.value for each in owners)
+            if not owners:
+                belongs = "into `configuration:` of the pipeline file"
+            problem = f'"{key}" belongs {belongs}, and "{owner}" is {holder.value}'
             self._wrong(written, problem, _known_properties(holder))
-            return False
-        return True
+        else:
+            return True
+        return False
 
     def _wrong(self, written: Written, problem: str, hint: str | None) -> None:
         self.errors.append(DeclarationError(problem, where=str(written.place), hint=hint))
@@ -146,22 +143,26 @@ class _PropertyReader:
             elif not re.fullmatch(pattern, each.value.strip(), re.IGNORECASE):
                 self._wrong(each, f'"{key}" is "{each.value}", which Delta does not take', None)
 
-    def duration(self, key: str) -> Seconds | None:
-        written = self._written.get(key)
+    def find(self, setting: Setting[T], key: str | None = None) -> T | None:
+        """The value of a setting; None if it is not set, or not an allowed value."""
+        written = self._written.get(key or setting.key)
         if written is None:
             return None
-        try:
-            return duration_seconds(written.value)
-        except DeclarationError as error:
-            problem = f'"{key}" is "{written.value}", which is not a duration'
-            self._wrong(written, problem, error.hint)
+        if not setting.type.accepts(written.value):
+            self.errors.append(setting.error(key or setting.key, written.value, written.place))
             return None
+        return setting.type.parse(written.value)
+
+    def read(self, setting: Setting[T]) -> T:
+        """The value of a setting, or its default."""
+        value = self.find(setting)
+        return setting.read({}) if value is None else value
 
     def staleness_by_pathway(self, names: Names) -> Mapping[str, Seconds]:
         bounds = {}
         for key in self._written:
             if key.startswith(_ALONG):
-                seconds = self.duration(key)
+                seconds = self.find(STALENESS_OF_INPUT, key)
                 if seconds is not None:
                     passed = key.removeprefix(_ALONG).split(">")
                     bounds[">".join(names.parse(each.strip()) for each in passed)] = seconds
@@ -191,66 +192,18 @@ class _PropertyReader:
             for name, written in plugins.items()
         )
 
-    def priority(self) -> float:
-        written = self._written.get("springhouse.priority")
-        if written is None:
-            return 1.0
-        try:
-            weight = float(written.value)
-        except ValueError:
-            weight = 0.0
-        if 0 < weight < float("inf"):
-            return weight
-        problem = f'"springhouse.priority" is "{written.value}", which is not a number above 0'
-        self._wrong(written, problem, "A table of priority 10 counts as ten tables of priority 1.")
-        return 1.0
-
-    def refresh(self) -> RefreshMode:
-        written = self._written.get("springhouse.refresh")
-        if written is None:
-            return RefreshMode.AUTO
-        try:
-            return RefreshMode(written.value.strip().lower())
-        except ValueError:
-            modes = ", ".join(f'"{mode.value}"' for mode in RefreshMode)
-            problem = f'"springhouse.refresh" is "{written.value}", which is not a refresh mode'
-            self._wrong(written, problem, f"The modes are {modes}.")
-            return RefreshMode.AUTO
-
-    def column(self, key: str) -> str | None:
-        written = self._written.get(key)
-        if written is None:
-            return None
-        column = written.value.strip().strip("`")
-        if not column:
-            self._wrong(written, f'"{key}" names no column', "Name the column that dates a record.")
-        return column or None
-
     def flow_settings(self) -> Mapping[str, str]:
-        """What is set for the flow of this table alone, by the project's own keys."""
-        found = {}
-        for key in (*FLOW_SETTINGS, *SOURCE_SETTINGS):
-            written = self._written.get(key)
-            if written is None:
-                continue
-            wrong = check_setting(key, written.value, written.place)
-            if wrong is None:
-                found[key] = written.value
-            else:
-                self.errors.append(wrong)
-        return found
-
-    def period(self) -> Seconds:
-        seconds = self.duration("springhouse.period")
-        if seconds is not None and not seconds:
-            problem = '"springhouse.period" is 0, and a source can\'t be asked without a pause'
-            self._wrong(self._written["springhouse.period"], problem, "The default is 1 second.")
-        return seconds or Seconds(1.0)
+        """The settings of the project that this table has for its own flow and sources."""
+        settings = (*FLOW_SETTINGS, *SOURCE_SETTINGS)
+        return {
+            each.key: self._written[each.key].value
+            for each in settings
+            if self.find(each) is not None
+        }
 
 
 def _known_properties(holder: Holder) -> str | None:
-    known = [key for key, holders in PROPERTIES.items() if holder in holders]
-    known += [f"{_SINK}<name>"] if known else []
+    known = [each.key for each in settings_of(holder) if each.prefix is None or each is SINK]
     if not known:
         return "Only what is stored can keep a promise: make it a materialized view."
     return f"The properties of {holder.value} are {', '.join(sorted(known))}."

@@ -13,11 +13,13 @@ from typing import Any
 
 from springhouse.errors import CommitConflict, NotOwned, told
 from springhouse.lake.delta.log import one_look
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.landing.inputs import NotThereYet
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.lake.storage.clock import SteadyClock
-from springhouse.loop.schedule import Order, Schedule
+from springhouse.loop.order import Order
+from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
@@ -155,7 +157,7 @@ class Runner:
 
     def _permitted(self, plan: RefreshPlan) -> Permitted:
         """A plan that starts now, with the permit that it starts with."""
-        return Permitted(plan, self.watch.permits.begin(plan.table).prove)
+        return Permitted(plan, CommitPermit(self.watch.permits.begin(plan.table).prove))
 
     def _settle(self, ended: Ended) -> None:
         """Write down what a refresh did, or when it is tried again."""

@@ -21,7 +21,7 @@ from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.landing.quarantine import settle
+from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sinks.delivery import ledger_astray, needed_by_sinks
 from springhouse.lake.sinks.sink_registry import known_sinks
 from springhouse.lake.sources.source_registry import known_sources
@@ -46,28 +46,43 @@ from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.lineage.keys import key_of
 from springhouse.project.load import load
-from springhouse.project.settings import check_setting
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
-from springhouse.refresh.feasible import Finding
-from springhouse.refresh.policy import (
-    Policy,
-    read_basic,
-    read_chopping,
-    read_inheritance,
-    read_tracks,
+from springhouse.project.settings import (
+    COMPACT_FILES,
+    NODE_NAME,
+    RETENTION,
+    RETRY_SECONDS,
+    TRACKS,
+    check_setting,
 )
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
+from springhouse.refresh.policy_settings import configured_policy
+from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse import report
 from springhouse.warehouse.courier import Courier
 from springhouse.warehouse.permits import Permits
-from springhouse.warehouse.report import PlannedRefresh, TableStatus
+from springhouse.warehouse.reports.planned_refresh import PlannedRefresh, planned_refreshes
+from springhouse.warehouse.reports.table_explanation import (
+    TableExplanation,
+    ViewExplanation,
+    explain_table,
+)
+from springhouse.warehouse.reports.table_history import CommitRecord, table_history
+from springhouse.warehouse.reports.table_status import (
+    TableStatus,
+    scheduled_statuses,
+    table_statuses,
+)
 from springhouse.warehouse.runner import FreshnessRecord, Listener, Live, Once, SparkNeeded
 from springhouse.warehouse.watch import Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_ALONE = "local"
+"""The name of a node that is not part of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,7 @@ class Warehouse:
         declared = load(folder, session, known_sources({}), known_sinks({}))
         settings = settings.overridden(declared.configuration).overridden(given)
         self.project: Project = replace(declared, configuration=settings)
-        node = settings.get("springhouse.node.name", "local")
+        node = NODE_NAME.find(settings) or _ALONE
         self.watch = Watch(self.project, self.lake, self._clock, node, permits)
         self.failures: Mapping[str, Failure] = {}
         self.kept: Mapping[str, FreshnessRecord] = {}
@@ -123,7 +138,7 @@ class Warehouse:
     def _lake(self, name: str, storage: str, folder: Path, settings: Configuration) -> Lake:
         place = Storage.at(storage, folder)
         # The nodes of a cluster share the storage; each has a Spark with a log of its own.
-        node = settings.get("springhouse.node.name")
+        node = NODE_NAME.find(settings)
         file = f"spark-{node}.log" if node else "spark.log"
         kept = "://" not in place.root and not self._read_only
         log = Path(place.root) / "logs" / file if kept else None
@@ -180,7 +195,7 @@ class Warehouse:
             self.lake,
             self._clock,
             retry,
-            node=self.project.configuration.get("springhouse.node.name", "local"),
+            node=NODE_NAME.find(self.project.configuration) or _ALONE,
             owns=self.watch.permits.delivers,
             listener=self._listener,
         )
@@ -224,15 +239,17 @@ class Warehouse:
                 keys.append(key_of(reference))
         return list(dict.fromkeys(keys))
 
-    def status(self) -> list[TableStatus]:
-        """How every table and view stands."""
+    def status(self, *, scheduled: bool = True) -> list[TableStatus]:
+        """How fresh every table and view is; unless `scheduled`, without what a scheduler knows."""
+        if not scheduled:
+            return table_statuses(self.watch, self.failures, self._clock())
         schedule = self._schedule(self._clock())
-        return report.status(self.watch, schedule, self.failures, self.kept, self._clock())
+        return scheduled_statuses(self.watch, schedule, self.failures, self.kept, self._clock())
 
     def plan(self) -> list[PlannedRefresh]:
-        """What would be refreshed now, in order."""
+        """The refreshes that are wanted now, in the order in which they would start."""
         schedule = self._schedule(self._clock())
-        return report.plan(self.watch, schedule, self._clock())
+        return planned_refreshes(self.watch, schedule, self._clock())
 
     def unkeepable(self) -> list[Finding]:
         """The promises that can't be kept, by what past refreshes took, and what could be kept."""
@@ -240,23 +257,25 @@ class Warehouse:
         schedule = self._live.schedule if self._live is not None else self._scheduler(now)
         return schedule.unkeepable(now)
 
-    def explain(self, name: str) -> dict[str, Any]:
-        """How a table or view is made, and what it reflects."""
-        return report.explain(self.watch, self._declared(name))
+    def explain(self, name: str) -> TableExplanation | ViewExplanation:
+        """How a table or view is made, and what its rows reflect."""
+        return explain_table(self.watch, self._declared(name))
 
-    def history(self, name: str, most: int | None = None) -> list[dict[str, Any]]:
-        """The commits of a table, newest first."""
-        own = names_of(self.project).parse(name)
-        known = own.removesuffix(QUARANTINE)
-        return report.history(self.watch, own if own != known else self._declared(name), most)
+    def history(self, name: str, limit: int | None = None) -> list[CommitRecord]:
+        """The commits of a table or view, newest first; `name_quarantine` names a quarantine."""
+        table = names_of(self.project).parse(name)
+        if table == table.removesuffix(QUARANTINE):
+            table = self._declared(name)
+        return table_history(self.watch, table, limit)
 
     def vacuum(self, retention: str | None = None, grace_seconds: float = 3600.0) -> dict[str, int]:
         """Delete files that nobody can need any more; how many, by table."""
-        text = retention or self.project.configuration.get("springhouse.retention", "7 days")
-        keep = duration_seconds(text)
+        keep = RETENTION.read(self.project.configuration)
+        if retention is not None:
+            keep = duration_seconds(retention)
         gone = {}
         for name in self.lake.tables():
-            settle(self.lake, name)
+            settle_quarantine(self.lake, name)
         for name in self.lake.tables():
             needed = self._needed_from(name)
             deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))
@@ -318,24 +337,11 @@ class Warehouse:
     def _settings(self) -> dict[str, Any]:
         given = self.project.configuration
         return {
-            "tracks": int(given.get("springhouse.tracks", "2")),
-            "retry": Seconds(float(given.get("springhouse.retry.seconds", "2"))),
-            "most_files": int(given.get("springhouse.compact.files", "32")),
-            "policy": self._policy(),
+            "tracks": TRACKS.read(given),
+            "retry": Seconds(RETRY_SECONDS.read(given)),
+            "most_files": COMPACT_FILES.read(given),
+            "policy": configured_policy(given),
         }
-
-    def _policy(self) -> Policy:
-        given = self.project.configuration
-        default = Policy()
-        word = "springhouse.scheduler."
-        return Policy(
-            read_basic(given.get(f"{word}basic", default.basic.value)),
-            read_tracks(given.get(f"{word}tracks", str(default.tracks))),
-            read_inheritance(given.get(f"{word}inheritance", default.inheritance.rule.value)),
-            read_chopping(given.get(f"{word}chopping", str(default.chopping))),
-            given.get(f"{word}promises", "heed") == "heed",
-            given.get(f"{word}last-track", "weigh") == "weigh",
-        )
 
     def _schedule(self, now: Instant) -> Schedule:
         """The scheduler that runs; if none does, as the Delta logs tell of it, with what waits."""
@@ -349,7 +355,12 @@ class Warehouse:
 
     def _scheduler(self, now: Instant) -> Schedule:
         """A scheduler that knows the Delta logs, and not what waits."""
-        return Schedule(self.watch.facts, self._policy(), self._settings()["tracks"], now)
+        return Schedule(
+            self.watch.facts,
+            configured_policy(self.project.configuration),
+            TRACKS.read(self.project.configuration),
+            now,
+        )
 
     def _needed_from(self, name: str) -> list[int]:
         """The versions of a table that its readers reflect: they will read on from there."""

@@ -19,8 +19,8 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from springhouse.planner.failed_statement import FailedStatement
 from springhouse.planner.provenance import Provenance
+from springhouse.planner.way.failed_statement import FailedStatement
 from springhouse.units import Instant
 
 KEY = "springhouse"

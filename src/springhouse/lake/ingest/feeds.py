@@ -13,12 +13,13 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from springhouse.errors import CommitConflict, SpringhouseError
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.identity import (
     IdentityPolicy,
@@ -37,6 +38,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.sources.delta_source import DeltaSource
 from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.sources.source_registry import SourceSignature, open_source, signature_of
+from springhouse.lake.storage.presence import RemoteScans
 from springhouse.project.declarations.declaration import (
     AppendFlow,
     Flow,
@@ -105,10 +107,10 @@ class Feed:
             for partition, end in stream.source.latest().items()
         }
 
-    def admit(self) -> None:
+    def admit(self, requires: Sequence[Requirement] = ()) -> None:
         """Give what was found its offsets for good: done by who refreshes, not by who asks."""
         for stream in self.streams:
-            stream.source.admit()
+            stream.source.admit_under(requires)
 
     @property
     def _once(self) -> str:
@@ -258,16 +260,24 @@ class Feed:
         )
 
     def read(
-        self, session: "SparkSession", ranges: Mapping[str, Range]
+        self,
+        session: "SparkSession",
+        ranges: Mapping[str, Range],
+        scans: RemoteScans | None = None,
     ) -> "dict[Reference, DataFrame]":
         """The rows of these ranges, by where the query names them; none for other streams.
 
-        Bad ones need not say why (`read_why` does), if the source can spare itself that.
+        Bad ones need not say why (`read_why` does), if the source can spare itself that. `scans`
+        remembers the files of Delta tables that a remote engine reads.
         """
-        return {
-            stream.reference: stream.source.glance(session, self._own(stream, ranges))
-            for stream in self.streams
-        }
+        rows: dict[Reference, DataFrame] = {}
+        for stream in self.streams:
+            source, own = stream.source, self._own(stream, ranges)
+            if isinstance(source, DeltaSource):
+                rows[stream.reference] = source.read(session, own, scans)
+            else:
+                rows[stream.reference] = source.glance(session, own)
+        return rows
 
     def read_why(
         self, session: "SparkSession", reference: Reference, ranges: Mapping[str, Range]

@@ -30,4 +30,11 @@ def describe_table(lake: Lake, project: Project, name: str) -> None:
     channel = name in project.tables and is_channel(project, name)
     note = Note("schema", lake.now(), channel=channel, reason="described")
     with suppress(CommitConflict):  # The next refresh of the table describes it.
-        describe(ground, declared.comment, declared.properties, declared.column_comments, note)
+        describe(
+            ground,
+            declared.comment,
+            declared.properties,
+            declared.column_comments,
+            note,
+            lake.required,
+        )

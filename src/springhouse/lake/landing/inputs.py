@@ -119,7 +119,7 @@ class RefreshInputs:
         return name in project.tables or base in project.tables or base in project.views
 
     def _table(self, key: str, reference: Reference) -> "DataFrame":
-        return self._open(key, reference).read(self.session)
+        return self._open(key, reference).read(self.session, scans=self._lake.remote_scans)
 
     def _open(self, key: str, reference: Reference) -> TableVersion:
         if key in self._opened:

@@ -12,7 +12,7 @@ ones are added at the end, and a value that does not fit makes a bad record.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
 from glob import escape
@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError, SourceError
 from springhouse.lake.delta.alignment import parsed_schema
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.sources.avro_files import AvroFiles
 from springhouse.lake.sources.csv_files import CsvFiles
 from springhouse.lake.sources.file_batch import FileBatch
@@ -118,6 +119,10 @@ class ReadFiles(Source):
         """Write down which file has which offset, of all that `latest` told of."""
         self._log.admit()
 
+    def admit_under(self, requires: Sequence[Requirement]) -> None:
+        """The same; the commit that writes it down requires this."""
+        self._log.admit(requires)
+
     def size(self, ranges: Mapping[str, Range]) -> int:
         """The bytes of the files."""
         return sum(file.size for file in self._files(ranges))
@@ -137,7 +142,8 @@ class ReadFiles(Source):
     def _rows(
         self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
     ) -> "DataFrame":
-        self.admit()
+        if not self._log.has_admitted(ranges.get(_PARTITION, Range(0, 0))):
+            self.admit()
         files = self._files(ranges)
         self._prove_unchanged(files)
         batch = FileBatch(self._folder, tuple(file.path for file in files))
@@ -183,10 +189,10 @@ class ReadFiles(Source):
             )
         return True
 
-    def _files(self, ranges: Mapping[str, Range]) -> "Sequence[FoundFile]":
+    def _files(self, ranges: Mapping[str, Range]) -> Sequence[FoundFile]:
         return self._log.files(ranges.get(_PARTITION, Range(0, 0)))
 
-    def _prove_unchanged(self, files: "Sequence[FoundFile]") -> None:
+    def _prove_unchanged(self, files: Sequence[FoundFile]) -> None:
         """An error if a file is no longer what it was when it was given its offset."""
         root = self._folder.path
         infos = self._folder.filesystem.get_file_info([f"{root}/{file.path}" for file in files])

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from springhouse.errors import SourceError
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
@@ -114,8 +115,13 @@ class Source(ABC):
     def admit(self) -> None:  # noqa: B027  optional
         """Write down which record has which offset, for all that `latest` has counted.
 
-        Called before a refresh reads; `status` and `plan` call `latest` alone.
+        Called by a refresh before it compares the records of two tables; `read` must do the same.
+        `status` and `plan` call `latest` alone, and write nothing.
         """
+
+    def admit_under(self, requires: Sequence[Requirement]) -> None:
+        """`admit`; if that makes a commit in the storage, the commit requires this."""
+        self.admit()
 
     def size(self, ranges: Mapping[str, Range]) -> int:
         """About how many bytes the records of these ranges have; 0: unknown, taken as little."""

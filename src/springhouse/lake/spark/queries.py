@@ -22,7 +22,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from springhouse.errors import DeclarationError, LakeError, SpringhouseError
-from springhouse.lake.spark.session import activated
+from springhouse.lake.spark.session_copies import activated
 from springhouse.lake.spark.working_folder import working_in
 from springhouse.project.declarations.declaration import (
     Place,
@@ -33,8 +33,8 @@ from springhouse.project.declarations.declaration import (
     SqlQuery,
 )
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

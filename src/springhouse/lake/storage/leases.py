@@ -75,11 +75,11 @@ class Leases:
         self._written: tuple[float, float, float] | None = None  # steady, storage's time, start
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Iterator["HeldLease"]:
         """Hold a lease while this block writes files; blocks may overlap."""
         number = self._begin()
         try:
-            yield
+            yield HeldLease(self)
         finally:
             self._end(number)
 
@@ -144,10 +144,10 @@ class Leases:
             with contextlib.suppress(OSError):
                 self._storage.filesystem.delete_file(f"{self._storage.path}/{self.name}")
 
-    def prove_held(self) -> None:
-        """Renew the lease if it was not renewed for long: this process was stopped, perhaps.
+    def renew_if_late(self) -> None:
+        """Renew the lease if it was not renewed for long: this process may have been stopped.
 
-        Files may have been deleted meanwhile; what is committed is proved to be there after this.
+        Others may have deleted files meanwhile, so a commit looks for its files after this.
         """
         with self._lock:
             late = self._written is not None and (
@@ -232,6 +232,17 @@ class Leases:
             )
         except (ValueError, KeyError, TypeError):
             return None if text is None else Lease("", 0, "", 0.0, renewed)
+
+
+@dataclass(frozen=True)
+class HeldLease:
+    """A lease that this process holds while some block runs; a commit can require it."""
+
+    leases: Leases
+
+    def check(self) -> None:
+        """Make sure that the lease is in force, also after this process was stopped for long."""
+        self.leases.renew_if_late()
 
 
 @contextmanager

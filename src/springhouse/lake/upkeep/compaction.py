@@ -23,6 +23,7 @@ from springhouse.errors import CommitConflict
 from springhouse.lake.delta.commits import Change, commit
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import DataFile, TableVersion, open_table
 from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.lake import Lake
@@ -45,8 +46,9 @@ def compact(lake: Lake, table: str, most_files: int = 32) -> int:
     small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
     if len(small) <= most_files:
         return 0
-    with lake.leases.held():
-        return _compact(lake, table, ground, small)
+    with lake.leases.held() as lease:
+        permit = replace(lake.permit or CommitPermit(), lease=lease)
+        return _compact(lake.under(permit), table, ground, small)
 
 
 def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]) -> int:
@@ -66,7 +68,8 @@ def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]
     add = write_arrow(ground.storage, whole)
     for _ in range(_TRIES):
         with suppress(CommitConflict):
-            commit(ground, Change(replace(note, rows=ground.rows), [add], chosen))
+            change = Change(replace(note, rows=ground.rows), [add], chosen)
+            commit(ground, change, lake.required)
             return len(chosen)
         # Somebody appended meanwhile. The new file still says what the old ones say, as long as all
         # of them are there.

@@ -81,7 +81,8 @@ def changed_inputs(
 
 
 def _large_delta(lake: Lake, log: TableLog, start: TableVersion, end: TableVersion) -> "DataFrame":
-    frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
+    session, scans = lake.spark.session(), lake.remote_scans
+    frame = changes.strong_delta(session, log, start.version, end.version, scans)
     return changes.one_by_one(frame)
 
 

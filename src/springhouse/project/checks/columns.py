@@ -33,9 +33,9 @@ from springhouse.project.declarations.declaration import (
 from springhouse.project.declarations.names import Names, did_you_mean
 from springhouse.project.options.built_in import columns_of_source
 from springhouse.project.options.calls import understand
+from springhouse.project.sql.references import ReferencedQuery, parse_query
 from springhouse.project.sql.schema_text import column_names
-from springhouse.project.sql.sql_references import ReferencedQuery, parse_query
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.sql_text import SqlText
 
 Columns = tuple[str, ...] | None
 """The names of columns, in order; None if they are not known."""

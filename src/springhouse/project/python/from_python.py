@@ -50,8 +50,9 @@ from springhouse.project.declarations.declaration import (
 from springhouse.project.declarations.names import Names
 from springhouse.project.python.plugin_decorators import registering
 from springhouse.project.python.python_functions import Declared, find_reads, find_sql
+from springhouse.project.settings import Holder
 from springhouse.project.sql.schema_text import column_comments
-from springhouse.project.table_properties import Holder, Properties, read_properties
+from springhouse.project.table_properties import Properties, read_properties
 
 _NO_SESSION = (
     "There is no Spark session yet while files are loaded: use it inside the query function."

@@ -23,8 +23,8 @@ from typing import Any
 from springhouse.errors import DeclarationError
 from springhouse.project.declarations.declaration import Place, ReadMode, Reference, SqlQuery
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText, split, tokenize
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText, split_statements, tokenize
 from springhouse.project.sql.streaming_state import STREAMING
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
@@ -195,7 +195,7 @@ def _is_kept(declared: Declared, name: str) -> bool:
 
 def _query(sql: SqlText, names: Names, fingerprint: str) -> SqlQuery | None:
     tokens, unclosed = tokenize(sql)
-    statements = split(tokens)
+    statements = split_statements(tokens)
     if unclosed is not None or len(statements) != 1:
         return None
     place = sql.place(statements[0][0].start)

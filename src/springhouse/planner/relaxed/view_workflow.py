@@ -1,0 +1,53 @@
+"""How are views of a project stated as a workflow with bounds?
+
+Paper 004 plans over channels and operators. Here a table is a channel, the ways in which it can be
+refreshed are operators (`search.widgets`), and promises are bounds (`bounds`).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness
+from springhouse.planner.offers import Offered
+from springhouse.planner.search.planner import Planner
+from springhouse.planner.search.widgets import view, workflow
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import ANY_DELTA
+from springhouse.project.declarations.declaration import Project
+
+
+def planner_of(project: Project, offered: Mapping[str, Offered]) -> Planner:
+    """A planner for these tables, each with the ways in which it can be refreshed."""
+    made = {name: ways for name, ways in offered.items() if ways.inputs}
+    views = {name: project.views[name] for name in made if name in project.views}
+    strict = [n for n in made if n not in views or not views[n].promise.is_relaxed]
+    keys = dict.fromkeys(key for ways in made.values() for key in ways.inputs)
+    whole = workflow(
+        [key for key in keys if key not in made],
+        [
+            view(
+                name,
+                ways.inputs,
+                ways.variants,
+                drivers=ways.drivers,
+                alone=ways.alone,
+                grows=ways.grows,
+                strict=name in strict,
+            )
+            for name, ways in made.items()
+        ],
+        strict=strict,
+        named={table for declared in views.values() for table in declared.promise.named},
+    )
+    bounds = [bound for name in views for bound in _bounds(project, whole, name)]
+    return Planner(whole, bounds, dict.fromkeys(sorted(made), ANY_DELTA))
+
+
+def _bounds(project: Project, whole: Workflow, name: str) -> Iterable[Bound]:
+    """The promises of a view as bounds on its pathways."""
+    promise = project.views[name].promise
+    yield BoundInconsistency(name, promise.inconsistency_seconds)
+    if promise.is_relaxed or promise.staleness_seconds is not None:
+        inputs = whole.reads[name]
+        for pathway, courses in whole.courses[name].items():
+            allowed = min(promise.staleness_along(each, inputs) for each in courses)
+            yield BoundStaleness(name, pathway, allowed)
