@@ -18,7 +18,8 @@ from springhouse.lake.landing.inputs import NotThereYet
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.lake.storage.clock import SteadyClock
-from springhouse.loop.schedule import Order, Schedule
+from springhouse.loop.order import Order
+from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
