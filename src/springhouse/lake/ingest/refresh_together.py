@@ -11,8 +11,8 @@ Nobody depends on it. What goes wrong in the common part is not told: the tables
 one by one, and each meets its own problem.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ from springhouse.lake.landing.quarantine import settle
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
+from springhouse.logs import passing
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table
@@ -48,6 +49,8 @@ from springhouse.units import Instant, Seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+LOG = logging.getLogger("springhouse.ingest")
 
 _KEPT, _JSON = HIDDEN_COLUMNS
 
@@ -107,7 +110,8 @@ def append_together(
     try:
         with shared[0].member.feed.keeping_memory():
             taken, given = _pass(lake, project, shared)
-    except Exception:  # noqa: BLE001  each table alone will meet it, and say whose it is
+    except Exception as error:  # noqa: BLE001  each table alone will meet it, and say whose it is
+        LOG.debug("no shared pass, each table is refreshed by itself: %s", error)
         return
     share = Seconds((lake.now() - began) / max(len(given), 1))
     together = [each.ready.member.name for each in given]
@@ -129,8 +133,7 @@ def _sharing(
     """The first member for which something waits, and those for which the same does."""
     shared: list[_Ready] = []
     for member in members:
-        # What is wrong with it will be met, and told, when it is alone.
-        with suppress(Exception):
+        with passing(LOG, "the refresh of this table alone reports it", Exception):
             ready = _ready(lake, project, member, until, shared[0] if shared else None)
             shared += [ready] if ready is not None else []
     return shared

@@ -111,7 +111,7 @@ def vacuum(
         if path.startswith(("_delta_log/", f"{OF_TABLE}/")) or path in kept:
             continue
         if info.mtime_ns is not None and info.mtime_ns / 1e9 <= before:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # Another vacuum was faster.
                 place.filesystem.delete_file(info.path)
                 gone.append(path)
     if within.exist():
