@@ -6,7 +6,7 @@ all later ones.
 
 from springhouse.lake.sinks.delivery import needed_by_sinks
 from springhouse.project.declarations.declaration import ReadMode
-from springhouse.project.lineage.keys import key_of
+from springhouse.project.lineage.keys import reference_key
 from springhouse.warehouse.watch import Watch
 
 
@@ -35,7 +35,10 @@ def _streamed_by_readers(watch: Watch, name: str) -> list[int]:
     for table in watch.project.tables:
         stored = watch.stored(table)
         for stream in (s for feed in watch.feeds(table) for s in feed.streams):
-            if stream.reference.reading is ReadMode.SOURCE or key_of(stream.reference) != name:
+            if (
+                stream.reference.reading is ReadMode.SOURCE
+                or reference_key(stream.reference) != name
+            ):
                 continue
             needed.append(max(stored.offset(stream.transaction("0")) - 1, 0) if stored else 0)
     return needed

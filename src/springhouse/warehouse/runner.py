@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from springhouse.errors import CommitConflict, NotOwned, told
+from springhouse.errors import CommitConflict, NotOwned, error_text
 from springhouse.lake.delta.log import one_look
 from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.landing.inputs import NotThereYet
@@ -18,7 +18,8 @@ from springhouse.lake.landing.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.lake.storage.clock import SteadyClock
 from springhouse.logs import passing
-from springhouse.loop.schedule import Order, Schedule
+from springhouse.loop.order import Order
+from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
@@ -189,7 +190,7 @@ class Runner:
                 self.watch.permits.progressed(self.watch.progress(ended.table))
             self._listener(Finished(ended.table, ended.track, total(ended.done), gave_way))
             return
-        problem = told(ended.error)
+        problem = error_text(ended.error)
         failure = failed(self.failures.get(ended.table), problem, now, self._settings.retry_seconds)
         self.failures[ended.table] = failure
         _log_failure(ended.table, failure)
@@ -201,7 +202,9 @@ class Runner:
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:
                 before = self.failures.get(key)
-                failure = failed(before, told(error), self._clock(), self._settings.retry_seconds)
+                failure = failed(
+                    before, error_text(error), self._clock(), self._settings.retry_seconds
+                )
                 self.failures[key] = failure
                 _log_failure(key, failure)
                 self.watch.hold(flow.name, self._held_until(failure))

@@ -20,7 +20,7 @@ from springhouse.lake.lake import QUARANTINE
 from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.landing.quarantine import settle
+from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sinks.delivery import ledger_astray
 from springhouse.lake.spark.queries import blamed_on, run_sql
 from springhouse.lake.storage.clock import steady_clock
@@ -37,10 +37,10 @@ from springhouse.project.declarations.declaration import (
 )
 from springhouse.project.declarations.durations import duration_seconds
 from springhouse.project.declarations.names import did_you_mean_the
-from springhouse.project.lineage.keys import key_of
+from springhouse.project.lineage.keys import reference_key
 from springhouse.project.settings import COMPACT_FILES, RETENTION, RETRY_SECONDS, TRACKS
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 from springhouse.refresh.policy_settings import configured_policy
 from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
@@ -270,7 +270,7 @@ class Warehouse:
             keep = duration_seconds(retention)
         counts = {}
         for name in self._lake.tables():
-            settle(self._lake, name)
+            settle_quarantine(self._lake, name)
         for name in self._lake.tables():
             needed = needed_versions(self._watch, name)
             deleted = vacuum(self._lake, name, needed, keep, Seconds(grace_seconds))
@@ -364,7 +364,7 @@ class Warehouse:
             if temporary is not None:
                 keys += self._tables_in(temporary.query.references)
             elif reference.reading in (ReadMode.TABLE, ReadMode.DELTA):
-                keys.append(key_of(reference))
+                keys.append(reference_key(reference))
         return list(dict.fromkeys(keys))
 
     def _declared(self, name: str) -> str:
