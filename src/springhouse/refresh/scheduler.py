@@ -189,10 +189,10 @@ class Scheduler:
         if table is None or table.running is None:
             return
         start, table.running = table.running, None
-        asked = start.until if start.until is not None else now
-        reached = asked if freshness is None else freshness
+        target = start.until if start.until is not None else now
+        reached = target if freshness is None else freshness
         before = table.freshness if table.freshness is not None else reached
-        if reached < asked and reached > before:
+        if reached < target and reached > before:
             # Some of it could not be loaded yet, and waits on.
             table.pending.put_back([b for b in table.taken if b.freshness > reached])
         table.freshness = max(before, reached)

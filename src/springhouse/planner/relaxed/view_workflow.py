@@ -17,12 +17,12 @@ from springhouse.project.declarations.declaration import Project
 
 def planner_of(project: Project, offered: Mapping[str, Offered]) -> Planner:
     """A planner for these tables, each with the ways in which it can be refreshed."""
-    made = {name: ways for name, ways in offered.items() if ways.inputs}
-    views = {name: project.views[name] for name in made if name in project.views}
-    strict = [n for n in made if n not in views or not views[n].promise.is_relaxed]
-    keys = dict.fromkeys(key for ways in made.values() for key in ways.inputs)
+    ways_of = {name: ways for name, ways in offered.items() if ways.inputs}
+    views = {name: project.views[name] for name in ways_of if name in project.views}
+    strict = [n for n in ways_of if n not in views or not views[n].promise.is_relaxed]
+    keys = dict.fromkeys(key for ways in ways_of.values() for key in ways.inputs)
     whole = workflow(
-        [key for key in keys if key not in made],
+        [key for key in keys if key not in ways_of],
         [
             view(
                 name,
@@ -33,13 +33,13 @@ def planner_of(project: Project, offered: Mapping[str, Offered]) -> Planner:
                 grows=ways.grows,
                 strict=name in strict,
             )
-            for name, ways in made.items()
+            for name, ways in ways_of.items()
         ],
         strict=strict,
         named={table for declared in views.values() for table in declared.promise.named},
     )
     bounds = [bound for name in views for bound in _bounds(project, whole, name)]
-    return Planner(whole, bounds, dict.fromkeys(sorted(made), ANY_DELTA))
+    return Planner(whole, bounds, dict.fromkeys(sorted(ways_of), ANY_DELTA))
 
 
 def _bounds(project: Project, whole: Workflow, name: str) -> Iterable[Bound]:

@@ -98,22 +98,22 @@ class Part:
 
     def readers(self, channel: str, kind: Kind) -> list[tuple[Outlet, Socket]]:
         """Where a block of a kind is read, or tells where a side stands of which nothing is."""
-        found = self._readers.get((channel, kind))
-        if found is None:
-            found = self._readers[channel, kind] = [
+        readers = self._readers.get((channel, kind))
+        if readers is None:
+            readers = self._readers[channel, kind] = [
                 (outlet, socket)
                 for outlet, socket in self._sockets[channel]
                 if kind in socket.kinds or socket.stands_without_base
             ]
-        return found
+        return readers
 
     def converters(self, channel: str, kind: Kind) -> list[Converter]:
         """The converters that take a block of a kind: to convert it, or as the old base."""
-        found = self._converters.get((channel, kind))
-        if found is None:
-            found = self._converters[channel, kind] = [
+        converters = self._converters.get((channel, kind))
+        if converters is None:
+            converters = self._converters[channel, kind] = [
                 each
                 for each in self._workflow.converters.get(channel, ())
                 if (each.reads_base if kind == BASE else fits(kind, each.source))
             ]
-        return found
+        return converters
