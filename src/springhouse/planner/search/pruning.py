@@ -103,11 +103,7 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
     """The blocks that may still be of use (section 6.2.1)."""
     if not frontier:
         return list(blocks)
-    reached = [
-        block.end
-        for block in blocks
-        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
-    ]
+    reached = _bases_reached(blocks, frontier)
     if not reached:
         return list(blocks)
     if len(reached) == 1:
@@ -115,6 +111,15 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
         return [each for each in blocks if each.end is end or not each.end.precedes(end)]
     newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
     return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
+
+
+def _bases_reached(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Provenance]:
+    """Where the bases end that all consumers have reached."""
+    return [
+        block.end
+        for block in blocks
+        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
+    ]
 
 
 def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:

@@ -295,11 +295,8 @@ class Search:
             return False
         if self._switches.overkill and block.kind == STRONG and self._is_monotone(block):
             return False
-        if block.channel in self._task.ends and block.start is not None:
-            # A delta that nobody reads but consumers has to begin where they are.
-            held = self._held.get(block.channel)
-            if held is None or not held.convertible(block.start, block.end):
-                return False
+        if not self._is_applicable(block):
+            return False
         if any(is_older(end, block.end) for end in self._good_enough(block.channel, block.kind)):
             return False
         if self._is_outdated(block):
@@ -309,6 +306,14 @@ class Search:
             if block.end not in planned:
                 planned.append(block.end)
         return True
+
+    def _is_applicable(self, block: Block) -> bool:
+        """Whether consumers can apply a block, where nobody else reads it."""
+        if block.channel not in self._task.ends or block.start is None:
+            return True
+        # A delta that nobody reads but consumers has to begin where they are.
+        held = self._held.get(block.channel)
+        return held is not None and held.convertible(block.start, block.end)
 
     def _is_monotone(self, block: Block) -> bool:
         """Whether a monotone delta with the same ends is at hand: it holds the same rows."""

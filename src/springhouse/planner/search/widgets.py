@@ -73,14 +73,18 @@ def view(
                 # Of a single input that is the incremental refresh once more.
                 for driver in drivers if len(inputs) > 1 else ():
                     # The pathways of a strict view are one: one side alone could not be told.
-                    is_alone = driver in alone and not strict
-                    others, kind = (nothing_of, STRONG) if is_alone else (base_of, MONOTONE)
-                    ports = [delta_of(e, kind) if e == driver else others(e) for e in inputs]
+                    ports = _driven_ports(inputs, driver, is_alone=driver in alone and not strict)
                     operator = driven_operator(name, driver, ports)
                     operators.append(replace(operator, in_place=True, keeps_monotone=grows))
             case WidgetVariant.CONVERT | WidgetVariant.CHAIN:
                 raise AssertionError(f"{variant} is no variant of a view")
     return Widget(tuple(operators))
+
+
+def _driven_ports(inputs: Sequence[str], driver: str, *, is_alone: bool) -> list[Port]:
+    """What a refresh reads that one input drives: the others as they are, or not at all."""
+    others, kind = (nothing_of, STRONG) if is_alone else (base_of, MONOTONE)
+    return [delta_of(each, kind) if each == driver else others(each) for each in inputs]
 
 
 def workflow(
