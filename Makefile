@@ -11,7 +11,7 @@ CLOCK := tests/spark/test_workflows.py
 WITH_JAVA = home="$$(sh scripts/java.sh)" && JAVA_HOME="$$home"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint pure oracle spark system clock bench format reference proto lock clean
+.PHONY: help setup demo test check lint pure oracle spark system clock bench format docs reference proto lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,9 @@ bench: .venv/installed ## run every benchmark
 format: .venv/installed ## format the code and mend what ruff can mend
 	.venv/bin/ruff check --fix-only
 	.venv/bin/ruff format
+
+docs: .venv/installed ## the documentation as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet && echo "build/site/index.html"
 
 reference: .venv/installed ## write docs/reference from the code
 	$(PYTHON_IN_VENV) scripts/reference.py

@@ -212,13 +212,13 @@ class Demo:
         return not wrong
 
     def _location(self, warehouse: springhouse.Warehouse) -> "checks.Location":
-        return lambda name: str(Path(warehouse.explain("orders")["location"]).with_name(name))
+        return lambda name: str(Path(warehouse.explain("orders").location).with_name(name))
 
 
 def _violations(warehouse: springhouse.Warehouse, table: str) -> Counter[str]:
     counts: Counter[str] = Counter()
     for commit in warehouse.history(table):
-        counts.update(commit.get("violations", {}))
+        counts.update(commit.violations)
     return counts
 
 

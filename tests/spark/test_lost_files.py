@@ -108,12 +108,12 @@ def test_a_view_heals(
     assert done.failures == {}
     assert rows(again, "by_city") == [("Moss", 2, 2), ("Oslo", 1, 1)]
     assert rows(again, "sizes") == rows(again, "spread") == [(1, 1), (2, 1)]
-    assert "rebuilt" in again.history(view)[0]["why"]
+    assert "rebuilt" in again.history(view)[0].way_reason
     # And goes on by increments.
     arrive(again, 4, "Bodø")
     assert again.refresh().ok
     assert rows(again, "sizes") == rows(again, "spread") == [(1, 2), (2, 1)]
-    assert again.history(view)[0]["kind"] == "merge"
+    assert again.history(view)[0].kind == "merge"
 
 
 def test_a_view_with_nothing_new_heals_too(warehouse: Warehouse) -> None:

@@ -173,7 +173,7 @@ def test_a_statement_that_fails_is_told_remembered_and_tried_again(
     assert found.why.startswith("an incremental refresh failed: [ARITHMETIC_OVERFLOW]")
     assert found.failed is not None
     assert found.failed.times == 1
-    assert "ARITHMETIC_OVERFLOW" in opened.warehouse.history("v")[0]["failed"]
+    assert "ARITHMETIC_OVERFLOW" in opened.warehouse.history("v")[0].failure
     opened.compare("v")
 
     ways = []

@@ -101,7 +101,7 @@ class Shop:
         return outcomes
 
     def together(self, view: str) -> list[str]:
-        return sorted(self.warehouse.history(view)[0]["together"])
+        return sorted(self.warehouse.history(view)[0].together_with)
 
     def prove_right(self, *views: str) -> None:
         for view in views or VIEWS:
@@ -124,9 +124,9 @@ def test_what_views_get_from_one_scan_is_what_their_queries_give(
             assert shop.together(view) == sorted({*VIEWS} - {view})
     shop.prove_right()
     newest = shop.warehouse.history("by_kind")[0]
-    assert 'what changed in "latest" was read once, with extremes' in newest["why"]
-    explained = shop.warehouse.explain("by_kind")["stored"]["last_refresh"]
-    assert explained["together"] == newest["together"]
+    assert 'what changed in "latest" was read once, with extremes' in newest.way_reason
+    explained = shop.warehouse.explain("by_kind").stored.last_refresh
+    assert explained.together_with == newest.together_with
     assert shop.warehouse.lake.scans == []
 
 
@@ -213,7 +213,9 @@ def test_what_others_rewrote_is_compared_once(
     assert all(not isinstance(each, Exception) for each in outcomes.values())
     assert len(reads) == 1
     for name in queries:
-        assert shop.history(name)[0]["together"] == [each for each in queries if each != name]
+        assert list(shop.history(name)[0].together_with) == [
+            each for each in queries if each != name
+        ]
         (found,) = shop.verify(name, recompute=True)
         assert not found.problems
 
@@ -245,6 +247,6 @@ def test_a_warehouse_shares_the_scan_of_a_large_change(project: Callable[..., Pa
     for divisor in range(2, 6):
         newest = warehouse.history(f"by_{divisor}")[0]
         others = [f"by_{other}" for other in range(2, 6) if other != divisor]
-        assert (newest["variant"], sorted(newest["together"])) == ("incremental", others)
+        assert (newest.way, sorted(newest.together_with)) == ("incremental", others)
         (found,) = warehouse.verify(f"by_{divisor}", recompute=True)
         assert not found.problems

@@ -177,11 +177,11 @@ def test_an_asynchronous_refresh_only_adds_what_is_new(week: Week) -> None:
 
 
 def test_explain_tells_that_it_is_inconsistent(week: Week) -> None:
-    told = week.warehouse.explain("asynchronous")["stored"]
-    assert not told["consistent"]
-    assert told["valid_from"] == moment("Wed 2pm")
-    assert told["valid_until"] == moment("Tue 1am")
-    assert week.warehouse.explain("synchronous")["stored"]["consistent"]
+    told = week.warehouse.explain("asynchronous").stored
+    assert not told.consistent
+    assert told.valid_from.timestamp() == moment("Wed 2pm")
+    assert told.valid_until.timestamp() == moment("Tue 1am")
+    assert week.warehouse.explain("synchronous").stored.consistent
 
 
 def test_all_that_is_mixed_is_joined_anew_by_a_refresh_of_everything(week: Week) -> None:
@@ -189,4 +189,4 @@ def test_all_that_is_mixed_is_joined_anew_by_a_refresh_of_everything(week: Week)
     assert week.warehouse.refresh().ok
     found = set(map(tuple, week.warehouse.query("SELECT * FROM asynchronous").collect()))
     assert found == TABLE_2["Wed 2pm"]
-    assert week.warehouse.explain("asynchronous")["stored"]["consistent"]
+    assert week.warehouse.explain("asynchronous").stored.consistent

@@ -39,7 +39,7 @@ def test_records_that_do_not_fit_are_kept_with_reason_and_origin(project: Any) -
     assert sorted(r["record"] for r in aside) == ['{"id": "two", "amount": 1}', "{broken"]
     assert all(r["origin"].startswith("data/1.json") or "1.json" in r["origin"] for r in aside)
     assert {r["flow"] for r in aside} == {"orders"}
-    assert next(s for s in warehouse.status() if s.name == "orders").quarantined == 2
+    assert next(s for s in warehouse.status() if s.name == "orders").quarantined_rows == 2
 
 
 EXPECT = "(CONSTRAINT positive EXPECT (amount > 0) {on})"
@@ -61,8 +61,8 @@ def test_expectations(project: Any, on: str, kept: list[int], aside: int) -> Non
     assert [row[0] for row in rows(warehouse)] == kept
     newest = warehouse.history("orders")[0]
     # NULL is not true: it breaks the expectation as false does.
-    assert newest["violations"] == {"positive": 2}
-    assert newest["quarantined"] == aside
+    assert newest.violations == {"positive": 2}
+    assert newest.quarantined_rows == aside
     if aside:
         reasons = {r[0] for r in warehouse.query("SELECT reason FROM orders_quarantine").collect()}
         assert reasons == {"expectation positive: amount > 0"}
@@ -145,7 +145,7 @@ CREATE FLOW two AS INSERT INTO events BY NAME
     refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
     assert rows(warehouse, "events") == [("one", 0), ("one", 1), ("two", 0)]
-    assert len(warehouse.explain("events")["offsets"]) == 2
+    assert len(warehouse.explain("events").offsets) == 2
 
 
 def test_a_union_of_streams_and_a_join_with_a_table(project: Any) -> None:

@@ -102,7 +102,7 @@ def test_a_refresh_that_changes_no_row_rewrites_no_file(project: Any) -> None:
     warehouse = Warehouse(project(ticks(9) + view))
     warehouse.refresh()
     assert DeltaTable(warehouse.lake.place("v").root).file_uris() == files
-    assert warehouse.history("v")[0]["reflects"] == {"ticks": [2]}
+    assert warehouse.history("v")[0].reflects == {"ticks": (2,)}
     assert warehouse.plan() == []
 
 
@@ -130,7 +130,7 @@ def test_nested_and_odd_types_survive_and_their_changes_are_found(project: Any) 
         3,
         3,
     )
-    assert warehouse.history("v")[0]["rows_added"] >= 1
+    assert warehouse.history("v")[0].rows_added >= 1
 
 
 def test_declared_columns_name_and_type_the_query(project: Any) -> None:
@@ -246,7 +246,7 @@ def test_a_view_that_must_be_incremental_is_from_its_second_refresh_on(project: 
     assert Warehouse(project(ticks(2) + view)).refresh().ok
     warehouse = Warehouse(project(ticks(5) + view))
     assert warehouse.refresh().ok
-    assert [commit["variant"] for commit in warehouse.history("v")] == ["incremental", "full"]
+    assert [commit.way for commit in warehouse.history("v")] == ["incremental", "full"]
     assert rows(warehouse, "v") == [(5,)]
     assert warehouse.plan() == []
 
@@ -278,7 +278,7 @@ def test_a_function_that_is_only_sql_is_refreshed_incrementally(project: Any) ->
     assert Warehouse(project(ticks(4), SQL_IN_PYTHON)).refresh().ok
     warehouse = Warehouse(project(ticks(7), SQL_IN_PYTHON))
     assert warehouse.refresh().ok
-    assert [commit["variant"] for commit in warehouse.history("counted")] == ["incremental", "full"]
+    assert [commit.way for commit in warehouse.history("counted")] == ["incremental", "full"]
     assert rows(warehouse, "counted") == [(0, 2), (2, 2)]
     changed = Warehouse(project(ticks(7), SQL_IN_PYTHON.replace("% 2 = 0", "% 2 = 1")))
     assert [p.reason for p in changed.plan()] == ["its definition changed"]
@@ -312,5 +312,5 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
         assert n == m
     assert rows(warehouse, "checked") == [(3, 3)]
     explained = warehouse.explain("checked")
-    assert explained["stored"]["consistent"] is True
-    assert explained["pathways"] == ["ticks -> checked", "ticks -> total -> checked"]
+    assert explained.stored.consistent is True
+    assert explained.pathways == ("ticks -> checked", "ticks -> total -> checked")

@@ -64,7 +64,7 @@ def test_streams_of_spark_and_of_our_own_tables(project: Any, tmp_path: Path) ->
         ("b", 3),
     ]
     # What the derived table reflects are versions of the table that it streams from.
-    reflects = warehouse.explain("both")["stored"]["reflects"]
+    reflects = warehouse.explain("both").stored.reflects
     assert list(reflects) == ["events"]
 
 

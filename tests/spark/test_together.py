@@ -57,8 +57,8 @@ def rows(warehouse: Warehouse, *tables: str) -> dict[str, list[tuple[Any, ...]]]
 
 
 def together(warehouse: Warehouse, table: str, commit: int = 0) -> list[str]:
-    appended = [c for c in warehouse.history(table) if c["kind"] == "append"]
-    return sorted(appended[commit]["together"])
+    appended = [c for c in warehouse.history(table) if c.kind == "append"]
+    return sorted(appended[commit].together_with)
 
 
 def others(table: str) -> list[str]:
@@ -109,13 +109,13 @@ def test_five_tables_get_in_one_pass_what_each_gets_alone(
             name: others(name) for name in TABLES
         }
     assert rows(warehouse) == _alone(folder, tmp_path, FIVE)
-    (newest,) = warehouse.history("small", most=1)
-    assert newest["violations"] == {"known": 1, "even": 1}
-    assert (
-        newest["activities"]["select"]["rows_in"] >= newest["activities"]["expectations"]["rows_in"]
-    )
-    explained = warehouse.explain("large")["one_pass"]
-    assert sorted(explained["with"]) == others("large")
+    (newest,) = warehouse.history("small", limit=1)
+    assert newest.violations == {"known": 1, "even": 1}
+    activities = newest.activities
+    assert activities["select"].rows_in >= activities["expectations"].rows_in
+    explained = warehouse.explain("large")
+    assert explained.kind == "table"
+    assert sorted(explained.shared_pass.tables) == others("large")
 
 
 def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -245,7 +245,7 @@ CREATE STREAMING TABLE odd AS SELECT offset FROM STREAM(ticks) WHERE offset % 2 
     assert warehouse.query("SELECT count(*), sum(n) FROM tocks").collect() == [(6, 39)]
     assert warehouse.query("SELECT sum(offset) FROM odd").collect() == [(25,)]
     # What a table that is made of another reflects is the same as if it had been alone.
-    assert warehouse.history("odd")[0]["reflects"] == warehouse.history("even")[0]["reflects"] != {}
+    assert warehouse.history("odd")[0].reflects == warehouse.history("even")[0].reflects != {}
 
 
 def test_a_running_warehouse_takes_along_what_it_owns(project: Callable[..., Path]) -> None:

@@ -39,7 +39,7 @@ def test_compaction_keeps_the_rows_and_wakes_nobody(project: Callable[[str], Pat
     assert compact(warehouse.lake, "orders", most_files=2) == 4
     assert len(table(warehouse, "orders").file_uris()) == 1
     assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 3]
-    assert warehouse.history("orders")[0]["kind"] == "compaction"
+    assert warehouse.history("orders")[0].kind == "compaction"
     # The same rows: nothing is wanted, and the next arrival is still taken in once.
     assert warehouse.plan() == []
     arrive(warehouse, 4)

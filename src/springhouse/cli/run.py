@@ -105,7 +105,6 @@ class _Listening:
 
     def _picture(self) -> RenderableType:
         from springhouse.cli.progress import picture
-        from springhouse.warehouse.report import standing
 
         assert self._warehouse is not None
         now = _now()
@@ -113,7 +112,7 @@ class _Listening:
             self._looked = now
             # A picture can wait for a table that can't be read just now.
             with suppress(SpringhouseError, OSError):
-                self._tables = standing(self._warehouse.watch, self._warehouse.failures, now)
+                self._tables = self._warehouse.status(scheduled=False)
         return picture(self._warehouse.project.name, self.progress, self._tables, now)
 
 

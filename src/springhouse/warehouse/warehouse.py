@@ -21,7 +21,7 @@ from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.landing.quarantine import settle
+from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sinks.delivery import ledger_astray, needed_by_sinks
 from springhouse.lake.sinks.sink_registry import known_sinks
 from springhouse.lake.sources.source_registry import known_sources
@@ -44,7 +44,7 @@ from springhouse.project.declarations.durations import duration_seconds
 from springhouse.project.declarations.names import did_you_mean_the
 from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
-from springhouse.project.lineage.keys import key_of
+from springhouse.project.lineage.keys import reference_key
 from springhouse.project.load import load
 from springhouse.project.settings import (
     COMPACT_FILES,
@@ -54,16 +54,26 @@ from springhouse.project.settings import (
     TRACKS,
     check_setting,
 )
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 from springhouse.refresh.policy_settings import configured_policy
 from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse import report
 from springhouse.warehouse.courier import Courier
 from springhouse.warehouse.permits import Permits
-from springhouse.warehouse.report import PlannedRefresh, TableStatus
+from springhouse.warehouse.reports.planned_refresh import PlannedRefresh, planned_refreshes
+from springhouse.warehouse.reports.table_explanation import (
+    TableExplanation,
+    ViewExplanation,
+    explain_table,
+)
+from springhouse.warehouse.reports.table_history import CommitRecord, table_history
+from springhouse.warehouse.reports.table_status import (
+    TableStatus,
+    scheduled_statuses,
+    table_statuses,
+)
 from springhouse.warehouse.runner import FreshnessRecord, Listener, Live, Once, SparkNeeded
 from springhouse.warehouse.watch import Watch
 
@@ -226,18 +236,20 @@ class Warehouse:
             if temporary is not None:
                 keys += self._tables_in(temporary.query.references)
             elif reference.reading in (ReadMode.TABLE, ReadMode.DELTA):
-                keys.append(key_of(reference))
+                keys.append(reference_key(reference))
         return list(dict.fromkeys(keys))
 
-    def status(self) -> list[TableStatus]:
-        """How every table and view stands."""
+    def status(self, *, scheduled: bool = True) -> list[TableStatus]:
+        """How fresh every table and view is; unless `scheduled`, without what a scheduler knows."""
+        if not scheduled:
+            return table_statuses(self.watch, self.failures, self._clock())
         schedule = self._schedule(self._clock())
-        return report.status(self.watch, schedule, self.failures, self.kept, self._clock())
+        return scheduled_statuses(self.watch, schedule, self.failures, self.kept, self._clock())
 
     def plan(self) -> list[PlannedRefresh]:
-        """What would be refreshed now, in order."""
+        """The refreshes that are wanted now, in the order in which they would start."""
         schedule = self._schedule(self._clock())
-        return report.plan(self.watch, schedule, self._clock())
+        return planned_refreshes(self.watch, schedule, self._clock())
 
     def unkeepable(self) -> list[Finding]:
         """The promises that can't be kept, by what past refreshes took, and what could be kept."""
@@ -245,15 +257,16 @@ class Warehouse:
         schedule = self._live.schedule if self._live is not None else self._scheduler(now)
         return schedule.unkeepable(now)
 
-    def explain(self, name: str) -> dict[str, Any]:
-        """How a table or view is made, and what it reflects."""
-        return report.explain(self.watch, self._declared(name))
+    def explain(self, name: str) -> TableExplanation | ViewExplanation:
+        """How a table or view is made, and what its rows reflect."""
+        return explain_table(self.watch, self._declared(name))
 
-    def history(self, name: str, most: int | None = None) -> list[dict[str, Any]]:
-        """The commits of a table, newest first."""
-        own = names_of(self.project).parse(name)
-        known = own.removesuffix(QUARANTINE)
-        return report.history(self.watch, own if own != known else self._declared(name), most)
+    def history(self, name: str, limit: int | None = None) -> list[CommitRecord]:
+        """The commits of a table or view, newest first; `name_quarantine` names a quarantine."""
+        table = names_of(self.project).parse(name)
+        if table == table.removesuffix(QUARANTINE):
+            table = self._declared(name)
+        return table_history(self.watch, table, limit)
 
     def vacuum(self, retention: str | None = None, grace_seconds: float = 3600.0) -> dict[str, int]:
         """Delete files that nobody can need any more; how many, by table."""
@@ -262,7 +275,7 @@ class Warehouse:
             keep = duration_seconds(retention)
         gone = {}
         for name in self.lake.tables():
-            settle(self.lake, name)
+            settle_quarantine(self.lake, name)
         for name in self.lake.tables():
             needed = self._needed_from(name)
             deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))
@@ -372,7 +385,10 @@ class Warehouse:
         for table in self.project.tables:
             stored = self.watch.stored(table)
             for stream in (s for feed in self.watch.feeds(table) for s in feed.streams):
-                if stream.reference.reading is ReadMode.SOURCE or key_of(stream.reference) != name:
+                if (
+                    stream.reference.reading is ReadMode.SOURCE
+                    or reference_key(stream.reference) != name
+                ):
                     continue
                 needed.append(max(stored.offset(stream.transaction("0")) - 1, 0) if stored else 0)
         return needed

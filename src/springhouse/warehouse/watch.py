@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from springhouse.errors import LakeError, told
+from springhouse.errors import LakeError, error_text
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.feeds import Feed, open_feed
 from springhouse.lake.ingest.sharing import same_records, sharing
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing.quarantine import pending
+from springhouse.lake.landing.quarantine import pending_records
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.presence import FileLost
 from springhouse.lake.views.healing import lost_by
@@ -149,7 +149,7 @@ class Watch:
                 warning="; ".join(warnings) or None,
             )
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
-            return SourceAnswer(problem=told(error))
+            return SourceAnswer(problem=error_text(error))
 
     def _ends(self, table: str) -> SourceAnswer:
         """Where the sources end, and where what is loaded of them does."""
@@ -164,7 +164,7 @@ class Watch:
                 feed = self.feed(flow)
                 found = feed.behind(stored)
             except Exception as error:  # noqa: BLE001  a source may be anybody's code
-                problems.append(told(error))
+                problems.append(error_text(error))
                 continue
             is_cut = is_cut or feed.is_cut(found)
             behind |= found
@@ -204,7 +204,7 @@ class Watch:
         newest = (commits[0].version, commits[-1].version) if commits else None
         if newest is None or self._settled.get(table) == newest:
             return False
-        if pending(self.lake, table):
+        if pending_records(self.lake, table):
             return True
         self._settled[table] = newest
         return False
@@ -331,7 +331,7 @@ class Watch:
         if problem:
             return problem
         damage = self.planning.damage(table)
-        return told(damage) if damage is not None else None
+        return error_text(damage) if damage is not None else None
 
     def warning(self, table: str) -> str | None:
         """What is odd about a table or its sources, though it can be refreshed."""
