@@ -10,7 +10,7 @@ from dataclasses import replace
 from sqlglot import Token, exp
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declarations.contents import Contents, Written
+from springhouse.project.declarations.contents import Contents, PlacedValue
 from springhouse.project.declarations.declaration import (
     AppendFlow,
     CdcFlow,
@@ -70,7 +70,7 @@ class _StatementReader:
                 self._read_cdc_flow(tree)
             case syntax.SetConfiguration():
                 place = self._sql.place(syntax.start_of(tree))
-                self.contents.settings[tree.name] = Written(tree.args["value"], place)
+                self.contents.settings[tree.name] = PlacedValue(tree.args["value"], place)
             case syntax.UseOwn():
                 self._check_own(tree)
             case _:
@@ -245,10 +245,10 @@ class _StatementReader:
             for constraint in constraints
         )
 
-    def _properties(self, tree: exp.Expr) -> Mapping[str, Written]:
+    def _properties(self, tree: exp.Expr) -> Mapping[str, PlacedValue]:
         properties: list[syntax.TablePropertyText] = tree.args["properties"]
         return {
-            each.name: Written(each.args["value"], self._sql.place(syntax.start_of(each)))
+            each.name: PlacedValue(each.args["value"], self._sql.place(syntax.start_of(each)))
             for each in properties
         }
 
