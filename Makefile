@@ -11,10 +11,10 @@ CLOCK := tests/spark/test_workflows.py
 WITH_JAVA = home="$$(sh scripts/java.sh)" && JAVA_HOME="$$home"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint pure oracle spark system clock bench format proto lock clean
+.PHONY: help setup demo test check lint pure oracle spark system clock bench format docs reference proto lock clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/installed ## make .venv with the locked dependencies and this project
 
@@ -62,6 +62,12 @@ bench: .venv/installed ## run every benchmark
 format: .venv/installed ## format the code and mend what ruff can mend
 	.venv/bin/ruff check --fix-only
 	.venv/bin/ruff format
+
+docs: .venv/installed ## the documentation as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet && echo "build/site/index.html"
+
+reference: .venv/installed ## write docs/reference from the code
+	$(PYTHON_IN_VENV) scripts/reference.py
 
 proto: .venv/installed ## make the code of what nodes say to each other, after a change of cluster.proto
 	cd src && ../$(PYTHON_IN_VENV) -m grpc_tools.protoc -I. --python_out=. --pyi_out=. springhouse/cluster/cluster.proto

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from springhouse.loop.facts import Facts, facts_of
 from springhouse.loop.schedule import Schedule
+from springhouse.planner.offers import Offered
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.ways import Offered
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import Graph
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.graph import Graph
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote

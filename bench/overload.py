@@ -1,6 +1,6 @@
 """Is the default policy stable on random workloads, at loads from 0.3 to 3?
 
-Every trial is a workload that is drawn from its seed (`springhouse/simulate/trials.py` says how),
+Every trial is a workload that is drawn from its seed (`bench/_trials.py` says how),
 in the simulator of `simulate/pretend_schedule.py`: pure Python, no Spark. Each runs under the
 default policy, under FIFO, and under plain Max Benefit with inherited priority (paper 001: one
 queue, no chopping, no promises). Measured is staleness weighted by priority; what a promise allows
@@ -24,10 +24,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 
+from _trials import PLAIN, TrialVerdict, draw, judge, others_with_a_guest
+
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_schedule import PretendWarehouse
-from springhouse.simulate.trials import PLAIN, TrialVerdict, draw, judge, others_with_a_guest
 
 RESULTS = Path(__file__).parent / "results" / "overload.md"
 POLICIES = {"default": Policy(), "FIFO": FIFO, "plain": PLAIN}
@@ -87,7 +88,7 @@ def told(verdicts: Sequence[TrialVerdict], changes: dict[int, float], seconds: f
             f"`bench/overload.py`, seeds {first} to {last}, {os.cpu_count()} cores, "
             f"{time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes. Staleness weighted by "
             "priority under the default policy, as a ratio; what a promise allows is allowed "
-            "(`simulate/trials.py` has the family, and how it came about)."
+            "(`bench/_trials.py` has the family, and how it came about)."
         ),
         "",
         (

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 
-from springhouse.lake.spark.session import find_java
+from springhouse.lake.spark.java import find_java
 from springhouse.warehouse import Warehouse
 
 WARM_UP = 5

@@ -22,11 +22,11 @@ import time
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy
+from springhouse.refresh.ranking.basic import Basic
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables

@@ -13,7 +13,11 @@ somebody asks, since a machine may become busy in the midst of a run.
 """
 
 import os
+import statistics
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 SETTING = "SPRINGHOUSE_TEST_PATIENCE"
 _GENEROUS = 4.0
@@ -37,3 +41,31 @@ def _measured() -> float:
     while time.thread_time() - work < 0.005:
         pass
     return (time.monotonic() - wall) / 0.005
+
+
+@contextmanager
+def watched() -> Iterator[list[float]]:
+    """How much longer work takes than the processor works on it, measured now and then meanwhile.
+
+    On an idle machine the numbers are near 1. They are for tests that compare what happens live
+    with what should happen: the busier the machine, the less they can say.
+    """
+    seen: list[float] = []
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.5):
+            seen.append(_measured())
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        looking.join()
+
+
+def contention(seen: list[float]) -> float:
+    """What is typical of the numbers that were `watched`; at least 1."""
+    return max(1.0, statistics.fmean(seen)) if seen else 1.0

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from _finding import Finding, Page, add_hold_option, findings_table
+from _lateness import compared
 
 from springhouse.refresh.policy import PAPER, Policy
 from springhouse.simulate.chart import line_chart
-from springhouse.simulate.lateness import compared
 from springhouse.simulate.measures import ScheduleOutcome
 from springhouse.simulate.pretend_schedule import ScheduleConditions
 from springhouse.simulate.slowdowns import NEVER, Slowdowns

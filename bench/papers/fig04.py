@@ -12,12 +12,22 @@ from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
 from springhouse.refresh.policy import Global
-from springhouse.simulate.slowdowns import doubling
+from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
 
 UTILISATIONS = (0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
 FACTORS = (2, 3, 5, 10)
 POLICY = paper(tracks=Global(), chopping=None)
+
+
+def doubling(times: float, slow_seconds: float = 1_000.0) -> Slowdowns:
+    """Slow periods so far apart that the average refresh takes twice as long.
+
+    >>> doubling(5.0).mean, doubling(5.0).cycle_seconds
+    (2.0, 4000.0)
+    """
+    share = 1.0 / (times - 1.0)
+    return Slowdowns(times, share, slow_seconds / share)
 
 
 def findings(curves: Curves) -> list[Finding]:

@@ -10,9 +10,9 @@ Run: `python bench/papers/fig05.py [--events 1000000] [--jobs 2]`.
 from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import Global
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
 

@@ -10,8 +10,8 @@ Run: `python bench/papers/fig06.py [--events 1000000] [--jobs 2]`.
 from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
-from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import EdfPartitioned, Global, Proportional
+from springhouse.refresh.ranking.basic import Basic
 from springhouse.simulate.workload import Workload, equal_tables
 
 UTILISATIONS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05)

@@ -9,8 +9,8 @@ Run: `python bench/papers/fig07.py [--events 1000000] [--jobs 2]`.
 from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
-from springhouse.refresh.basic import Basic
 from springhouse.refresh.policy import Global
+from springhouse.refresh.ranking.basic import Basic
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, equal_tables
 

@@ -16,8 +16,8 @@ Run: `python bench/papers/fig11.py [--events 1000000] [--jobs 2]`.
 from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
-from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.policy import Global, read_inheritance
+from springhouse.refresh.ranking.chopping import Chopping
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, chains, equal_tables
 

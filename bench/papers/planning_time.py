@@ -22,18 +22,18 @@ from collections.abc import Mapping, Sequence
 
 import table5
 from _finding import Finding, Page, add_hold_option, findings_table
+from _linear_costs import Linear, Price
 from _table import RESULTS, UNLIMITED, WORKFLOWS, magnitude
 
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
 from springhouse.planner.provenance import Channel, Provenance
+from springhouse.planner.relaxed.stored_blocks import Stored, blocks_in_logs, held_in_logs
 from springhouse.planner.search.blocks import MONOTONE, STRONG
-from springhouse.planner.search.invocation_costs import Linear, Price
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.pruning import Switches
 from springhouse.planner.search.widgets import view, workflow
 from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
-from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
 from springhouse.simulate.paper_workflows import PAPER_WORKFLOWS
 from springhouse.simulate.workflow_run import Method, WorkflowConditions, WorkflowRun
 from springhouse.units import Instant

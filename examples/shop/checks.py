@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from ledger import COLUMNS, Account, Row, account_of
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from springhouse.project.declaration import PythonQuery, View
+from springhouse.project.declarations.declaration import PythonQuery, View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

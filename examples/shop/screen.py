@@ -154,7 +154,7 @@ def sources_table(
                 status.name,
                 _number(status.rows),
                 _number(commits[status.name]),
-                _number(status.quarantined) if status.quarantined else "",
+                _number(status.quarantined_rows) if status.quarantined_rows else "",
                 _number(violations[status.name]) if violations.get(status.name) else "",
             )
     return table

@@ -8,6 +8,7 @@ from pyspark.sql.types import DecimalType, LongType, StringType, StructField, St
 from rich.console import Console
 
 from springhouse.cli.explain import refresh_part
+from springhouse.cli.options import open_warehouse
 from springhouse.lake.delta.commits import ensure
 from springhouse.lake.delta.note import Note
 from springhouse.lake.storage.storage import Storage
@@ -64,7 +65,7 @@ def test_before_its_inputs_are_there_nothing_is_known(springhouse, shop):
     told = asked(springhouse, shop, "revenue_by_country")
     assert told["incremental"] is None
     assert told["why_not"]["reason"] == 'no refresh has made "orders" yet'
-    assert "steps" not in told
+    assert told["incremental_refresh"] is None
     assert fact(springhouse, shop, "revenue_by_country").startswith(
         'refresh   auto: not known yet, no refresh has made "orders" yet (transformations/'
     )
@@ -75,9 +76,9 @@ def test_a_view_that_can_be_incremental_shows_its_state_and_its_statements(
 ):
     told = asked(springhouse, filled_shop, "revenue_by_country")
     assert told["incremental"] is True
-    assert told["state"]["stored"] is False
-    assert told["changed"] == ["orders"]
-    (step,) = told["steps"]
+    assert told["hidden_tables"] is None
+    assert told["incremental_refresh"]["changed"] == ["orders"]
+    (step,) = told["incremental_refresh"]["steps"]
     names = [statement["name"] for statement in step["statements"]]
     assert names == ["merge", "increments", "merge_given", "recompute", "build"]
     out = springhouse("explain", "revenue_by_country", "-p", filled_shop).out
@@ -91,7 +92,8 @@ def test_a_view_that_can_be_incremental_shows_its_state_and_its_statements(
 
 
 def test_what_is_printed_is_what_is_in_the_json(springhouse, filled_shop):
-    merge = asked(springhouse, filled_shop, "revenue_by_country")["steps"][0]["statements"][0]
+    told = asked(springhouse, filled_shop, "revenue_by_country")
+    merge = told["incremental_refresh"]["steps"][0]["statements"][0]
     out = springhouse("explain", "revenue_by_country", "-p", filled_shop).out
     for line in merge["sql"].splitlines():
         assert f"\n      {line}".rstrip() in out
@@ -122,9 +124,10 @@ def test_a_python_function_that_is_only_sql_is_told_like_sql(springhouse, filled
 
 
 def test_on_a_narrow_screen_no_part_of_a_statement_is_lost(springhouse, filled_shop):
-    told = asked(springhouse, filled_shop, "revenue_by_country")
+    with open_warehouse(filled_shop) as warehouse:
+        refresh = warehouse.explain("revenue_by_country").incremental_refresh
     screen = Console(width=60, color_system=None)
     with screen.capture() as capture:
-        screen.print(*refresh_part(told), sep="\n")
+        screen.print(*refresh_part(refresh), sep="\n")
     shown = "".join(capture.get().split())
-    assert "".join(told["steps"][0]["statements"][0]["sql"].split()) in shown
+    assert "".join(refresh.steps[0].statements[0].sql.split()) in shown

@@ -2,12 +2,15 @@
 
 import heapq
 import socket
+import sys
 from contextlib import closing
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
 
 import pytest
+
+# Makes the modules beside the tests importable.
+sys.path.insert(0, str(Path(__file__).parent))
 
 from springhouse.cluster.messages import (
     Assign,
@@ -58,8 +61,8 @@ class Cluster:
         for order in orders:
             self.log.append((self.now, name, order))
             match order:
-                case Persist(memory):
-                    self.disks[name] = memory
+                case Persist(state):
+                    self.disks[name] = state
                 case Send(to, message):
                     if (name, to) not in self.cut:
                         self._post(0.01, to, Received(name, message))
@@ -137,10 +140,9 @@ def cluster():
 @pytest.fixture(scope="session")
 def authority_class():
     """Signs certificates for tests."""
-    specification = spec_from_file_location("papers", Path(__file__).with_name("papers.py"))
-    module = module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module.Authority
+    from authority import Authority
+
+    return Authority
 
 
 @pytest.fixture(scope="session")

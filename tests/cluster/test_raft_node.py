@@ -1,11 +1,10 @@
-"""What a node does when something happens, alone and among others."""
+"""What a node does when something happens; what a cluster does is in `scenarios`."""
 
 import pytest
 
 from springhouse.cluster.messages import (
     AskForVote,
     Assign,
-    DrainAsked,
     LoadMeasured,
     Persist,
     Received,
@@ -25,16 +24,16 @@ from springhouse.units import Dice, Instant
 VOTERS = {"a": 1, "b": 2, "c": 3}
 
 
-def remembering(term=4, vote=None, stamp=(3, 7), name="a"):
+def remembering(term=4, vote=None, version=(3, 7), name="a"):
     memory = PersistentState(
-        VOTERS[name], term, vote, ClusterState(SnapshotVersion(*stamp), VOTERS)
+        VOTERS[name], term, vote, ClusterState(SnapshotVersion(*version), VOTERS)
     )
     return Node(name, VOTERS, Timing(), Dice(1), Instant(0.0), memory)
 
 
-def asked(node, term, stamp, *, canvass=False, sender="b", now=10.0):
+def asked(node, term, version, *, pre_vote=False, sender="b", now=10.0):
     orders = node.step(
-        Received(sender, AskForVote(term, SnapshotVersion(*stamp), canvass)), Instant(now)
+        Received(sender, AskForVote(term, SnapshotVersion(*version), pre_vote)), Instant(now)
     )
     (answer,) = [order.message for order in orders if isinstance(order, Send)]
     assert isinstance(answer, Vote)
@@ -42,7 +41,7 @@ def asked(node, term, stamp, *, canvass=False, sender="b", now=10.0):
 
 
 @pytest.mark.parametrize(
-    ("told", "node", "term", "stamp", "granted"),
+    ("told", "node", "term", "version", "granted"),
     [
         ("a later term, as much kept", remembering(), 5, (3, 7), True),
         ("the same term, nobody has the vote", remembering(), 4, (3, 7), True),
@@ -53,8 +52,8 @@ def asked(node, term, stamp, *, canvass=False, sender="b", now=10.0):
         ("an older state with a higher version", remembering(), 5, (2, 9), False),
     ],
 )
-def test_a_vote(told, node, term, stamp, granted):
-    assert asked(node, term, stamp)[0] is granted, told
+def test_a_vote(told, node, term, version, granted):
+    assert asked(node, term, version)[0] is granted, told
 
 
 def test_a_vote_is_on_disk_before_it_is_given():
@@ -65,14 +64,14 @@ def test_a_vote_is_on_disk_before_it_is_given():
 
 def test_a_canvass_leaves_no_trace():
     node = remembering()
-    assert asked(node, 5, (3, 7), canvass=True) == (True, ["Send"])
+    assert asked(node, 5, (3, 7), pre_vote=True) == (True, ["Send"])
     assert (node.term, node.vote, node.role) == (4, None, Role.FOLLOWER)
 
 
-@pytest.mark.parametrize("canvass", [True, False])
-def test_who_just_started_may_have_acknowledged_a_leader_and_waits(canvass):
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_who_just_started_may_have_acknowledged_a_leader_and_waits(pre_vote):
     node = remembering()
-    assert asked(node, 9, (3, 7), canvass=canvass, now=2.9) == (False, ["Send"])
+    assert asked(node, 9, (3, 7), pre_vote=pre_vote, now=2.9) == (False, ["Send"])
     assert node.term == 4
 
 
@@ -80,16 +79,16 @@ def test_a_candidate_canvasses_first_then_stands_then_leads():
     node = remembering()
     now = node.wake_at
     orders = node.step(Tick(), now)
-    assert [order.message.canvass for order in orders] == [True, True]
+    assert [order.message.pre_vote for order in orders] == [True, True]
     assert (node.role, node.term) == (Role.CANDIDATE, 4)
     orders = node.step(Received("b", Vote(4, 5, True, True, 2)), now)
     assert isinstance(orders[0], Persist)
-    assert (orders[0].memory.term, orders[0].memory.vote) == (5, "a")
-    assert [order.message.canvass for order in orders[1:]] == [False, False]
+    assert (orders[0].persistent_state.term, orders[0].persistent_state.vote) == (5, "a")
+    assert [order.message.pre_vote for order in orders[1:]] == [False, False]
     orders = node.step(Received("c", Vote(5, 5, True, False, 3)), now)
     assert node.role is Role.LEADER
     assert isinstance(orders[0], Persist)
-    assert orders[0].memory.state.stamp == SnapshotVersion(5, 8)
+    assert orders[0].persistent_state.state.version == SnapshotVersion(5, 8)
 
 
 def test_a_vote_from_a_disk_that_is_not_the_voters_does_not_count():
@@ -126,79 +125,6 @@ def test_persist_is_always_first(cluster):
         assert not any(isinstance(order, Persist) for order in orders[1:])
 
 
-def test_a_returning_node_does_not_disturb(cluster):
-    lost = next(name for name in cluster.names if name != cluster.leader)
-    leader, term = cluster.leader, cluster.nodes[cluster.leader].term
-    cluster.isolate(lost)
-    cluster.run(60)
-    assert cluster.nodes[lost].role is Role.CANDIDATE
-    assert cluster.nodes[lost].term == term
-    cluster.heal()
-    cluster.run(10)
-    assert (cluster.leader, cluster.nodes[leader].term) == (leader, term)
-    assert cluster.nodes[lost].role is Role.SYNCHRONIZED_FOLLOWER
-    assert cluster.all_worked_on_once
-
-
-def test_a_leader_that_can_not_hear_is_replaced(cluster):
-    deaf = cluster.leader
-    cluster.cut |= {(name, deaf) for name in cluster.names}
-    cluster.run(20)
-    assert cluster.leader != deaf
-    assert cluster.nodes[deaf].role is not Role.LEADER or not cluster.working[deaf]
-    assert cluster.all_worked_on_once
-
-
-def test_a_node_that_lost_its_disk_is_no_voter_until_it_is_added(cluster):
-    lost = next(name for name in cluster.names if name != cluster.leader)
-    old = cluster.disks[lost].disk
-    cluster.kill(lost)
-    del cluster.disks[lost]
-    cluster.start(lost)
-    assert not cluster.nodes[lost].is_voter
-    cluster.run(10)
-    new = cluster.disks[lost].disk
-    assert new != old
-    assert {node.acting.voters[lost] for node in cluster.nodes.values()} == {new}
-    assert cluster.nodes[lost].is_voter
-
-
-def test_a_handover_waits_for_what_is_under_way(cluster):
-    gone = next(name for name in cluster.names if name != cluster.leader)
-    cluster.kill(gone)
-    cluster.run(10)
-    for name in cluster.names:
-        cluster.slow[name] = 4.0
-    cluster.start(gone)
-    cluster.run(4.0)
-    assert not cluster.working[gone]
-    cluster.run(4.5)
-    assert cluster.working[gone]
-    assert cluster.all_worked_on_once
-
-
-def test_offsets_go_with_the_unit(cluster):
-    unit = "partition 3"
-    cluster.work(unit, 41)
-    cluster.run(1)
-    (owner,) = cluster.workers(unit)
-    cluster.kill(owner)
-    cluster.run(12)
-    assert cluster.workers(unit) != [owner]
-    assert cluster.offsets[unit] == 41
-
-
-def test_a_drained_node_gets_nothing_until_it_is_wanted_again(cluster):
-    drained = next(name for name in cluster.names if name != cluster.leader)
-    cluster.give(cluster.leader, DrainAsked(drained))
-    cluster.run(3)
-    assert not cluster.working[drained]
-    assert cluster.all_worked_on_once
-    cluster.give(cluster.leader, DrainAsked(drained, drained=False))
-    cluster.run(3)
-    assert cluster.working[drained]
-
-
 def test_a_node_that_stays_overloaded_gets_less(make_cluster):
     cluster = make_cluster(units={f"view {number}": 1.0 for number in range(50)})
     cluster.run(15)
@@ -224,44 +150,22 @@ def test_time_that_passed_unnoticed_stops_processing_before_anything_else(cluste
 def test_what_has_left_is_not_told_to_leave_again(cluster):
     """Though the node hears of it when it has to stop everything that is in its hands."""
     name = next(name for name in cluster.names if name != cluster.leader)
-    hands = cluster.nodes[name].processing
-    unit, *others = hands.taken
-    del hands.taken[unit]
-    hands.leaving[unit] = None
+    processing = cluster.nodes[name].processing
+    unit, *others = processing.working
+    del processing.working[unit]
+    processing.releasing[unit] = None
     orders = cluster.nodes[name].step(Released((unit,)), Instant(cluster.now + 100))
     assert [each for each in orders if isinstance(each, Release)] == (
         [Release(tuple(others), at_once=True)] if others else []
     )
-    assert not {unit} & {*hands.taken, *hands.leaving}
-
-
-def test_a_node_that_can_not_work_votes_and_has_no_units(cluster):
-    unable = next(name for name in cluster.names if name != cluster.leader)
-    cluster.give(unable, LoadMeasured(NodeLoad(able=False)))
-    cluster.run(5)
-    assert not cluster.working[unable]
-    assert cluster.all_worked_on_once
-    assert unable in cluster.nodes[cluster.leader].acting.voters
-    cluster.give(unable, LoadMeasured(NodeLoad(able=True)))
-    cluster.run(5)
-    assert cluster.working[unable]
-    assert cluster.all_worked_on_once
-
-
-def test_a_leader_that_can_not_work_leads_on(cluster):
-    leader = cluster.leader
-    cluster.give(leader, LoadMeasured(NodeLoad(able=False)))
-    cluster.run(5)
-    assert cluster.leader == leader
-    assert not cluster.working[leader]
-    assert cluster.all_worked_on_once
+    assert not {unit} & {*processing.working, *processing.releasing}
 
 
 def test_a_leader_knows_at_once_that_it_can_not_work(cluster):
     """Also before its first heartbeat: units may be handed on by then."""
 
     def workers():
-        return cluster.nodes[cluster.leader].office.presence(Instant(cluster.now)).here
+        return cluster.nodes[cluster.leader].leadership.presence(Instant(cluster.now)).present
 
     first = cluster.leader
     cluster.give(first, LoadMeasured(NodeLoad(able=False)))
@@ -292,14 +196,3 @@ def test_a_new_leader_and_its_followers_go_on_some_messages_after_the_election(c
     cluster.run(0.06)
     assert cluster.timing.heartbeat_seconds > 0.06
     assert all(node.may_process(Instant(cluster.now)) for node in cluster.nodes.values())
-
-
-def test_who_comes_back_is_told_at_once_that_it_is_heard(cluster):
-    back = next(name for name in cluster.names if name != cluster.leader)
-    cluster.kill(back)
-    cluster.run(1.0)
-    cluster.start(back)
-    while cluster.nodes[back].leader is None:
-        cluster.run(0.01)
-    cluster.run(0.04)
-    assert cluster.nodes[back].may_process(Instant(cluster.now))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import springhouse
-from springhouse.project.declaration import OnViolation
+from springhouse.project.declarations.declaration import OnViolation
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
 BEGAN = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)

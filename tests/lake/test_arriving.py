@@ -11,8 +11,14 @@ from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.flows.arriving import Arrived, TableShare, arrive, arrive_together
 from springhouse.lake.flows.flow_configuration import flow_settings, settings_from
-from springhouse.project.declaration import Expectation, OnViolation, Place, Project, Table
-from springhouse.project.settings import FLOW_POLICIES
+from springhouse.project.declarations.declaration import (
+    Expectation,
+    OnViolation,
+    Place,
+    Project,
+    Table,
+)
+from springhouse.project.settings import FLOW_POLICY
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SETTINGS = Settings(pack_bytes=64, queue_packs=1)
@@ -76,7 +82,7 @@ def test_the_column_that_dates_records_may_be_spelled_otherwise_but_must_be_ther
 
 
 def test_every_policy_of_the_settings_runs() -> None:
-    for word in FLOW_POLICIES:
+    for word in FLOW_POLICY.type.words:
         chosen = settings_from({"springhouse.flows.policy": word})
         assert arrive(rows([1, 2]), [], "orders", None, chosen)[0].num_rows == 2
     assert settings_from({}).policy is PolicyName.LOCALITY

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,9 @@ from springhouse.flows.one_pass import Alone
 from springhouse.lake.ingest.feeds import Feed, Stream
 from springhouse.lake.ingest.sharing import Sharing, chain, same_records, sharing
 from springhouse.lake.ingest.stream_names import Claim, Named
-from springhouse.lake.sources.source import Range
+from springhouse.lake.sources.source import Range, Source
 from springhouse.lake.sources.source_registry import known_sources
-from springhouse.project.declaration import AppendFlow, Project
+from springhouse.project.declarations.declaration import AppendFlow, Project
 from springhouse.project.load import load
 
 SQL = """
@@ -73,20 +74,20 @@ def test_a_chain_goes_from_the_source_to_the_table(project: Project) -> None:
         chain(project, project.tables["several"])
 
 
-class Numbers:
+class Numbers(Source):
     """A source without a memory: the same offsets are the same records."""
 
     def latest(self) -> Mapping[str, int]:
         return {}
 
-    def read(self, spark: object, ranges: Mapping[str, Range]) -> None: ...
+    def read(self, spark: object, ranges: Mapping[str, Range]) -> Any: ...
 
 
 class Remembering(Numbers):
     """One that remembers something, and says nothing about it."""
 
     def __init__(self) -> None:
-        self.memory: dict[str, int] = {}
+        self.memory: dict[str, Any] = {}
 
 
 class Files(Numbers):
@@ -104,7 +105,7 @@ def feed(project: Project, table: str, source: Numbers) -> Feed:
     assert isinstance(flow, AppendFlow)
     reference = chain(project, project.tables[table]).reference
     named = Named(table, Claim(flow.name, reference, table, {}, ""))
-    return Feed(flow, (Stream(named, source),))  # type: ignore[arg-type]
+    return Feed(flow, (Stream(named, source),))
 
 
 def ranges(table: str, **partitions: tuple[int, int]) -> dict[str, Range]:

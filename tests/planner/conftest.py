@@ -1,6 +1,7 @@
-"""Makes the modules beside the tests importable: an oracle and random workflows."""
+"""Makes importable: the oracle and the random workflows beside the tests, and linear costs."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "bench" / "papers")]

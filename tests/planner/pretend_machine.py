@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 
-from springhouse.planner.choose_way import Decision, WayFacts, choose_way
-from springhouse.planner.past import REMEMBERED, Learned
-from springhouse.planner.refresh_cost import WAYS, WayCost, with_state
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.choose_way import Decision, WayFacts, choose_way
+from springhouse.planner.way.past_refreshes import REMEMBERED, Learned
+from springhouse.planner.way.refresh_cost import WAYS, WayCost, with_state
 
 REFRESHES = 40
 """Of each view."""

@@ -6,18 +6,17 @@ from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block
 from springhouse.planner.search.invocation_costs import Estimate
-from springhouse.planner.search.widgets import (
-    Widget,
+from springhouse.planner.search.widgets import Widget, workflow
+from springhouse.planner.search.workflow import Workflow
+from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
+from springhouse.simulate.paper_widgets import (
     distributive_aggregation,
     join,
     opaque,
     split,
     stateless,
     union,
-    workflow,
 )
-from springhouse.planner.search.workflow import Workflow
-from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
 from springhouse.units import Dice, Instant
 
 

@@ -15,7 +15,8 @@ from springhouse.planner.bounds import (
 )
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.search.widgets import join, stateless, view, workflow
+from springhouse.planner.search.widgets import view, workflow
+from springhouse.simulate.paper_widgets import join, stateless
 from springhouse.units import Instant
 
 # a changed at 0, 10 and 20; b at 0 and 15.

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from springhouse.planner.one_scan import ROWS_HERE, TableChange, from_one_scan
+from springhouse.planner.one_scan import TableChange, from_one_scan
+from springhouse.planner.placement import CHANGE_ROWS
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
 from springhouse.units import Instant, Seconds
 
-LARGE = 10 * ROWS_HERE
+LARGE = 10 * CHANGE_ROWS
 
 
 class Warehouse:
@@ -74,7 +75,7 @@ def test_a_small_change_is_remembered_by_the_process_anyway() -> None:
 
 
 def test_a_change_that_the_process_reads_is_shared_where_it_has_to_be_netted() -> None:
-    half = ROWS_HERE // 2
+    half = CHANGE_ROWS // 2
     for kind, shared in (("merge", list("abcd")), ("append", [])):
         warehouse = Warehouse(half, half, kind=kind)
         assert warehouse.job(*(warehouse.plan(view, 0, 2) for view in "abcd")) == shared

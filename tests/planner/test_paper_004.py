@@ -7,15 +7,16 @@ executor joins bags of rows: what comes out has to be Table 2, or Table 3 when a
 from collections import Counter
 
 import pytest
+from _linear_costs import Linear, Price
 
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.planner.search.blocks import BASE, STRONG, Block, applied
-from springhouse.planner.search.invocation_costs import Linear, Price
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.planner import Planner
-from springhouse.planner.search.widgets import join, union, workflow
+from springhouse.planner.search.widgets import workflow
 from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
+from springhouse.simulate.paper_widgets import join, union
 from springhouse.units import Instant
 
 HOUR = 3600.0

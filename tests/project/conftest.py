@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from springhouse.errors import ProjectErrors
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 
 PIPELINE = "name: shop\nstorage: storage\nlibraries:\n  - glob:\n      include: all/**\n"

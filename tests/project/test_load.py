@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from springhouse.errors import ProjectErrors
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 
 Files = str | Mapping[str, str]

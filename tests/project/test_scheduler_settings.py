@@ -4,10 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from springhouse.project.declaration import Place
-from springhouse.project.settings import BASIC, check_setting
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.policy import read_basic, read_chopping, read_inheritance, read_tracks
+from springhouse.project.declarations.declaration import Place
+from springhouse.project.settings import SCHEDULER_BASIC, check_setting
+from springhouse.refresh.policy import (
+    Policy,
+    read_basic,
+    read_chopping,
+    read_inheritance,
+    read_tracks,
+)
+from springhouse.refresh.policy_settings import configured_policy
+from springhouse.refresh.ranking.basic import Basic
 
 READERS: dict[str, Callable[[str], object]] = {
     "basic": read_basic,
@@ -24,7 +31,7 @@ def accepted(word: str, value: str) -> bool:
 @pytest.mark.parametrize(
     ("word", "value"),
     [
-        *(("basic", each) for each in BASIC),
+        *(("basic", each.value) for each in Basic),
         ("tracks", "global"),
         ("tracks", "edf-partitioned"),
         ("tracks", "edf-partitioned aggressive"),
@@ -68,4 +75,13 @@ def test_what_is_refused_is_not_understood_either(word: str, value: str) -> None
 
 
 def test_every_basic_algorithm_can_be_chosen() -> None:
-    assert {*BASIC} == {each.value for each in Basic}
+    assert {*SCHEDULER_BASIC.type.words} == {each.value for each in Basic}
+
+
+def test_the_default_policy_is_the_one_of_the_scheduler() -> None:
+    assert configured_policy({}) == Policy()
+
+
+def test_a_policy_from_a_projects_configuration() -> None:
+    configured = {"springhouse.tracks": "2", "springhouse.scheduler.basic": "lookahead"}
+    assert configured_policy(configured) == Policy(Basic.LOOKAHEAD)

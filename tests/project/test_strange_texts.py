@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from springhouse.errors import ProjectErrors
-from springhouse.project.contents import Contents
-from springhouse.project.declaration import Project, Table
-from springhouse.project.from_sql import read_sql
+from springhouse.project.declarations.contents import Contents
+from springhouse.project.declarations.declaration import Project, Table
+from springhouse.project.declarations.names import Names
 from springhouse.project.load import load
-from springhouse.project.names import Names
+from springhouse.project.sql.from_sql import read_sql
 
 PIPELINE = (
     "name: shop\nstorage: storage\n"

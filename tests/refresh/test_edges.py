@@ -1,6 +1,8 @@
 """Up to where is everything there? (001, section 2.2)"""
 
-from springhouse.refresh.edges import Edges, leading_edge, safe_freshness, trailing_edge
+from edges import Edges, leading_edge, safe_freshness
+
+from springhouse.refresh.staleness import trailing_edge
 from springhouse.units import Instant, Seconds
 
 

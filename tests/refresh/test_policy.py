@@ -2,8 +2,7 @@
 
 import pytest
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
+from springhouse.refresh.inheritance.priority import Inheritance, Rule
 from springhouse.refresh.policy import (
     PAPER,
     EdfPartitioned,
@@ -16,7 +15,8 @@ from springhouse.refresh.policy import (
     read_inheritance,
     read_tracks,
 )
-from springhouse.refresh.priority import Inheritance, Rule
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
 
 
 def test_the_default_and_what_the_paper_found_best() -> None:

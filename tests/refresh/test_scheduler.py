@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import PAPER, Global, Policy, Proportional
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Dice, Instant, RowCount, Seconds
 
 

@@ -4,18 +4,18 @@ import random
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from edges import Edges
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import LoadCost
-from springhouse.refresh.edges import Edges
+from springhouse.refresh.inheritance.priority import Inheritance, Rule
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
-from springhouse.refresh.priority import Inheritance, Rule
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Dice, Instant, Seconds
 
 POLICIES = st.builds(

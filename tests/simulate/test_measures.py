@@ -2,7 +2,7 @@
 
 import pytest
 
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.simulate.measures import Measures, ScheduleOutcome
 from springhouse.units import Instant, Seconds
 

@@ -3,10 +3,10 @@
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy
-from springhouse.simulate.policy_words import FIFO, configured_policy, read_policy
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
+from springhouse.simulate.policy_words import FIFO, read_policy
 
 
 @pytest.mark.parametrize("policy", [Policy(), FIFO, Policy(Basic.EDF, EdfPartitioned(True))])
@@ -18,11 +18,6 @@ def test_what_is_left_out_is_as_usual():
     usual = Policy(Basic.EDF, Global())
     assert read_policy("chopping 5", usual) == Policy(Basic.EDF, Global(), chopping=Chopping(5.0))
     assert not read_policy("promises ignore", usual).heed_promises
-
-
-def test_a_projects_configuration():
-    configured = {"springhouse.tracks": "2", "springhouse.scheduler.basic": "lookahead"}
-    assert configured_policy(configured) == Policy(Basic.LOOKAHEAD)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from springhouse.planner.offers import Offered
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.ways import Offered
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.fate import Fate, fate_of

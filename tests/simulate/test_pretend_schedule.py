@@ -1,13 +1,13 @@
 """A pretend warehouse keeps the laws of the real one."""
 
 import pytest
+from _lateness import compared, simulate
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.policy import EdfPartitioned, Global, Policy, Proportional
-from springhouse.refresh.table_profile import TableProfile
-from springhouse.simulate.lateness import compared, simulate
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
 from springhouse.simulate.slowdowns import Slowdowns
 from springhouse.simulate.workload import Workload, chains, equal_tables

@@ -2,7 +2,7 @@
 
 import pytest
 
-from springhouse.simulate.slowdowns import NEVER, Slowdowns, doubling
+from springhouse.simulate.slowdowns import NEVER, Slowdowns
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,3 @@ def test_the_end_of_every_cycle_is_slow(at, factor):
 def test_never_is_never():
     assert {NEVER.factor(at / 7) for at in range(100_000)} == {1.0}
     assert NEVER.mean == 1.0
-
-
-@pytest.mark.parametrize("times", [2.0, 3.0, 5.0, 10.0])
-def test_doubling_doubles_the_average_whatever_the_factor(times):
-    slowdowns = doubling(times)
-    assert slowdowns.mean == pytest.approx(2.0)
-    sampled = [slowdowns.factor(at + 0.5) for at in range(int(slowdowns.cycle_seconds))]
-    assert sum(sampled) / len(sampled) == pytest.approx(2.0, rel=0.01)

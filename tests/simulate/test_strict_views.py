@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from springhouse.loop.facts import Facts
 from springhouse.planner.logs import Channels
+from springhouse.planner.offers import Offered
+from springhouse.planner.relaxed.planned_refreshes import PlannedRefreshes
+from springhouse.planner.relaxed.situation_in_logs import LogSituations
+from springhouse.planner.relaxed.view_groups import ViewGroups
+from springhouse.planner.relaxed.view_workflow import planner_of
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.ways import Offered, Ways
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.pretend_logs import PretendLogs
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
 from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, TableRecord
 from springhouse.units import Instant, Seconds
@@ -61,19 +65,17 @@ def recorded(project: Project, dice: random.Random) -> ProjectRecord:
     return ProjectRecord(found, Seconds(LENGTH))
 
 
-def searched(
-    ways: Ways, logs: PretendLogs, view: str, now: Instant
-) -> tuple[dict[str, int], str] | None:
+def searched(facts: Facts, view: str, now: Instant) -> tuple[dict[str, int], str] | None:
     """What the search says; None if its plan begins with steps upstream."""
-    planner = ways._planner((view,))
-    situation = ways._situation(planner.workflow, Channels(logs), Instant(now + 0.01))
-    plan = planner.plan(situation, ways._offers, [view])
-    (own, *others) = sorted(
-        (step for step in plan.steps if step.is_work),
-        key=lambda step: step.outputs[0].channel != view,
-    )
-    way = "full" if own.operator.variant is WidgetVariant.BATCH else own.operator.variant.value
-    return None if others else (ways._read(own, view), way)
+    project, logs, offers = facts.project, facts.logs, facts.offers
+    tables = ViewGroups(project, facts.graph).tables_made_in((view,))
+    planner = planner_of(project, {each: offers.offered(each) for each in tables})
+    later = Instant(now + 0.01)
+    situation = LogSituations(logs).situation(planner.workflow, Channels(logs), later)
+    plan = planner.plan(situation, offers, [view])
+    found = PlannedRefreshes(logs, project.tables, situation, plan).refresh_of(view, now)
+    assert found is not None
+    return None if found.first else (dict(found.versions), found.way)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -93,7 +95,7 @@ def test_the_search_says_what_the_shortcut_says(tmp_path: Path, seed: int) -> No
         for plan in planning.plans(world.now):
             if plan.table not in project.views:
                 continue
-            found = searched(planning._ways, world.logs, plan.table, world.now)
+            found = searched(world._facts, plan.table, world.now)
             # Where a sibling is further behind, a view goes only as far: `whole` asks beyond that.
             whole = planning.whole(plan.table, world.now)
             if found is not None and whole is not None:

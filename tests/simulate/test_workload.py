@@ -3,8 +3,8 @@
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.cost import LoadCost
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.simulate.workload import PAPER_COST, Workload, chains, equal_tables, exact
 
 

@@ -103,4 +103,4 @@ def test_the_strong_delta_holds_only_what_changed(feed: Any) -> None:
     arrive(upsert(1, "Ada", 1), upsert(2, "Bob", 1))
     arrive(upsert(1, "Ada L.", 2))
     row = warehouse.history("customers")[0]
-    assert (row["kind"], row["rows"], row["rows_added"], row["rows_removed"]) == ("merge", 2, 1, 1)
+    assert (row.kind, row.rows, row.rows_added, row.rows_removed) == ("merge", 2, 1, 1)

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
 
 from springhouse.lake.delta.changes import one_by_one, strong_delta
+from springhouse.views.explanation import StatementExplanation
 from springhouse.warehouse import Warehouse
 from springhouse.warehouse.execution import perform
+from springhouse.warehouse.reports.table_explanation import StoredTable
 
 SQL = """
 CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data/orders',
@@ -57,44 +58,47 @@ def warehouse(project: Callable[..., Path]) -> Warehouse:
     arrive(folder, 2, SECOND)
     warehouse = Warehouse(folder)
     for table in ("orders", "customers"):
-        perform(warehouse.watch, warehouse.watch.forced(table, "test"))
+        perform(warehouse.internals.watch, warehouse.internals.watch.forced(table, "test"))
     return warehouse
 
 
 def relations(warehouse: Warehouse, view: str) -> Iterator[tuple[str, DataFrame]]:
     """What the relations of a refresh stand for, by the names that `explain` gives them."""
-    session = warehouse.lake.spark.session()
-    note = warehouse.lake.log(view).newest().note
+    session = warehouse.internals.lake.spark.session()
+    note = warehouse.internals.lake.log(view).newest().note
     for table in ("orders", "customers"):
-        before, after = warehouse.lake.open(table, note.read[table]), warehouse.lake.open(table)
-        log = warehouse.lake.log(table)
+        before, after = (
+            warehouse.internals.lake.open(table, note.read[table]),
+            warehouse.internals.lake.open(table),
+        )
+        log = warehouse.internals.lake.log(table)
         yield f"{table}_before", before.read(session)
         yield f"{table}_after", after.read(session)
         yield (
             f"{table}_change",
             one_by_one(strong_delta(session, log, before.version, after.version)),
         )
-    root = warehouse.lake.place(view).root
-    files = [f"{root}/{file.path}" for file in warehouse.lake.open(view).files]
+    root = warehouse.internals.lake.place(view).root
+    files = [f"{root}/{file.path}" for file in warehouse.internals.lake.open(view).files]
     yield "stored_groups", session.read.parquet(*files)
 
 
-def told(warehouse: Warehouse, view: str, name: str) -> dict[str, Any]:
-    (step,) = warehouse.explain(view)["steps"]
-    return next(each for each in step["statements"] if each["name"] == name)
+def told(warehouse: Warehouse, view: str, name: str) -> StatementExplanation:
+    (step,) = warehouse.explain(view).incremental_refresh.steps
+    return next(each for each in step.statements if each.name == name)
 
 
 def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(warehouse: Warehouse) -> None:
-    merge, session = told(warehouse, "revenue", "merge"), warehouse.lake.spark.session()
+    merge, session = told(warehouse, "revenue", "merge"), warehouse.internals.lake.spark.session()
     known = dict(relations(warehouse, "revenue"))
-    for relation in merge["reads"]:
-        known[relation["name"]].createOrReplaceTempView(relation["name"])
+    for relation in merge.reads:
+        known[relation.name].createOrReplaceTempView(relation.name)
     try:
-        merged = session.sql(merge["sql"]).where("NOT __springhouse_stale")
+        merged = session.sql(merge.sql).where("NOT __springhouse_stale")
         groups = sorted(map(tuple, merged.select("country", "revenue", "orders").collect()))
     finally:
-        for relation in merge["reads"]:
-            session.catalog.dropTempView(relation["name"])
+        for relation in merge.reads:
+            session.catalog.dropTempView(relation.name)
     assert groups == [("Norway", Decimal("15.25"), 2), ("Peru", Decimal("7.00"), 1)]
     assert warehouse.refresh().ok
     stored = warehouse.query("SELECT country, revenue, orders FROM revenue").collect()
@@ -102,27 +106,27 @@ def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(warehouse: 
 
 
 def test_what_is_stored_for_the_next_refresh_is_told_with_its_size(warehouse: Warehouse) -> None:
-    state = warehouse.explain("spenders")["state"]
-    assert state["stored"] is True
-    (table,) = state["tables"]
-    assert (table["name"], table["keys"]) == ("orders_by_customer", ["customer"])
-    assert (table["files"], table["rows"]) == (1, 3)
-    assert [column["name"] for column in state["hidden_columns"]] == ["__springhouse_count"]
+    explained = warehouse.explain("spenders")
+    state = explained.incremental_refresh.state
+    (table,) = state.tables
+    assert (table.name, table.keys) == ("orders_by_customer", ("customer",))
+    assert explained.hidden_tables == (StoredTable("orders_by_customer", files=1, rows=3),)
+    assert [column.name for column in state.hidden_columns] == ["__springhouse_count"]
 
 
 def test_the_last_refresh_is_told_with_its_variant_and_the_reason_for_it(
     warehouse: Warehouse,
 ) -> None:
-    first = warehouse.explain("revenue")["stored"]["last_refresh"]
-    assert (first["variant"], first["why"]) == ("full", "its first refresh")
+    first = warehouse.explain("revenue").stored.last_refresh
+    assert (first.way, first.way_reason) == ("full", "its first refresh")
     assert warehouse.refresh().ok
-    last = Warehouse(warehouse.project.folder).explain("revenue")["stored"]["last_refresh"]
-    assert last["variant"] == "incremental"
-    assert ", against full: 1 query, " in last["why"]
-    assert last["seconds"] > 0
+    last = Warehouse(warehouse.project.folder).explain("revenue").stored.last_refresh
+    assert last.way == "incremental"
+    assert ", against full: 1 query, " in last.way_reason
+    assert last.duration_seconds > 0
 
 
 def test_nothing_of_it_starts_spark(warehouse: Warehouse) -> None:
     asked = Warehouse(warehouse.project.folder)
-    assert asked.explain("spenders")["incremental"] is True
-    assert not asked.lake.spark.started
+    assert asked.explain("spenders").incremental is True
+    assert not asked.internals.lake.spark.started

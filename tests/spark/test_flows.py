@@ -23,15 +23,15 @@ from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.stages import stages
-from springhouse.lake.delta.commits import committing
 from springhouse.lake.delta.log import TableLog
+from springhouse.lake.delta.requirements import PermitHeld
 from springhouse.lake.delta.tables import frame_of, open_table, read_arrow, spark_schema
 from springhouse.lake.flows.arriving import arrive_in_tasks
 from springhouse.lake.flows.run_flow import run_flow
 from springhouse.lake.flows.task import StageTask
 from springhouse.lake.spark.quality import with_verdicts
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Expectation, OnViolation, Place
+from springhouse.project.declarations.declaration import Expectation, OnViolation, Place
 
 sys.path.append(str(Path(__file__).parents[1] / "flows"))
 
@@ -231,8 +231,9 @@ def test_every_attempt_of_a_batch_reads_what_the_first_one_read(
         if next(left, None) is None:
             raise ConnectionAbortedError
 
-    with committing(die), pytest.raises(ConnectionAbortedError):
-        run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    required = [PermitHeld(die)]
+    with pytest.raises(ConnectionAbortedError):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=1, requires=required)
     given_table(tmp_path / "given", 3)
     run_flow(spark, copied, sources=sources, targets=targets, batch=1)
     assert stored(tmp_path / "one") == stored(tmp_path / "two") == [(1,), (2,)]
@@ -305,8 +306,9 @@ def test_a_source_that_lost_a_file_is_named(spark: SparkSession, tmp_path: Path)
         if next(left, None) is None:
             raise ConnectionAbortedError
 
-    with committing(die), pytest.raises(ConnectionAbortedError):
-        run_flow(spark, copied, sources=sources, targets=targets, batch=1)
+    required = [PermitHeld(die)]
+    with pytest.raises(ConnectionAbortedError):
+        run_flow(spark, copied, sources=sources, targets=targets, batch=1, requires=required)
     lost = next((tmp_path / "given").glob("*.parquet"))
     lost.unlink()
     with pytest.raises(LakeError, match=f'"{lost.name}" of the table "given" is missing'):

@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 
 from springhouse.errors import ProjectErrors, SpringhouseError
 from springhouse.lake.delta.alignment import parsed_schema
-from springhouse.project import file_options, rules
+from springhouse.project.checks import rules
 from springhouse.project.load import load
-from springhouse.project.schema_text import column_names
+from springhouse.project.options import file_options
+from springhouse.project.sql.schema_text import column_names
 from springhouse.warehouse import Warehouse
 
 Write = Callable[..., Path]
@@ -96,7 +97,7 @@ def test_comments_and_properties_reach_the_delta_table(
     def refresh() -> list[str]:
         with Warehouse(folder) as warehouse:
             assert warehouse.refresh().ok
-            return [each["kind"] for each in warehouse.history("counted") if each.get("kind")]
+            return [each.kind for each in warehouse.history("counted") if each.kind]
 
     refresh()
     ticks, columns = metadata("ticks")
@@ -352,7 +353,7 @@ def test_an_option_is_read_as_spark_reads_it(spark: SparkSession, tmp_path: Path
     cases = ((f, name, text) for f in OPTIONS for name in OPTIONS[f] for text in OPTIONS[f][name])
     for form, name, text in cases:
         try:
-            file_options.parsed({"format": form, name: text})
+            file_options.read_file_options({"format": form, name: text})
             ours = True
         except SpringhouseError:
             ours = False

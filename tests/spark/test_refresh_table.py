@@ -39,7 +39,7 @@ def test_records_that_do_not_fit_are_kept_with_reason_and_origin(project: Any) -
     assert sorted(r["record"] for r in aside) == ['{"id": "two", "amount": 1}', "{broken"]
     assert all(r["origin"].startswith("data/1.json") or "1.json" in r["origin"] for r in aside)
     assert {r["flow"] for r in aside} == {"orders"}
-    assert next(s for s in warehouse.status() if s.name == "orders").quarantined == 2
+    assert next(s for s in warehouse.status() if s.name == "orders").quarantined_rows == 2
 
 
 EXPECT = "(CONSTRAINT positive EXPECT (amount > 0) {on})"
@@ -61,8 +61,8 @@ def test_expectations(project: Any, on: str, kept: list[int], aside: int) -> Non
     assert [row[0] for row in rows(warehouse)] == kept
     newest = warehouse.history("orders")[0]
     # NULL is not true: it breaks the expectation as false does.
-    assert newest["violations"] == {"positive": 2}
-    assert newest["quarantined"] == aside
+    assert newest.violations == {"positive": 2}
+    assert newest.quarantined_rows == aside
     if aside:
         reasons = {r[0] for r in warehouse.query("SELECT reason FROM orders_quarantine").collect()}
         assert reasons == {"expectation positive: amount > 0"}
@@ -75,7 +75,7 @@ def test_fail_update_writes_nothing_and_goes_on_when_mended(project: Any) -> Non
     problem = warehouse.refresh().failures["orders"].problem
     assert '1 row for "orders" broke the expectation "positive": amount > 0' in problem
     assert "transformations/all.sql:1" in problem
-    assert warehouse.lake.log("orders").newest() is None or rows(warehouse) == []
+    assert warehouse.internals.lake.log("orders").newest() is None or rows(warehouse) == []
     mended = Warehouse(project(orders(EXPECT.format(on="ON VIOLATION DROP ROW"))))
     assert mended.refresh().ok
     assert rows(mended) == []
@@ -145,7 +145,7 @@ CREATE FLOW two AS INSERT INTO events BY NAME
     refreshed = warehouse.refresh()
     assert refreshed.ok, refreshed.failures
     assert rows(warehouse, "events") == [("one", 0), ("one", 1), ("two", 0)]
-    assert len(warehouse.explain("events")["offsets"]) == 2
+    assert len(warehouse.explain("events").offsets) == 2
 
 
 def test_a_union_of_streams_and_a_join_with_a_table(project: Any) -> None:
@@ -199,10 +199,10 @@ CREATE STREAMING TABLE orders
     arrive(folder, 1, {"id": 1, "at": "2026-01-01T10:00:00Z"})
     warehouse = Warehouse(folder)
     assert warehouse.refresh().ok
-    first = warehouse.lake.log("orders").newest()
+    first = warehouse.internals.lake.log("orders").newest()
     arrive(folder, 2, {"id": 2, "at": "2026-01-01T09:55:00Z"})
     assert warehouse.refresh().ok
-    second = warehouse.lake.log("orders").newest()
+    second = warehouse.internals.lake.log("orders").newest()
     assert first is not None
     assert second is not None
     assert first.note is not None

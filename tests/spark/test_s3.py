@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 import springhouse
-from springhouse.lake.delta import writing
-from springhouse.lake.ingest import refresh_table
-from springhouse.lake.landing import landing
+from springhouse.planner import placement
 
 
 def test_a_project_lives_in_a_bucket(
@@ -36,8 +34,7 @@ def test_a_project_lives_in_a_bucket(
     (folder / "data").mkdir()
     for number, small in enumerate((True, False)):
         # The second range is written by Spark itself, through s3a.
-        for module in (landing, refresh_table):
-            monkeypatch.setattr(module, "SMALL_BYTES", writing.SMALL_BYTES if small else 0)
+        monkeypatch.setattr(placement, "INPUT_BYTES", 64 * 2**20 if small else 0)
         lines = [
             json.dumps({"id": n, "customer": n % 3}) for n in range(number * 9, number * 9 + 9)
         ]
@@ -47,4 +44,4 @@ def test_a_project_lives_in_a_bucket(
     with springhouse.open(folder) as warehouse:
         rows = warehouse.query("SELECT customer, orders FROM counts ORDER BY customer").collect()
         assert [tuple(row) for row in rows] == [(0, 6), (1, 6), (2, 6)]
-        assert warehouse.lake.tables() == ["counts", "orders"]
+        assert warehouse.internals.lake.tables() == ["counts", "orders"]

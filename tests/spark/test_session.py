@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from springhouse.lake.spark.session import Here, Spark
+from springhouse.lake.spark.session import Spark
+from springhouse.lake.spark.session_settings import LocalInput
 from springhouse.warehouse import Warehouse
 
 sys.path += [str(Path(__file__).parent)]
@@ -34,7 +35,7 @@ def lent_with(spark: SparkSession, **settings: str) -> Iterator[None]:
 
 
 def every_session(spark: Spark) -> list[SparkSession]:
-    sizes = [None, Here(1, 1), Here(9, 9), Here(2, 9_000), Here(2, 90_000)]
+    sizes = [None, LocalInput(1, 1), LocalInput(9, 9), LocalInput(2, 9_000), LocalInput(2, 90_000)]
     return [spark.session(), *map(spark.quick, sizes)]
 
 
@@ -119,7 +120,7 @@ def test_dates_of_an_incremental_view_are_those_of_its_query(
         refresh(warehouse, "v")
         table.append([(datetime(2024, 1, 1, 13, tzinfo=UTC), "none")])
         refresh(warehouse, "v")
-        newest = warehouse.lake.log("v").newest()
+        newest = warehouse.internals.lake.log("v").newest()
         assert newest is not None and newest.note is not None  # noqa: PT018
         assert newest.note.variant == "incremental"
         found = sorted(map(tuple, warehouse.query("SELECT * FROM v").collect()))

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from patience import patience
-from springhouse.lake.ingest import refresh_table, refresh_together
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.sources.read_files import ReadFiles
+from springhouse.planner import placement
 from springhouse.warehouse import Event, Finished, Started, Warehouse
 from springhouse.warehouse.execution import Permitted, perform, perform_together
 from springhouse.warehouse.permits import Permits
@@ -56,8 +57,8 @@ def rows(warehouse: Warehouse, *tables: str) -> dict[str, list[tuple[Any, ...]]]
 
 
 def together(warehouse: Warehouse, table: str, commit: int = 0) -> list[str]:
-    appended = [c for c in warehouse.history(table) if c["kind"] == "append"]
-    return sorted(appended[commit]["together"])
+    appended = [c for c in warehouse.history(table) if c.kind == "append"]
+    return sorted(appended[commit].together_with)
 
 
 def others(table: str) -> list[str]:
@@ -79,8 +80,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _call_all_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (refresh_together, refresh_table):
-        monkeypatch.setattr(module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(placement, "INPUT_BYTES", 0)
 
 
 @pytest.fixture(params=["here", "in tasks"])
@@ -109,13 +109,13 @@ def test_five_tables_get_in_one_pass_what_each_gets_alone(
             name: others(name) for name in TABLES
         }
     assert rows(warehouse) == _alone(folder, tmp_path, FIVE)
-    (newest,) = warehouse.history("small", most=1)
-    assert newest["violations"] == {"known": 1, "even": 1}
-    assert (
-        newest["activities"]["select"]["rows_in"] >= newest["activities"]["expectations"]["rows_in"]
-    )
-    explained = warehouse.explain("large")["one_pass"]
-    assert sorted(explained["with"]) == others("large")
+    (newest,) = warehouse.history("small", limit=1)
+    assert newest.violations == {"known": 1, "even": 1}
+    activities = newest.activities
+    assert activities["select"].rows_in >= activities["expectations"].rows_in
+    explained = warehouse.explain("large")
+    assert explained.kind == "table"
+    assert sorted(explained.shared_pass.tables) == others("large")
 
 
 def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -127,7 +127,7 @@ def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, 
     (other / "spark-pipeline.yml").write_text((folder / "spark-pipeline.yml").read_text())
     warehouse = Warehouse(other)
     for name in TABLES:
-        perform(warehouse.watch, warehouse.watch.forced(name, "test"))
+        perform(warehouse.internals.watch, warehouse.internals.watch.forced(name, "test"))
         assert together(warehouse, name) == []
     return rows(warehouse)
 
@@ -138,7 +138,7 @@ def test_one_that_is_behind_is_caught_up_by_itself_and_then_shares(
     folder = project(FIVE)
     arrive(folder, 0, *FIRST)
     warehouse = Warehouse(folder)
-    perform(warehouse.watch, warehouse.watch.forced("large", "test"))
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("large", "test"))
     arrive(folder, 1, *SECOND)
     reads.clear()
     assert warehouse.refresh().ok
@@ -194,13 +194,16 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     arrive(folder, 0, *FIRST)
     assert warehouse.refresh().ok
     arrive(folder, 1, *SECOND)
-    warehouse.watch.observing.poll(warehouse.lake.now(), all_of_them=True)
+    warehouse.internals.watch.observing.poll(warehouse.internals.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
-    plans = [warehouse.watch.forced(name, "test") for name in order]
-    wanted = [Permitted(p, dies(commit) if p.table == table else lambda: None) for p in plans]
+    plans = [warehouse.internals.watch.forced(name, "test") for name in order]
+    deadly = CommitPermit(dies(commit))
+    wanted = [Permitted(p, deadly if p.table == table else CommitPermit()) for p in plans]
     done: list[str] = []
     with pytest.raises(Died):
-        done += (name for name, _ in perform_together(warehouse.watch, wanted[0], wanted[1:]))
+        done += (
+            name for name, _ in perform_together(warehouse.internals.watch, wanted[0], wanted[1:])
+        )
     assert done == list(order[: order.index(table)])
     # A new process, which knows only the tables: some stand at the second file, some after it.
     again = Warehouse(folder)
@@ -244,7 +247,7 @@ CREATE STREAMING TABLE odd AS SELECT offset FROM STREAM(ticks) WHERE offset % 2 
     assert warehouse.query("SELECT count(*), sum(n) FROM tocks").collect() == [(6, 39)]
     assert warehouse.query("SELECT sum(offset) FROM odd").collect() == [(25,)]
     # What a table that is made of another reflects is the same as if it had been alone.
-    assert warehouse.history("odd")[0]["reflects"] == warehouse.history("even")[0]["reflects"] != {}
+    assert warehouse.history("odd")[0].reflects == warehouse.history("even")[0].reflects != {}
 
 
 def test_a_running_warehouse_takes_along_what_it_owns(project: Callable[..., Path]) -> None:
@@ -271,4 +274,4 @@ def test_a_running_warehouse_takes_along_what_it_owns(project: Callable[..., Pat
     started = [(event.table, event.track) for event in heard if isinstance(event, Started)]
     assert sorted(started[:2]) == [("large", started[0][1]), ("small", started[0][1])]
     assert together(warehouse, "large", -1) == ["small"]
-    assert warehouse.lake.log("everything").newest() is None
+    assert warehouse.internals.lake.log("everything").newest() is None

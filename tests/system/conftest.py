@@ -19,7 +19,7 @@ import pyspark
 import pytest
 
 from patience import patience
-from springhouse.lake.spark.session import find_java
+from springhouse.lake.spark.java import find_java
 
 # Programs that tests start, with imports of their own: there are no doctests in them.
 collect_ignore = ["flow_life.py", "flow_twice.py", "lent_session.py", "remote.py", "worker.py"]

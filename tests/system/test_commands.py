@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from springhouse.lake.spark.session import find_java
+from springhouse.lake.spark.java import find_java
 
 SOURCE = Path(__file__).parents[2] / "src"
 SECRET = "s3cr3t-of-the-bucket"

@@ -14,7 +14,7 @@ import pyspark
 
 from patience import patience
 from springhouse.lake.delta.tables import open_table
-from springhouse.lake.spark.session import find_java
+from springhouse.lake.spark.java import find_java
 from springhouse.lake.storage.storage import Storage
 
 HERE = Path(__file__).parent

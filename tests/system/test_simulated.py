@@ -1,6 +1,7 @@
 """Does `springhouse simulate` tell what a warehouse then does? The shop, live and simulated.
 
-The bounds are generous, because the machine may be busy with other things while the warehouse runs;
+The machine may be busy with other things while the warehouse runs, and only the real world notices
+that. So the bounds grow with how long the processor keeps this process waiting meanwhile.
 `bench/simulated.py` measures how near the two worlds really are.
 """
 
@@ -11,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from patience import contention, watched
 
 BENCH = Path(__file__).parents[2] / "bench" / "simulated.py"
 SECONDS = 40.0
@@ -29,9 +32,12 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_the_shop_fares_as_simulated(bench: ModuleType, tmp_path: Path) -> None:
     """Of the promises that come due more than once in this time."""
-    pairs = bench.live_and_simulated(bench.shop(tmp_path / "shop", 7), SECONDS)
+    with watched() as waits:
+        pairs = bench.live_and_simulated(bench.shop(tmp_path / "shop", 7), SECONDS)
+    busy = contention(waits)
     often = [pair for pair in pairs if pair.promise is not None and pair.promise <= SECONDS / 2]
     assert len(often) >= 5
     live, pretend = (statistics.fmean(pair.kept[n] for pair in often) for n in (0, 1))
-    assert abs(live - pretend) <= 0.3
-    assert 0.4 <= statistics.median(pair.lag[1] / pair.lag[0] for pair in often) <= 2.5
+    assert abs(live - pretend) <= 0.3 * busy
+    lags = statistics.median(pair.lag[1] / pair.lag[0] for pair in often)
+    assert 0.4 / busy <= lags <= 2.5 * busy

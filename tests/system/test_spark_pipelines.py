@@ -22,7 +22,7 @@ import pyspark
 from deltalake import DeltaTable
 
 from patience import patience
-from springhouse.lake.spark.session import find_java
+from springhouse.lake.spark.java import find_java
 
 SOURCE = Path(__file__).parents[2] / "src"
 HOME = Path(pyspark.__file__).parent

@@ -1,6 +1,5 @@
 """What `explain` tells about a compiled view: plain data, made from the statements that run."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,7 +7,13 @@ import sqlglot
 from sqlglot import exp
 
 from springhouse.views.compile import compile_view
-from springhouse.views.explanation import explained
+from springhouse.views.explanation import (
+    HiddenColumn,
+    RefreshExplanation,
+    StatementExplanation,
+    StepExplanation,
+    explain_refresh,
+)
 
 SCHEMAS = {
     "orders": {"id": "bigint", "customer": "bigint", "amount": "decimal(12,2)"},
@@ -25,20 +30,20 @@ SPENDERS = (
 )
 
 
-def told(query: str, **options: Any) -> dict[str, Any]:
-    return explained(compile_view(query, SCHEMAS), "v", **options)
+def told(query: str, **options: Any) -> RefreshExplanation:
+    return explain_refresh(compile_view(query, SCHEMAS), "v", **options)
 
 
-def statement(step: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(each for each in step["statements"] if each["name"] == name)
+def statement(step: StepExplanation, name: str) -> StatementExplanation:
+    return next(each for each in step.statements if each.name == name)
 
 
-def meanings(step: dict[str, Any], name: str) -> dict[str, str]:
-    return {each["name"]: each["is"] for each in statement(step, name)["reads"]}
+def meanings(step: StepExplanation, name: str) -> dict[str, str]:
+    return {each.name: each.meaning for each in statement(step, name).reads}
 
 
 def test_every_relation_of_a_statement_is_said_to_be_something() -> None:
-    (step,) = told(REVENUE)["steps"]
+    (step,) = told(REVENUE).steps
     assert meanings(step, "merge") == {
         "orders_change": "the rows of orders that changed, with __springhouse_weight +1 or -1",
         "customers_change": (
@@ -65,13 +70,13 @@ def test_every_relation_of_a_statement_is_said_to_be_something() -> None:
 
 
 def test_hidden_tables_are_written_before_the_view_and_read_by_name() -> None:
-    first, last = told(SPENDERS)["steps"]
-    assert (first["writes"], first["hidden"], first["holds"]) == (
+    first, last = told(SPENDERS).steps
+    assert (first.writes, first.hidden, first.holds) == (
         "orders_by_customer",
         True,
         "one row per customer",
     )
-    assert (last["writes"], last["hidden"], last["holds"]) == ("v", False, "one row per country")
+    assert (last.writes, last.hidden, last.holds) == ("v", False, "one row per country")
     assert meanings(first, "merge")["stored_groups"] == (
         "the hidden table orders_by_customer as it is stored, with its hidden columns; "
         "only rows matter whose customer is among orders_change.customer"
@@ -83,22 +88,20 @@ def test_hidden_tables_are_written_before_the_view_and_read_by_name() -> None:
 
 
 def test_the_state_says_what_each_hidden_column_holds() -> None:
-    state = told(SPENDERS)["state"]
-    assert state["hidden_columns"] == [{"name": "__springhouse_count", "holds": "COUNT(*)"}]
-    (table,) = state["tables"]
-    assert (table["name"], table["keys"], table["columns"]) == (
+    state = told(SPENDERS).state
+    assert state.hidden_columns == (HiddenColumn("__springhouse_count", "COUNT(*)"),)
+    (table,) = state.tables
+    assert (table.name, table.keys, table.columns) == (
         "orders_by_customer",
-        ["customer"],
-        ["customer", "sum_amount"],
+        ("customer",),
+        ("customer", "sum_amount"),
     )
-    assert {"name": "__springhouse_decimal_sum_2", "holds": "SUM(amount)"} in table[
-        "hidden_columns"
-    ]
+    assert HiddenColumn("__springhouse_decimal_sum_2", "SUM(amount)") in table.hidden_columns
 
 
 def test_what_orders_the_first_rows_is_traced_to_where_it_comes_from() -> None:
-    state = told("SELECT id FROM orders ORDER BY amount DESC LIMIT 3")["state"]
-    assert [column["holds"] for column in state["hidden_columns"]] == ["amount"]
+    state = told("SELECT id FROM orders ORDER BY amount DESC LIMIT 3").state
+    assert [column.holds for column in state.hidden_columns] == ["amount"]
 
 
 USUAL = [
@@ -112,27 +115,26 @@ USUAL = [
 
 @pytest.mark.parametrize(("query", "first"), USUAL)
 def test_what_usually_runs_comes_first_and_building_last(query: str, first: list[str]) -> None:
-    (step,) = told(query)["steps"]
-    usual = [each["name"] for each in step["statements"] if each["usual"]]
-    names = [each["name"] for each in step["statements"]]
+    (step,) = told(query).steps
+    usual = [each.name for each in step.statements if each.usual]
+    names = [each.name for each in step.statements]
     assert usual[:1] == first
     assert names[: len(usual)] == usual
     assert names[-1] == "build"
 
 
 def test_groups_that_are_recomputed_take_two_statements() -> None:
-    (step,) = told("SELECT customer, count(DISTINCT amount) AS n FROM orders GROUP BY customer")[
-        "steps"
-    ]
-    assert [each["name"] for each in step["statements"] if each["usual"]] == [
+    query = "SELECT customer, count(DISTINCT amount) AS n FROM orders GROUP BY customer"
+    (step,) = told(query).steps
+    assert [each.name for each in step.statements if each.usual] == [
         "increments",
         "recompute",
     ]
 
 
 def test_only_the_steps_of_what_changed_are_told() -> None:
-    steps = told(SPENDERS, changed=frozenset({"customers"}))["steps"]
-    assert [step["writes"] for step in steps] == ["v"]
+    steps = told(SPENDERS, changed=frozenset({"customers"})).steps
+    assert [step.writes for step in steps] == ["v"]
     assert set(meanings(steps[0], "merge")) == {
         "customers_change",
         "orders_by_customer_after",
@@ -143,18 +145,18 @@ def test_only_the_steps_of_what_changed_are_told() -> None:
 def test_a_delta_table_of_others_is_called_as_the_user_calls_it() -> None:
     names = {"orders": "delta.`data/orders`"}
     whole = told("SELECT id FROM orders", inputs=names)
-    assert whole["changed"] == ["delta.`data/orders`"]
-    assert meanings(whole["steps"][0], "change")["orders_change"].startswith(
+    assert whole.changed == ("delta.`data/orders`",)
+    assert meanings(whole.steps[0], "change")["orders_change"].startswith(
         "the rows of delta.`data/orders` that changed"
     )
 
 
 @pytest.mark.parametrize("query", [REVENUE, SPENDERS, *(query for query, _ in USUAL)])
-def test_it_is_json_and_the_sql_names_exactly_the_relations_that_are_listed(query: str) -> None:
-    whole = json.loads(json.dumps(told(query)))
-    for step in whole["steps"]:
-        for each in step["statements"]:
-            tree = sqlglot.parse_one(each["sql"], read="spark")
+def test_the_sql_names_exactly_the_relations_that_are_listed(query: str) -> None:
+    whole = told(query)
+    for step in whole.steps:
+        for each in step.statements:
+            tree = sqlglot.parse_one(each.sql, read="spark")
             defined = {cte.alias for cte in tree.find_all(exp.CTE)}
             named = {table.name for table in tree.find_all(exp.Table)}
-            assert named - defined == {relation["name"] for relation in each["reads"]}
+            assert named - defined == {relation.name for relation in each.reads}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scenario import schema
 
-from springhouse.project.declaration import Project, ReadMode
+from springhouse.project.declarations.declaration import Project, ReadMode
 from springhouse.project.load import load
 from springhouse.views.algebra import Scan, walk
 from springhouse.views.inline import Inlined, inlined

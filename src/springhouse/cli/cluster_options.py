@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from springhouse.cli.options import parse_settings, project_folder
+from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
-from springhouse.project.secrets import Configuration
+from springhouse.project.settings import CLUSTER_TLS
 from springhouse.warehouse.cluster_settings import Joining
 
 
@@ -25,6 +26,6 @@ def joining(
     pipeline = read_pipeline_file(folder)
     given = parse_settings(settings)
     if without_tls:
-        given["springhouse.cluster.tls"] = "off"
+        given[CLUSTER_TLS.key] = "off"
     said = {key: value.value for key, value in pipeline.configuration.items()}
     return ClusterOptions(pipeline.name, folder, Configuration(said | given, folder), given)

@@ -1,7 +1,7 @@
 """`springhouse explain NAME`: how is a table made, and what do its rows reflect?"""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -13,92 +13,112 @@ from springhouse.cli.screen import count_text, moment_text, print_json, show
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant, span_text
 
+if TYPE_CHECKING:
+    from springhouse.views.explanation import (
+        HiddenColumn,
+        RefreshExplanation,
+        StatementExplanation,
+        StepExplanation,
+        ViewState,
+    )
+    from springhouse.warehouse.reports.table_explanation import (
+        PromiseExplanation,
+        SharedPass,
+        StoredTable,
+        TableExplanation,
+        ViewExplanation,
+    )
+    from springhouse.warehouse.reports.table_history import ActivityRecord
+
 
 def explain(name: Name, project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show how a table or a view is made, and what it reflects now."""
     with open_warehouse(project) as warehouse:
-        told = warehouse.explain(name)
+        explained = warehouse.explain(name)
     if as_json:
-        print_json(told)
+        print_json(explained.to_dict())
         return
-    show(Text.assemble((told["name"], "bold"), f", a {told['kind']} of {told['declared_at']}"))
-    show(facts_table(told, steady_clock()))
-    if "query" in told:
-        show("", *query_part(told))
-    if "steps" in told:
-        show("", *refresh_part(told))
+    show(
+        Text.assemble((explained.name, "bold"), f", a {explained.kind} of {explained.declared_at}")
+    )
+    show(facts_table(explained, steady_clock()))
+    if explained.kind == "table":
+        return
+    show("", *query_part(explained.query))
+    if explained.incremental_refresh is not None:
+        show("", *refresh_part(explained.incremental_refresh))
 
 
-def query_part(told: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """What the user wrote."""
-    text = told["query"].strip()
+def query_part(query: str) -> Iterator[RenderableType]:
+    """The query as the user wrote it."""
+    text = query.strip()
     yield Text(text) if text.startswith("Python: ") else _highlighted(text)
 
 
-def refresh_part(told: Mapping[str, Any]) -> Iterator[RenderableType]:
+def refresh_part(refresh: "RefreshExplanation") -> Iterator[RenderableType]:
     """The steps of a refresh after a change of all inputs."""
-    yield Text(f"A refresh after a change of {', '.join(told['changed']) or 'nothing'}:")
-    for number, step in enumerate(told["steps"], 1):
-        hidden = "the hidden table " if step["hidden"] else ""
-        which = f"step {number} of {len(told['steps'])} writes {hidden}"
+    yield Text(f"A refresh after a change of {', '.join(refresh.changed) or 'nothing'}:")
+    for number, step in enumerate(refresh.steps, 1):
+        hidden = "the hidden table " if step.hidden else ""
+        which = f"step {number} of {len(refresh.steps)} writes {hidden}"
         yield ""
-        yield Text.assemble(f"  {which}", (step["writes"], "bold"), f", {step['holds']}")
+        yield Text.assemble(f"  {which}", (step.writes, "bold"), f", {step.holds}")
         yield from _statements(step)
 
 
-def _statements(step: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _statements(step: "StepExplanation") -> Iterator[RenderableType]:
     """The statements of a step that usually run, and the names of the others."""
-    for statement in step["statements"]:
-        if not statement["usual"]:
+    for statement in step.statements:
+        if not statement.usual:
             continue
-        gives = Text.assemble((statement["name"], "bold"), f" gives {statement['gives']}")
+        gives = Text.assemble((statement.name, "bold"), f" gives {statement.gives}")
         yield ""
         yield Padding(gives, (0, 0, 0, 4))
         yield ""
         yield Padding(_relations_table(statement), (0, 0, 0, 6))
         yield ""
-        yield Padding(_highlighted(statement["sql"]), (0, 0, 0, 6))
-    others = [each["name"] for each in step["statements"] if not each["usual"]]
+        yield Padding(_highlighted(statement.sql), (0, 0, 0, 6))
+    others = [statement.name for statement in step.statements if not statement.usual]
     if others:
         yield ""
         yield Text(f"    and where they are needed: {', '.join(others)} (--json)", style="dim")
 
 
-def _relations_table(statement: Mapping[str, Any]) -> Table:
+def _relations_table(statement: "StatementExplanation") -> Table:
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(no_wrap=True)
     shown.add_column(style="dim", overflow="fold")
-    for relation in statement["reads"]:
-        shown.add_row(Text(relation["name"]), Text(relation["is"]))
+    for relation in statement.reads:
+        shown.add_row(Text(relation.name), Text(relation.meaning))
     return shown
 
 
 def _highlighted(sql: str) -> Text:
     """SQL in colours, where there are colours."""
-    # It brings Pygments along, which all other commands can do without.
+    # It loads Pygments, which all other commands can do without.
     from rich.syntax import Syntax
 
-    # As a text that wraps: a panel of code would cut off what is too long for the screen.
+    # As a text that wraps: a panel of code would cut off lines that are too long for the screen.
     text = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(sql)
     text.rstrip()
     text.no_wrap, text.overflow = False, "fold"
     return text
 
 
-def facts_table(told: Mapping[str, Any], now: Instant) -> Table:
-    """What is known, a fact per row; what says nothing is left out."""
+def facts_table(explained: "TableExplanation | ViewExplanation", now: Instant) -> Table:
+    """The known facts, one per row; a fact that says nothing is left out."""
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(style="dim", no_wrap=True)
     shown.add_column(overflow="fold")
-    is_view = told["kind"] == "view"
+    is_view = explained.kind == "view"
     for title, facts in (
-        ("promise", [_promise(told["promise"], is_view)]),
-        ("expects", _expectations(told)),
-        *(_view_facts(told) if is_view else _table_facts(told)),
-        ("read by", _listed(told["read_by"])),
-        ("goes to", _sinks(told)),
-        ("stored", _stored(told, now)),
-        ("location", [told["location"]]),
+        ("promise", [_promise(explained.promise, is_view)]),
+        ("expects", _expectations(explained)),
+        *(_table_facts(explained) if explained.kind == "table" else _view_facts(explained)),
+        ("read by", _listed(explained.read_by)),
+        ("goes to", _sinks(explained)),
+        ("stored", _stored(explained, now)),
+        ("location", [explained.location]),
     ):
         for number, fact in enumerate(facts):
             shown.add_row("" if number else title, Text(fact))
@@ -108,121 +128,125 @@ def facts_table(told: Mapping[str, Any], now: Instant) -> Table:
 _Facts = Iterable[tuple[str, list[str]]]
 
 
-def _view_facts(told: Mapping[str, Any]) -> _Facts:
-    yield "reads", _listed(told["inputs"])
-    if told["inputs_that_nobody_can_watch"]:
+def _view_facts(view: "ViewExplanation") -> _Facts:
+    yield "reads", _listed(view.inputs)
+    if view.has_unwatched_inputs:
         yield "", ["and inputs that nobody can watch"]
-    yield "pathways", list(told["pathways"])
-    yield "refresh", [f"{told['refresh']}: {_possible(told)}"]
-    if "stored" in told and told["stored"]["last_refresh"].get("variant"):
-        last = told["stored"]["last_refresh"]
-        facts = [f"{last['variant']}, {span_text(last['seconds'])}", last["why"]]
+    yield "pathways", list(view.pathways)
+    yield "refresh", [f"{view.refresh}: {_possible(view)}"]
+    last = view.stored.last_refresh if view.stored is not None else None
+    if last is not None and last.way:
+        facts = [f"{last.way}, {span_text(last.duration_seconds or 0.0)}", last.way_reason]
         yield "last", [fact for fact in facts if fact]
-    if told["incremental"]:
-        yield "state", list(_state(told["state"]))
+    if view.incremental_refresh is not None:
+        yield "state", list(_state(view.incremental_refresh.state, view.hidden_tables))
 
 
-def _possible(told: Mapping[str, Any]) -> str:
+def _possible(view: "ViewExplanation") -> str:
     """Which refreshes the view can have, and if not all, why."""
-    if told["incremental"]:
-        promised = told["refresh"] == "incremental"
+    if view.why_not is None:
+        promised = view.refresh == "incremental"
         return "as promised" if promised else "incremental where that is cheaper than full"
-    why = f"{told['why_not']['reason']} ({told['why_not']['place']})"
-    return f"not known yet, {why}" if told["incremental"] is None else f"always full, because {why}"
+    why = f"{view.why_not.reason} ({view.why_not.place})"
+    return f"not known yet, {why}" if view.incremental is None else f"always full, because {why}"
 
 
-def _state(state: Mapping[str, Any]) -> Iterator[str]:
-    if not state["stored"]:
+def _state(state: "ViewState", stored: "tuple[StoredTable, ...] | None") -> Iterator[str]:
+    if stored is None:
         yield "none yet; a refresh builds it when later ones would have profited"
-    yield from _columns(state["hidden_columns"])
-    for table in state["tables"]:
-        stored = f": {count_text(table['rows'], 'row')} in {count_text(table['files'], 'file')}"
-        by = f" by {', '.join(table['keys'])}" if table["keys"] else ""
-        yield f"hidden table {table['name']}{by}{stored if state['stored'] else ''}"
-        yield from (f"  {column}" for column in _columns(table["hidden_columns"]))
+    yield from _columns(state.hidden_columns)
+    sizes = {
+        each.name: f": {count_text(each.rows, 'row')} in {count_text(each.files, 'file')}"
+        for each in stored or ()
+    }
+    for table in state.tables:
+        by = f" by {', '.join(table.keys)}" if table.keys else ""
+        yield f"hidden table {table.name}{by}{sizes.get(table.name, '')}"
+        yield from (f"  {column}" for column in _columns(table.hidden_columns))
 
 
-def _columns(columns: Iterable[Mapping[str, str]]) -> Iterator[str]:
+def _columns(columns: "Iterable[HiddenColumn]") -> Iterator[str]:
     for column in columns:
-        yield f"{column['name']} holds {column['holds']}"
+        yield f"{column.name} holds {column.holds}"
 
 
-def _table_facts(told: Mapping[str, Any]) -> _Facts:
-    for number, flow in enumerate(told["flows"]):
-        reads = f"{flow['name']} ({flow['declared_at']}) reads {', '.join(flow['reads'])}"
+def _table_facts(table: "TableExplanation") -> _Facts:
+    for number, flow in enumerate(table.flows):
+        reads = f"{flow.name} ({flow.declared_at}) reads {', '.join(flow.reads)}"
         yield "" if number else "flows", [reads]
-    yield "one pass", [_one_pass(told["one_pass"])]
-    if "stored" in told:
-        yield "moved", list(_activities(told["stored"]["last_refresh"]))
-    yield "offsets", [f"{name}: {offset:,}" for name, offset in told["offsets"].items()]
-    dated = f"{told['timestamp']}, up to {span_text(told['lateness_seconds'])} late"
-    yield "dated by", [dated if told["timestamp"] else "arrival"]
-    yield "asks", [f"its sources every {span_text(told['period_seconds'])}"]
+    yield "one pass", [_shared_pass(table.shared_pass)]
+    if table.stored is not None:
+        yield "moved", list(_activities(table.stored.last_refresh.activities))
+    yield "offsets", [f"{name}: {offset:,}" for name, offset in table.offsets.items()]
+    dated = f"{table.timestamp}, up to {span_text(table.lateness_seconds)} late"
+    yield "dated by", [dated if table.timestamp else "arrival"]
+    yield "asks", [f"its sources every {span_text(table.period_seconds)}"]
 
 
-def _one_pass(shared: Mapping[str, Any]) -> str:
-    """With whom the table is given its rows, when they stand at the same place."""
-    if shared["why_not"]:
-        return f"by itself, because {shared['why_not']}"
-    return f"over {shared['source']}, with {', '.join(shared['with'])} where they stand together"
+def _shared_pass(shared: "SharedPass") -> str:
+    """The tables that get their rows in the same pass, where their offsets agree."""
+    if shared.why_not:
+        return f"by itself, because {shared.why_not}"
+    return f"over {shared.source}, with {', '.join(shared.tables)} where they stand together"
 
 
-def _activities(last: Mapping[str, Any]) -> Iterator[str]:
+def _activities(activities: "Mapping[str, ActivityRecord]") -> Iterator[str]:
     """What each activity did in the last refresh."""
-    for name, did in last.get("activities", {}).items():
-        rows = f"{did['rows_in']:,} rows in, {did['rows_out']:,} out"
-        waited = f", at most {count_text(did['most_waiting'], 'pack')} waited"
-        took = f"{did['seconds'] * 1000:.1f} ms"
-        yield f"{name}: {rows}, {took}{waited if did['most_waiting'] else ''}"
+    for name, did in activities.items():
+        rows = f"{did.rows_in:,} rows in, {did.rows_out:,} out"
+        waited = f", at most {count_text(did.most_waiting_packs, 'pack')} waited"
+        took = f"{did.duration_seconds * 1000:.1f} ms"
+        yield f"{name}: {rows}, {took}{waited if did.most_waiting_packs else ''}"
 
 
-def _promise(promise: Mapping[str, Any], is_view: bool) -> str:
+def _promise(promise: "PromiseExplanation", is_view: bool) -> str:
     parts = []
-    if promise["staleness_seconds"] is not None:
-        parts.append(f"staleness {span_text(promise['staleness_seconds'])}")
-    for pathway, seconds in promise["staleness_by_pathway"].items():
+    if promise.staleness_seconds is not None:
+        parts.append(f"staleness {span_text(promise.staleness_seconds)}")
+    for pathway, seconds in promise.staleness_seconds_by_pathway.items():
         parts.append(f"staleness {span_text(seconds)} through {pathway}")
     if not parts:
         parts.append("as fresh as possible")
     if is_view:
-        bound = promise["inconsistency_seconds"]
+        bound = promise.inconsistency_seconds
         parts.append(f"inconsistency {span_text(bound)}" if bound else "strictly consistent")
-    return ", ".join([*parts, f"priority {promise['priority']:g}"])
+    return ", ".join([*parts, f"priority {promise.priority:g}"])
 
 
-def _expectations(told: Mapping[str, Any]) -> list[str]:
+def _expectations(explained: "TableExplanation | ViewExplanation") -> list[str]:
     return [
-        f"{e['name']}: {e['condition']}, else {e['on_violation']}" for e in told["expectations"]
+        f"{each.name}: {each.condition}, else {each.on_violation}"
+        for each in explained.expectations
     ]
 
 
-def _sinks(told: Mapping[str, Any]) -> list[str]:
+def _sinks(explained: "TableExplanation | ViewExplanation") -> list[str]:
     return [
-        f"{sink['name']}: {sink['plugin']}, {count_text(sink['versions_delivered'], 'version')}"
-        for sink in told.get("sinks", ())
+        f"{sink.name}: {sink.plugin}, {count_text(sink.versions_delivered, 'version')}"
+        for sink in explained.sinks
     ]
 
 
-def _stored(told: Mapping[str, Any], now: Instant) -> list[str]:
-    if "stored" not in told:
+def _stored(explained: "TableExplanation | ViewExplanation", now: Instant) -> list[str]:
+    stored = explained.stored
+    if stored is None:
         return ["nothing yet"]
-    stored = told["stored"]
-    last = stored["last_refresh"]
+    last = stored.last_refresh
     reflects = [
-        f"{channel}@{', '.join(map(str, versions)) if isinstance(versions, list) else versions}"
-        for channel, versions in stored["reflects"].items()
+        f"{pathway}@{', '.join(map(str, versions))}"
+        for pathway, versions in stored.reflects.items()
     ]
-    rows = f", {count_text(last['rows'], 'row')}" if "rows" in last else ""
-    consistent = "consistent" if stored["consistent"] else "inconsistent"
-    found = [
-        f"version {stored['version']} of {moment_text(last['at'], now)}{rows}",
+    rows = "" if last.rows is None else f", {count_text(last.rows, 'row')}"
+    consistent = "consistent" if stored.consistent else "inconsistent"
+    facts = [
+        f"version {stored.version} of {moment_text(last.at, now)}{rows}",
         f"{consistent}, reflects {', '.join(reflects) or 'nothing'}",
     ]
-    since, until = stored["valid_from"], stored["valid_until"]
-    if since is not None:
-        ends = "now" if until is None else moment_text(Instant(until), now)
-        found.append(f"T+ {moment_text(Instant(since), now)}, T- {ends}")
-    return found
+    if stored.valid_from is not None:
+        until = stored.valid_until
+        ends = "now" if until is None else moment_text(until, now)
+        facts.append(f"T+ {moment_text(stored.valid_from, now)}, T- {ends}")
+    return facts
 
 
 def _listed(names: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""`springhouse history NAME`: what was committed to a table, when and why?"""
+"""`springhouse history NAME`: which commits does a table have, when and why?"""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -11,6 +11,9 @@ from springhouse.cli.options import Json, Name, ProjectFolder, open_warehouse
 from springhouse.cli.screen import moment_text, note, print_json, show, table
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant, span_text
+
+if TYPE_CHECKING:
+    from springhouse.warehouse import CommitRecord
 
 
 def history(
@@ -25,42 +28,47 @@ def history(
     with open_warehouse(project) as warehouse:
         commits = warehouse.history(name, limit)
     if as_json:
-        print_json(commits)
+        print_json([each.to_dict() for each in commits])
     elif commits:
         show(history_table(commits, steady_clock()))
     else:
         note(f'nothing was committed to "{name}" yet')
 
 
-def history_table(commits: Sequence[Mapping[str, Any]], now: Instant) -> Table:
+def history_table(commits: Sequence["CommitRecord"], now: Instant) -> Table:
     """One row per commit."""
     shown = table(">version", "at", "kind", ">added", ">removed", ">rows", ">took", "reason")
-    for each in commits:
+    for commit in commits:
+        took = commit.duration_seconds
         shown.add_row(
-            str(each["version"]),
-            moment_text(each["at"], now),
-            Text(each["kind"]),
-            _number(each, "rows_added"),
-            _number(each, "rows_removed"),
-            _number(each, "rows"),
-            span_text(each["seconds"]) if "seconds" in each else "",
-            Text(_reason(each)),
+            str(commit.version),
+            moment_text(commit.at, now),
+            Text(commit.kind),
+            _count(commit.rows_added),
+            _count(commit.rows_removed),
+            _count(commit.rows),
+            "" if took is None else span_text(took),
+            Text(_reason(commit)),
         )
     return shown
 
 
-def _number(commit: Mapping[str, Any], key: str) -> str:
-    return f"{commit[key]:,}" if key in commit else ""
+def _count(rows: int | None) -> str:
+    return "" if rows is None else f"{rows:,}"
 
 
-def _reason(commit: Mapping[str, Any]) -> str:
-    if commit["by"] != "springhouse":
-        return f"by {commit['by']}"
-    quarantined = commit["quarantined"]
-    aside = [f"{quarantined:,} quarantined"] if quarantined else []
-    came = commit.get("activities", {}).get("expectations", {}).get("rows_in", 0)
-    moved = [f"{came:,} rows came"] if came and came != commit["rows_added"] else []
-    broken = [f"{count:,} broke {name}" for name, count in commit["violations"].items()]
-    shared = [f"read once with {', '.join(commit['together'])}"] if commit.get("together") else []
-    failed = [f"in full: {commit['why']}"] if commit.get("failed") else []
-    return ", ".join([*filter(None, [commit["reason"]]), *shared, *moved, *aside, *broken, *failed])
+def _reason(commit: "CommitRecord") -> str:
+    if commit.by != "springhouse":
+        return f"by {commit.by}"
+    parts = [commit.reason]
+    if commit.together_with:
+        parts.append(f"read once with {', '.join(commit.together_with)}")
+    judged = commit.activities.get("expectations")
+    if judged is not None and judged.rows_in not in (0, commit.rows_added):
+        parts.append(f"{judged.rows_in:,} rows came")
+    if commit.quarantined_rows:
+        parts.append(f"{commit.quarantined_rows:,} quarantined")
+    parts += [f"{count:,} broke {name}" for name, count in commit.violations.items()]
+    if commit.failure:
+        parts.append(f"in full: {commit.way_reason}")
+    return ", ".join(filter(None, parts))

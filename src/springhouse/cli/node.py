@@ -1,19 +1,18 @@
 """`springhouse node`: run a project as one node of a cluster."""
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from springhouse.cli.log_output import write_cluster_log
 from springhouse.cli.options import Duration, ProjectFolder, Settings
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.lake.storage.clock import steady_clock
+from springhouse.project.settings import NODE_NAME
 
 if TYPE_CHECKING:
     from springhouse.warehouse import Event
-
-_LOG_LINE = "%(asctime)s %(levelname)s %(message)s"
 
 
 def node(
@@ -47,12 +46,11 @@ def node(
     from springhouse.cli.cluster_options import joining
     from springhouse.warehouse.cluster_member import ClusterMember
 
-    logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.WARNING)
-    logging.getLogger("springhouse").setLevel(logging.INFO)
+    write_cluster_log()
     said = joining(project, settings, without_tls=without_tls)
     members = said.members(name, listen, peers)
     running = ClusterMember(members, said)
-    given = {**said.given, "springhouse.node.name": name}
+    given = {**said.given, NODE_NAME.key: name}
     others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
     # The first signal lets the node hand its units over, the second ends its warehouse.
     with running.joined(), stopped_by_signals(running.stop):

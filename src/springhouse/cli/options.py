@@ -70,7 +70,7 @@ def open_warehouse(
 
 def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
     """`-c key=value`, as often as it was given; the last one wins."""
-    from springhouse.project.declaration import Place
+    from springhouse.project.declarations.declaration import Place
     from springhouse.project.settings import check_setting
 
     settings = {}
@@ -87,7 +87,7 @@ def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
 
 def parse_duration(text: str) -> Seconds:
     """A duration as people write it; anything else is wrong usage."""
-    from springhouse.project.durations import duration_seconds
+    from springhouse.project.declarations.durations import duration_seconds
 
     try:
         return duration_seconds(text)

@@ -1,7 +1,6 @@
 """`springhouse plan`: what would be refreshed now, in which order, and why?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,16 +11,16 @@ from springhouse.cli.screen import note, print_json, show, table
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.refresh.feasible import Finding
+    from springhouse.refresh.promises.feasible import Finding
     from springhouse.warehouse import PlannedRefresh
 
 
 def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show what would be refreshed now, in which order, and why."""
     with open_warehouse(project) as warehouse:
-        planned, unkeepable = warehouse.plan(), warehouse.unkeepable()
+        planned, unkeepable = warehouse.plan(), warehouse.unkeepable_promises()
     if as_json:
-        print_json([asdict(each) for each in planned])
+        print_json([each.to_dict() for each in planned])
     elif planned:
         show(plan_table(planned))
         for each in planned:
@@ -45,18 +44,18 @@ def warn_unkeepable(findings: Sequence["Finding"]) -> None:
 def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:
     """The refreshes, first one first."""
     shown = table(
-        ">", "table", ">starts", ">cost", "decided by", "tracks", "variant", "reads", "reason"
+        ">", "table", ">starts", ">cost", "decided by", "tracks", "way", "reads", "reason"
     )
     for number, each in enumerate(planned, 1):
-        inputs = ", ".join(f"{name}@{version}" for name, version in each.inputs.items())
+        inputs = ", ".join(f"{name}@{version}" for name, version in each.input_versions.items())
         shown.add_row(
             str(number),
             Text(each.table),
             "now" if each.starts_in_seconds <= 0 else f"in {span_text(each.starts_in_seconds)}",
             f"{each.expected_seconds:.1f} s",
-            f"{each.number:.3g} {each.why}",
+            f"{each.score:.3g} {each.score_meaning}",
             ", ".join(map(str, each.tracks)),
-            each.variant + (f", driven by {each.driver}" if each.driver else ""),
+            each.way + (f", driven by {each.driver}" if each.driver else ""),
             Text(inputs or "its sources"),
             Text(each.reason),
         )
@@ -64,15 +63,21 @@ def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:
 
 
 def plan_details(planned: "PlannedRefresh") -> Iterator[Text]:
-    """What the planner says of a view: what asks for it, where it leads, and instead of what."""
+    """What the planner says of a view: what it will reflect, which promise asks, other ways."""
     if not planned.reaches:
         return
     reaches = ", ".join(
         f"{pathway}@{'+'.join(map(str, versions))}" for pathway, versions in planned.reaches.items()
     )
+    bounds = ", ".join(
+        f"staleness {span_text(each.staleness_seconds)} of {each.pathway}"
+        if each.staleness_seconds
+        else f"{each.pathway} as fresh as possible"
+        for each in planned.bounds
+    )
     yield Text.assemble((planned.table, "bold"), f" will reflect {reaches}")
-    yield Text(f"  asked for by {planned.promise}")
-    ways = [f"{way} {cost:.1f} s" for way, cost in planned.alternatives]
+    yield Text(f"  asked for by {bounds}")
+    ways = [f"{each.way} {each.expected_seconds:.1f} s" for each in planned.alternatives]
     cost = "" if planned.planned_seconds is None else f" {planned.planned_seconds:.1f} s"
     instead = f", instead of {', '.join(ways)}" if ways else ""
-    yield Text(f"  {planned.variant}{cost}{instead}", style="dim")
+    yield Text(f"  {planned.way}{cost}{instead}", style="dim")

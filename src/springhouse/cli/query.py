@@ -41,7 +41,7 @@ def query(
 ) -> None:
     """Run a SELECT over the tables and views."""
     from springhouse.lake.spark.queries import blamed_on
-    from springhouse.project.declaration import Place
+    from springhouse.project.declarations.declaration import Place
 
     # The spinner goes to stderr, and only if that is a terminal.
     with open_warehouse(project, settings) as warehouse:

@@ -113,10 +113,11 @@ def clock_text(at: Instant) -> str:
     return _local(at).strftime("%H:%M:%S")
 
 
-def moment_text(at: Instant | float, now: Instant | float) -> str:
+def moment_text(at: datetime, now: Instant) -> str:
     """A moment: its time if it is near, else its day too."""
-    near = abs(now - at) < _DAY_SECONDS / 2 and _local(at).date() == _local(now).date()
-    return _local(at).strftime("%H:%M:%S" if near else "%Y-%m-%d %H:%M")
+    here, today = at.astimezone(), _local(now)
+    near = abs((today - here).total_seconds()) < _DAY_SECONDS / 2 and here.date() == today.date()
+    return here.strftime("%H:%M:%S" if near else "%Y-%m-%d %H:%M")
 
 
 def _local(at: float) -> datetime:

@@ -15,7 +15,7 @@ from springhouse.cli.screen import count_text, print_json, show, table
 from springhouse.cli.simulate_cluster import cluster
 from springhouse.cli.simulate_project import WhatIfOptions, simulate_project
 from springhouse.cli.simulate_workflow import workflow
-from springhouse.project.durations import duration_seconds
+from springhouse.project.declarations.durations import duration_seconds
 from springhouse.units import span_text
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from springhouse.cli.options import open_warehouse
 from springhouse.cli.plot import draw_staleness
 from springhouse.cli.screen import count_text, note, print_json, show, table
 from springhouse.errors import SpringhouseError
-from springhouse.project.durations import duration_seconds
+from springhouse.project.declarations.durations import duration_seconds
 from springhouse.units import Seconds, span_text
 
 if TYPE_CHECKING:
-    from springhouse.planner.ways import Offered
-    from springhouse.project.declaration import Project, Promise
+    from springhouse.planner.offers import Offered
+    from springhouse.project.declarations.declaration import Project, Promise
     from springhouse.simulate.fate import Fate, Fates
     from springhouse.simulate.pretend_project import WhatIf
     from springhouse.simulate.recorded import ProjectRecord
@@ -42,8 +42,10 @@ def simulate_project(
     folder: Path, asked: WhatIfOptions, plot: Path | None, *, as_json: bool
 ) -> None:
     """Replay what a project's logs recorded, and show how its tables would fare."""
+    from springhouse.project.settings import TRACKS
+    from springhouse.refresh.policy_settings import configured_policy
     from springhouse.simulate.fate import fates
-    from springhouse.simulate.policy_words import configured_policy, read_policy
+    from springhouse.simulate.policy_words import read_policy
     from springhouse.simulate.pretend_project import WhatIf
 
     project, recorded, offered = _read(folder)
@@ -54,7 +56,7 @@ def simulate_project(
         note(f"too few refreshes to know what these cost, so it is guessed: {names}")
     usual = configured_policy(project.configuration)
     policy = usual if asked.policy is None else read_policy(asked.policy, usual)
-    tracks = asked.tracks or int(project.configuration.get("springhouse.tracks", "2"))
+    tracks = asked.tracks or TRACKS.read(project.configuration)
     what_if = WhatIf(tracks, asked.arrivals_times, asked.costs_times, asked.seed)
     found = fates(project, recorded, offered, policy, what_if, asked.seconds)
     if plot is not None:
@@ -73,10 +75,14 @@ def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]
     from springhouse.simulate.recorded import record_of
 
     with open_warehouse(folder) as warehouse:
-        offers, project = warehouse.watch.offers, warehouse.project
-        made = [name for name in project.views if warehouse.lake.log(name).newest() is not None]
+        offers, project = warehouse.internals.watch.offers, warehouse.project
+        made = [
+            name
+            for name in project.views
+            if warehouse.internals.lake.log(name).newest() is not None
+        ]
         offered = {name: offers.offered(name) for name in (*project.tables, *made)}
-        return project, record_of(project, warehouse.lake), offered
+        return project, record_of(project, warehouse.internals.lake), offered
 
 
 def _with_promises(project: "Project", asked: WhatIfOptions) -> "Project":

@@ -23,7 +23,7 @@ def status(project: ProjectFolder = None, as_json: Json = False) -> None:
     with open_warehouse(project) as warehouse:
         tables = warehouse.status()
     if as_json:
-        print_json([each.as_json() for each in tables])
+        print_json([each.to_dict() for each in tables])
         return
     picture = status_table(tables, steady_clock(), console().width)
     show(picture, *remarks(tables))
@@ -48,14 +48,23 @@ def status_table(tables: Sequence["TableStatus"], now: Instant, width: int = 80)
 
 def _schedule(each: "TableStatus") -> list[Text]:
     """How its promise was kept, what a refresh is expected to take, and where and when it runs."""
-    kept = "" if each.kept_share is None else f"{each.kept_share:.0%}"
-    cost = "" if each.expected_seconds is None else f"{each.expected_seconds:.1f} s"
+    kept = "" if each.promise_kept_share is None else f"{each.promise_kept_share:.0%}"
+    cost = "" if each.expected_refresh_seconds is None else f"{each.expected_refresh_seconds:.1f} s"
     return [
-        Text(kept, "" if each.kept_share in (None, 1.0) else "red"),
+        Text(kept, "" if each.promise_kept_share in (None, 1.0) else "red"),
         Text(cost),
         Text(", ".join(map(str, each.tracks))),
-        Text(each.next),
+        Text(_turn(each)),
     ]
+
+
+def _turn(each: "TableStatus") -> str:
+    """When it is refreshed next, or where it is refreshed now."""
+    if each.running_on_track is not None:
+        return f"runs on {each.running_on_track}"
+    if each.starts_in_seconds:
+        return f"in {span_text(each.starts_in_seconds)}"
+    return "" if each.queue_place is None else f"{each.queue_place}."
 
 
 def live_table(
@@ -101,7 +110,7 @@ def remarks(tables: Sequence["TableStatus"]) -> list[Text]:
             told.append(Text.assemble((f"\n{each.name}: ", "red"), each.problem))
         if each.warning:
             told.append(Text.assemble((f"\n{each.name}: ", "yellow"), each.warning))
-        if each.quarantined:
-            rows = count_text(each.quarantined, "row")
+        if each.quarantined_rows:
+            rows = count_text(each.quarantined_rows, "row")
             told.append(Text(f"\n{each.name}: {rows} in {each.name}_quarantine"))
     return told

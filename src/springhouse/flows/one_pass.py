@@ -22,7 +22,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from springhouse.project.declaration import Query, Reference, SqlQuery
+from springhouse.project.declarations.declaration import Query, Reference, SqlQuery
 
 _INPUT = "__springhouse_input"
 _UNDERSTOOD = {"expressions", "from_", "where"}

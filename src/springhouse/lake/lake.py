@@ -2,34 +2,49 @@
 
 A `Lake` is the storage, the Spark and the Delta logs of one warehouse. Inputs have keys: a table or
 view of the project by its name, a Delta table that others write by ``delta.`path` ``.
+
+A refresh works with a lake of its own, `lake.under(permit)`: it shares everything with the other,
+and each of its commits requires that permit.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from springhouse.errors import CommitConflict, LakeError
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.requirements import CommitPermit, Requirement
 from springhouse.lake.delta.tables import TableVersion, open_table
 from springhouse.lake.spark.kept_change import SharedScan
 from springhouse.lake.spark.session import Spark
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.leases import Leases
+from springhouse.lake.storage.presence import RemoteScans
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
 from springhouse.units import Instant
 
 QUARANTINE = "_quarantine"
 
-
-_MOST_KEPT = 64
+_MOST_VERSIONS = 64
 """How many versions of tables are remembered."""
+
+
+class _NoSuchVersion(Exception):
+    """There is no such table; `lru_cache` does not remember errors."""
+
+
+def _open_version(place: Storage, version: int, written: int | None) -> TableVersion:
+    """A version of a table, whose log entry was `written` then."""
+    opened = open_table(place, version)
+    if opened is None:
+        raise _NoSuchVersion
+    return opened
 
 
 @dataclass(frozen=True)
@@ -41,20 +56,40 @@ class Lake:
     folder: Path
     # What time it is, for everything that is written down: a warehouse has one clock.
     now: Callable[[], Instant] = steady_clock
+    # What the commits of this piece of work require; None for a lake that no work has.
+    permit: CommitPermit | None = None
     # What was worked out about views and stays true while the process lives.
     plans: dict[Any, Any] = field(default_factory=dict)
     # The changes that are kept while several views read them.
     scans: list[SharedScan] = field(default_factory=list)
-    _kept: "OrderedDict[tuple[str, int, int | None], TableVersion]" = field(
-        default_factory=OrderedDict
+    _versions: Callable[[Storage, int, int | None], TableVersion] = field(
+        default_factory=lambda: lru_cache(maxsize=_MOST_VERSIONS)(_open_version)
     )
     _logs: dict[str, TableLog] = field(default_factory=dict)
+    _leases: list[Leases] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @cached_property
+    def under(self, permit: CommitPermit) -> "Lake":
+        """The same lake for a piece of work whose commits require this permit."""
+        return replace(self, permit=permit)
+
+    @property
+    def required(self) -> tuple[Requirement, ...]:
+        """What every commit of this piece of work requires."""
+        return () if self.permit is None else self.permit.requirements()
+
+    @property
+    def remote_scans(self) -> RemoteScans | None:
+        """Where this piece of work remembers the files that a remote engine reads for it."""
+        return None if self.permit is None else self.permit.scans
+
+    @property
     def leases(self) -> Leases:
         """Which processes are writing into this storage now, this one among them."""
-        return Leases(self.storage)
+        with self._lock:
+            if not self._leases:
+                self._leases.append(Leases(self.storage))
+            return self._leases[0]
 
     def place(self, key: str) -> Storage:
         """Where the table with this key lies."""
@@ -87,18 +122,11 @@ class Lake:
         moment: so the time of the log's entry is remembered too.
         """
         place = self.place(key)
-        asked = (key, version, place.inside("_delta_log").modified(f"{version:020}.json"))
-        with self._lock:
-            if asked in self._kept:
-                self._kept.move_to_end(asked)
-                return self._kept[asked]
-        opened = open_table(place, version)
-        with self._lock:
-            if opened is not None:
-                self._kept[asked] = opened
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        return opened
+        written = place.inside("_delta_log").modified(f"{version:020}.json")
+        try:
+            return self._versions(place, version, written)
+        except _NoSuchVersion:
+            return None
 
     def find(self, key: str) -> TableVersion | None:
         """The newest version of a table, or None if it has none."""
@@ -113,18 +141,34 @@ class Lake:
         ]
 
 
-def prove_inputs(lake: Lake, note: Note) -> None:
-    """Raise a conflict if a table that was read is not the same any more."""
-    other = made_anew(lake, note)
-    if other:
-        raise CommitConflict(f'"{other[0]}" was made anew while it was read')
+@dataclass(frozen=True)
+class InputsSame:
+    """The tables that a note says were read are still the same tables: none was made anew."""
+
+    lake: Lake
+    note: Note
+
+    def check(self) -> None:
+        other = made_anew(self.lake, self.note)
+        if other:
+            raise CommitConflict(f'"{other[0]}" was made anew while it was read')
 
 
-def sync_inputs(lake: Lake, note: Note) -> None:
-    """Return when the versions that something was computed from are on the disk.
+@dataclass(frozen=True)
+class InputsDurable:
+    """The versions that were read are on the disk.
 
-    Else a power cut might take a commit away, and leave what was computed from it.
+    Otherwise a power cut may take such a version away and leave what was computed from it.
     """
-    prove_inputs(lake, note)
-    for key, version in note.read.items():
-        sync_entries(lake.place(key), version)
+
+    lake: Lake
+    note: Note
+
+    def check(self) -> None:
+        for key, version in self.note.read.items():
+            sync_entries(self.lake.place(key), version)
+
+
+def required_of_view(lake: Lake, note: Note) -> tuple[Requirement, ...]:
+    """What the commit of a view requires: the note says which versions were read for it."""
+    return InputsSame(lake, note), InputsDurable(lake, note), *lake.required

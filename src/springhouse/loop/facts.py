@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from springhouse.loop.observing import Observing, Sources
 from springhouse.planner.logs import Logs
+from springhouse.planner.offers import Offers
 from springhouse.planner.planning import Planning
-from springhouse.planner.versions import Chooser
-from springhouse.planner.ways import Offers
-from springhouse.project.declaration import Project
-from springhouse.project.graph import Graph
+from springhouse.planner.strict.versions import Chooser
+from springhouse.project.declarations.declaration import Project
+from springhouse.project.lineage.graph import Graph
 
 OffersOf = Callable[[Graph, Chooser], Offers]
 

@@ -1,1 +1,19 @@
-"""How is a table brought up to date: from which versions of its inputs, at what cost?"""
+"""Which refreshes are wanted now, and what exactly would each one do?
+
+Start with `planning`: its `Planning.plans` answers the question for every table of a project. The
+answer is a list of `refresh_plan.RefreshPlan`, one immutable value for each refresh. Executor,
+simulator, `springhouse plan` and `springhouse history` all read that value.
+
+    planning        the door: what is wanted now
+    refresh_plan    the answer: table, versions of the inputs, way, seconds, reason, alternatives
+    logs            what the planner reads of Delta logs, as small protocols
+    provenance      which versions of the base tables a snapshot reflects (paper 004, section 2.1)
+    bounds          promises of staleness and inconsistency (section 5)
+    strict          views that promise consistency: at which moment are all inputs read?
+    relaxed         views that may be inconsistent: which inputs move now?
+    search          Algorithm 1 of paper 004, which `relaxed` asks for the cheapest plan
+    way             recompute the view, or apply the changes? What does each way cost?
+    one_scan        views that read the same change and are best refreshed together
+
+A plan says what to do. When it starts, and on which track, is the question of `refresh`.
+"""

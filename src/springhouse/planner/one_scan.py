@@ -20,16 +20,11 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from springhouse.planner.logs import Logs, newest_note
-from springhouse.planner.refresh_cost import WAYS
+from springhouse.planner.placement import change_fits_here, may_remember_change
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.refresh_cost import WAYS
 from springhouse.units import Seconds
-
-ROWS_HERE = 500_000
-"""A change of up to so many rows is read into the process, and not by Spark's tasks."""
-
-_REMEMBERED = 200_000
-"""One of up to so many rows is remembered by the process, as far as rows tell."""
 
 # In the seconds of `refresh_cost`: about 1.8 times the processor time that was measured.
 _START = 0.2
@@ -113,9 +108,9 @@ def _pace(plan: RefreshPlan) -> float:
 
 def _large_changes(logs: Logs, plan: RefreshPlan) -> list[TableChange]:
     """The changes that a refresh takes in, without those that are remembered anyway."""
-    ranges = ((key, *found) for key in plan.versions if (found := _range(logs, plan, key)))
+    ranges = ((key, *versions) for key in plan.versions if (versions := _range(logs, plan, key)))
     changes = (_change(logs, *each) for each in ranges)
-    return [each for each in changes if each is not None and each.rows > _REMEMBERED]
+    return [each for each in changes if each is not None and not may_remember_change(each.rows)]
 
 
 def _reads(logs: Logs, plan: RefreshPlan, change: TableChange) -> bool:
@@ -147,6 +142,8 @@ def _change(logs: Logs, key: str, since: int, until: int) -> TableChange | None:
         # Rows of rewritten files go, and come again, and most of them are the same.
         guessed = each.size // _ROW_BYTES * (1 if whole else 2)
         rows += guessed if note is None else note.rows_added + note.rows_removed
-    ours = all(each.note is not None for each in changing)
-    netted = not all(each.appends_only for each in changing) and not (ours and len(changing) == 1)
-    return TableChange(key, since, until, rows, netted, ours and rows <= ROWS_HERE)
+    all_ours = all(each.note is not None for each in changing)
+    netted = not all(each.appends_only for each in changing) and not (
+        all_ours and len(changing) == 1
+    )
+    return TableChange(key, since, until, rows, netted, all_ours and change_fits_here(rows))

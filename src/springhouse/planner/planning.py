@@ -1,67 +1,44 @@
 """Which refreshes are wanted now, and what exactly would each one do?
 
-The one place that decides. A base table wants a refresh when something waits in its sources
-(`Arrivals`). A view wants one when its inputs have moved beyond what it reflects, when what is
-stored is no ground to build on, or, if it may be inconsistent, when a promise is about to break
-(`ways`). The answer is a `RefreshPlan`.
+`Planning` is the one place that decides. A base table wants a refresh when something waits in its
+sources. A view that promises consistency wants one when an input has moved (`strict`). A view that
+may be inconsistent wants one when a promise is about to break (`relaxed`). A view that can't build
+on what it stores wants one in any case. The answer is a list of `RefreshPlan`.
 
-Nothing is planned anew that did not move. A plan depends on the logs of the view, of all that it is
-made of, and of the views that are read together with it; a promise breaks at a moment that is known
-before. So `look` compares what the logs say with what they said, and `plans` works out only
+A plan depends on a few logs, and a promise breaks at a moment that is known before. So `look` notes
+which logs have moved, and `plans` works out only
 
-    those that a log which moved can reach, and those whose moment has come
+    the views that depend on a log that has moved, and those whose moment has come
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappop, heappush
-from typing import Protocol
 
 from springhouse.errors import SpringhouseError
-from springhouse.planner.logs import Log, Logs, PastRefresh, made_anew, newest_note, reflected_by
-from springhouse.planner.moment import Choice
+from springhouse.planner.data_waits import Arrivals, DataWaits
+from springhouse.planner.logs import Logs, newest_note, reflected_by
+from springhouse.planner.moved_logs import MovedLogs
+from springhouse.planner.offers import Offers
 from springhouse.planner.one_scan import from_one_scan
-from springhouse.planner.provenance import NOW, Provenance, source_of
-from springhouse.planner.refresh_cost import WAYS
-from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.versions import Chooser
-from springhouse.planner.ways import NEVER, Offers, Ways
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project, PythonQuery, View
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import QUARANTINE, Graph
-from springhouse.units import Instant, Seconds
-
-OPAQUE_PERIOD = Seconds(60.0)
-"""How often a view is refreshed whose inputs nobody can watch (files, another catalog)."""
-
-_UNWATCHED = "its inputs can't be watched"
-
-
-class Arrivals(Protocol):
-    """What waits in the sources of base tables."""
-
-    def since(self, table: str) -> Instant | None:
-        """Since when something waits for a table; None if nothing does, or nobody here knows."""
-        ...
-
-    def reason(self, table: str) -> str:
-        """Why the table is to be refreshed."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What was worked out for a view, and until when that holds if nothing moves."""
-
-    plan: RefreshPlan | None
-    until: Instant = NEVER
+from springhouse.planner.provenance import NOW, Provenance
+from springhouse.planner.refresh_plan import NEVER, RefreshPlan
+from springhouse.planner.relaxed.relaxed_views import RelaxedViews
+from springhouse.planner.stored_rows import StoredRows
+from springhouse.planner.strict.moment import Choice
+from springhouse.planner.strict.strict_views import UNWATCHED, StrictViews, ViewAnswer
+from springhouse.planner.strict.versions import Chooser
+from springhouse.project.declarations.declaration import Project, View
+from springhouse.project.lineage.graph import Graph
+from springhouse.units import Instant
 
 
 class Planning:
-    """The plans of one project; with a `lock`, for several threads."""
+    """The plans of one project; with a `lock`, for several threads.
+
+    `waits` tells since when data has waited for a table, and how long it may.
+    """
 
     def __init__(
         self,
@@ -79,46 +56,28 @@ class Planning:
         self._logs = logs
         self._arrivals = arrivals
         self._chooser = chooser
-        self._offers = offers
-        self._ways = Ways(project, graph, logs, offers)
-        self._definitions = {
-            name: fingerprint(project, view) for name, view in project.views.items()
-        }
-        self._answers: dict[str, _Answer] = {}
+        self._relaxed = RelaxedViews(project, graph, logs, offers)
+        self.waits = DataWaits(project, graph, logs, arrivals, chooser, self._relaxed, self._lock)
+        self._stored = StoredRows(project, logs, chooser)
+        self._strict = StrictViews(project, logs, chooser, offers, self._stored, self.waits)
+        self._logs_seen = MovedLogs(project, graph, logs, chooser)
+        self._answers: dict[str, ViewAnswer] = {}
         self._timers: list[tuple[Instant, str]] = []
         self._moved: set[str] = set(project.views)
-        self._seen: dict[str, tuple[object, ...]] = {}
-        self._reached: dict[str, tuple[str, ...]] = {}
-        # When a view was refreshed last, also if there was nothing to commit.
-        self._refreshed: dict[str, Instant] = {}
-        # Files of views that were not there when they were last looked for.
-        self._lost: dict[str, str] = {}
 
     # --- What happens ----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """See which logs have moved since this was last called."""
+        """See which logs have moved since the last call."""
         with self._lock:
-            every = self._reached = self._reached or self._who_is_reached()
-            for key, reached in every.items():
-                found = _signature(self._logs.log(key))
-                if self._seen.get(key) != found:
-                    self._seen[key] = found
-                    self._moved.update(reached)
-                    if self._tells_its_inputs(key):
-                        self._reached = {}
-
-    def _tells_its_inputs(self, key: str) -> bool:
-        """Whether only a refresh of a view tells what it reads."""
-        view = self._project.views.get(key)
-        return view is not None and isinstance(view.query, PythonQuery)
+            self._moved |= self._logs_seen.moved_views()
 
     def refreshed(self, name: str, now: Instant, *, found_something: bool) -> None:
-        """A refresh of a view ended."""
+        """A refresh of a table or view ended."""
         with self._lock:
-            self._refreshed[name] = now
+            self._strict.refreshed(name, now)
             if found_something:
-                self._lost.pop(name, None)
+                self._stored.forget_lost(name)
             if name in self._project.views:
                 self._moved.add(name)
 
@@ -129,12 +88,12 @@ class Planning:
             self._chooser.reveal(view, list(keys))
             self._moved.add(view)
             if self._chooser.inputs(view).keys != before:
-                self._reached = {}
+                self._logs_seen.forget_dependents()
 
     def note_lost(self, view: str, path: str) -> None:
         """A file of a view is not there any more."""
         with self._lock:
-            self._lost[view] = path
+            self._stored.note_lost(view, path)
             self._moved.add(view)
 
     # --- What is wanted --------------------------------------------------------------------------
@@ -165,15 +124,15 @@ class Planning:
         with self._lock:
             if name in self._project.tables:
                 return self._known(name)
-            return self._strict(self._project.views[name], now, meet_siblings=False).plan
+            return self._strict.answer(self._project.views[name], now, meet_siblings=False).plan
 
     def unwatched(self, view: str, now: Instant) -> RefreshPlan | None:
         """The refresh of a view whose inputs can't be watched, moved or not."""
         with self._lock:
-            if not self._chooser.inputs(view).opaque or self.missing(view):
+            if not self._chooser.inputs(view).opaque or self._chooser.missing(view):
                 return None
             choice = self._chooser.choose(view, meet_siblings=False) or Choice(NOW, {})
-            return self._to(self._project.views[view], choice, _UNWATCHED, now)
+            return self._strict.plan_to(self._project.views[view], choice, UNWATCHED, now)
 
     def forced(self, name: str, reason: str, now: Instant) -> RefreshPlan:
         """A refresh of a table or view, whether it is wanted or not."""
@@ -182,10 +141,10 @@ class Planning:
                 return RefreshPlan(name, reason, now)
             self.look()
             planned = self.plan(name, now)
-            if planned is not None and not planned.first and not self._damage(name):
+            if planned is not None and not planned.first and not self.damage(name):
                 return replace(planned, reason=reason)
             choice = self._chooser.choose(name) or Choice(NOW, {})
-            return self._to(self._project.views[name], choice, reason, now)
+            return self._strict.plan_to(self._project.views[name], choice, reason, now)
 
     def step(self, plan: RefreshPlan, now: Instant) -> RefreshPlan | None:
         """A step of a unit, as it is to be done now that those before it are through.
@@ -195,10 +154,10 @@ class Planning:
         with self._lock:
             self.look()
             self._update(now)
-            found = self._known(plan.table)
-            if found is not None and not found.first:
-                return found
-            if found is None and plan.first:
+            plan_now = self._known(plan.table)
+            if plan_now is not None and not plan_now.first:
+                return plan_now
+            if plan_now is None and plan.first:
                 return None
             # Only the unit wants it, or newer data came upstream meanwhile. It must not wait for
             # that: the next data would come before the last is through, again and again.
@@ -211,11 +170,13 @@ class Planning:
         if view is None or newest is None:
             return replace(plan, first=())
         heads = {key: self._logs.log(key).newest() for key in self._chooser.inputs(view.name).keys}
-        made = {key: head.version for key, head in heads.items() if head is not None}
-        kept = {key: each for key, each in plan.versions.items() if key not in plan.needs}
-        versions = {**made, **kept}
+        newest_versions = {key: head.version for key, head in heads.items() if head is not None}
+        planned_versions = {
+            key: each for key, each in plan.versions.items() if key not in plan.needs
+        }
+        versions = {**newest_versions, **planned_versions}
         reaches = self._would_reflect(view, plan.driver, versions)
-        if view.promise.is_relaxed and not self._ways.allows(view.name, reaches):
+        if view.promise.is_relaxed and not self._relaxed.allows(view.name, reaches):
             return None
         return replace(plan, first=(), versions=versions, reaches=reaches)
 
@@ -241,7 +202,7 @@ class Planning:
             if view is None or view.promise.is_relaxed:
                 return plan
             step = self._chooser.step(plan.table, moment)
-            return plan if step is None else self._to(view, step, plan.reason, now)
+            return plan if step is None else self._strict.plan_to(view, step, plan.reason, now)
 
     def from_one_scan(self, lead: RefreshPlan, others: Iterable[RefreshPlan]) -> list[RefreshPlan]:
         """A refresh, and those of the others that are best done with it, from one scan."""
@@ -265,241 +226,20 @@ class Planning:
             if answer.until < NEVER:
                 heappush(self._timers, (answer.until, name))
 
-    # --- One view --------------------------------------------------------------------------------
+    def _answer(self, view: View, now: Instant) -> ViewAnswer:
+        if view.promise.is_relaxed and self._is_sound(view):
+            return ViewAnswer(*self._relaxed.decide(view.name, now))
+        return self._strict.answer(view, now, meet_siblings=True)
 
-    def _answer(self, view: View, now: Instant) -> _Answer:
-        if self._damage(view.name) is not None:
-            # The refresh will meet it, report it, and be retried.
-            return _Answer(RefreshPlan(view.name, "a damaged log", now))
-        if view.promise.is_relaxed and not self.missing(view.name) and not self.why_anew(view):
-            return _Answer(*self._ways.decide(view.name, now))
-        return self._strict(view, now, meet_siblings=True)
-
-    def _strict(self, view: View, now: Instant, *, meet_siblings: bool) -> _Answer:
-        """The refresh that takes all inputs to one moment."""
-        if self._damage(view.name) is not None:
-            return _Answer(RefreshPlan(view.name, "a damaged log", now))
-        if self.missing(view.name):
-            return _Answer(None)
-        choice = self._chooser.choose(view.name, meet_siblings=meet_siblings)
-        if choice is None:
-            return _Answer(None)
-        anew = self.why_anew(view)
-        plan = self._to(view, choice, anew or "", now)
-        looks_again = self._looks_again(view)
-        if plan.asked and anew is None:
-            plan = replace(plan, reason=f"new data in {', '.join(plan.asked)}")
-        elif anew is None and now >= looks_again:
-            plan = replace(plan, reason=_UNWATCHED)
-        elif anew is None:
-            changed = self._unwatched(view, choice.versions)
-            if changed is None:
-                return _Answer(None, looks_again)
-            plan = replace(plan, reason=f"new data in {changed}")
-        return _Answer(plan)
-
-    def _to(self, view: View, choice: Choice, reason: str, now: Instant) -> RefreshPlan:
-        """The refresh of a view to these versions of its inputs, in the cheapest way."""
-        reaches = reflected_by(self._logs, self._project, view, choice.versions)
-        newest = self._logs.log(view.name).newest()
-        held = newest.provenance if newest is not None else Provenance()
-        asked = tuple(held.channels_ahead(reaches)) if held.precedes(reaches) else ()
-        plan = RefreshPlan(
-            view.name,
-            reason,
-            min(self.arrived(held, reaches), default=now),
-            choice.versions,
-            WAYS[WidgetVariant.BATCH],
-            reaches=reaches,
-            asked=asked,
+    def _is_sound(self, view: View) -> bool:
+        """Whether the log of a view can be read, its inputs exist, and its rows are of use."""
+        stored = self._stored
+        return (
+            stored.damage(view.name) is None
+            and not self._chooser.missing(view.name)
+            and not stored.why_anew(view)
         )
-        offer = self._offers.cheapest(view.name, choice.versions)
-        if offer is None:
-            return plan
-        return replace(
-            plan,
-            way=offer.way,
-            seconds=offer.seconds,
-            others=offer.others,
-            decision=offer.decision,
-        )
-
-    def _looks_again(self, view: View) -> Instant:
-        """When a view is to be refreshed though nothing that can be watched has moved."""
-        newest = self._logs.log(view.name).newest()
-        if newest is None or not self._chooser.inputs(view.name).opaque:
-            return NEVER
-        return Instant(max(newest.at, self._refreshed.get(view.name, newest.at)) + OPAQUE_PERIOD)
-
-    def _unwatched(self, view: View, versions: Mapping[str, int]) -> str | None:
-        """Which of its inputs has other rows that no base table accounts for, if any has."""
-        note = newest_note(self._logs, view.name)
-        read = note.read if note is not None else {}
-        for key, version in versions.items():
-            if key not in self._project.views or not self._chooser.inputs(key).opaque:
-                continue
-            made = [s.made for s in self._logs.log(key).snapshots() if s.version <= version]
-            if made and made[-1] > read.get(key, made[-1]):
-                return key
-        return None
-
-    def missing(self, view: str) -> list[str]:
-        """The inputs that nobody has made yet: the view has to wait for them."""
-        return self._chooser.missing(view)
-
-    def why_anew(self, view: View) -> str | None:
-        """Why what is stored is no ground to build on; None if it is."""
-        newest = self._logs.log(view.name).newest()
-        if newest is None:
-            return "first refresh"
-        if newest.note is None or newest.note.kind not in ("replace", "merge"):
-            return "its rows were changed by another writer"
-        if newest.note.definition != self._definitions[view.name]:
-            return "its definition changed"
-        if self._inputs_made_anew(newest.note):
-            return "an input was made anew"
-        if view.name in self._lost:
-            return f'its file "{self._lost[view.name]}" is lost'
-        return None
-
-    def _inputs_made_anew(self, note: PastRefresh) -> bool:
-        """Whether a table that is reflected was deleted and began again at version 0."""
-        if note.ids:
-            return bool(made_anew(self._logs, note))
-        # Written before ids were: the number of versions is all there is to tell it by.
-        reflected = note.after
-        for pathway in reflected.reflected:
-            commits = self._logs.log(source_of(pathway)).commits()
-            if commits and commits[-1].version < (reflected.newest(pathway) or 0):
-                return True
-        return False
 
     def damage(self, name: str) -> SpringhouseError | None:
-        """What is wrong with the log of a table or view, or of what a view reads, if anything."""
-        return self._damage(name)
-
-    def _damage(self, name: str) -> SpringhouseError | None:
-        keys = [name, name + QUARANTINE]
-        if name in self._project.views:
-            keys += self._chooser.inputs(name).keys
-        logs = (self._logs.log(key) for key in keys)
-        return next((found for log in logs if (found := log.damage()) is not None), None)
-
-    # --- Since when ------------------------------------------------------------------------------
-
-    def arrived(self, reflected: Provenance, target: Provenance) -> list[Instant]:
-        """For each pathway on which `target` is ahead, when the first of the data ahead arrived."""
-        channels = self._chooser.channels()
-        arrivals = []
-        for pathway in reflected.channels_ahead(target):
-            have = reflected.oldest(pathway)
-            versions = channels[source_of(pathway)]
-            if have is not None:
-                arrivals.append(versions.until(have))
-            elif versions.timestamps:
-                arrivals.append(versions.timestamps[0])
-        return arrivals
-
-    def waiting_since(self, name: str, now: Instant) -> list[Instant]:
-        """When data arrived that `name` does not reflect: in base tables, or in their sources."""
-        with self._lock:
-            sources = [*self._graph.upstream(name), name]
-            tables = [each for each in sources if each in self._project.tables]
-            waits = [since for each in tables if (since := self._arrivals.since(each)) is not None]
-            if name in self._project.tables:
-                return waits
-            reflected = self._reflected(name)
-            reached = {source_of(pathway) for pathway in reflected.reflected}
-            bases = {*reflected.reflected, *(t for t in tables if self._is_new(t, reached))}
-            heads: dict[Seconds, dict[str, frozenset[int]]] = {}
-            for pathway in bases:
-                head = self._logs.log(source_of(pathway)).newest()
-                if head is not None:
-                    allowed = self.allowed(name, pathway)
-                    heads.setdefault(allowed, {})[pathway] = frozenset({head.made})
-            for allowed, each in heads.items():
-                # What may wait for longer than the rest waits from when that begins to count.
-                arrived = self.arrived(reflected, Provenance(each))
-                waits += [Instant(a + allowed) for a in arrived if a + allowed <= now]
-            return waits
-
-    def _reflected(self, view: str) -> Provenance:
-        """What a view reflects, in the pathways that its promises tell apart today."""
-        newest = self._logs.log(view).newest()
-        if newest is not None and self._project.views[view].promise.named:
-            return self._ways.held(view) or newest.provenance
-        return newest.provenance if newest is not None else Provenance()
-
-    def _is_new(self, table: str, reached: set[str]) -> bool:
-        return table not in reached and is_channel(self._project, table)
-
-    def allowed(self, name: str, pathway: str) -> Seconds:
-        """By how much longer than other data what comes along one pathway may wait."""
-        usual = self._project.views[name].promise.strictest_seconds or Seconds(0.0)
-        return Seconds(max(self.bound(name, pathway) - usual, 0.0))
-
-    def bound(self, view: str, pathway: str) -> Seconds:
-        """How long what arrived may wait that comes to a view along a pathway."""
-        promise = self._project.views[view].promise
-        known = self._ways.bounds(view).get(pathway) if promise.staleness_by_pathway else None
-        if known is not None:
-            return Seconds(known)
-        return promise.staleness_along(pathway.split(">"), self._graph.tables_read(view))
-
-    def bounds(self, name: str, inputs: Collection[str]) -> dict[str, Seconds]:
-        """The strictest bound on what comes through each input, if any input has one of its own."""
-        declared = self._project.views.get(name) or self._project.tables[name]
-        promise = declared.promise
-        if not promise.staleness_by_pathway:
-            return {}
-        found = {each: promise.staleness_along([each], inputs) for each in inputs}
-        for pathway, seconds in self._ways.bounds(name).items():
-            through = pathway.rpartition(">")[2]
-            found[through] = Seconds(min(found.get(through, seconds), seconds))
-        return found
-
-    def patience(self, name: str) -> dict[str, Seconds]:
-        """By how much longer what comes through each input may wait than what may wait least.
-
-        For the table and for all that is made of it; nothing if that can't be told.
-        """
-        asked = self._ways.asked(name)
-        least = min(asked.values(), default=NEVER)
-        if least == NEVER:
-            return {}
-        return {each: Seconds(seconds - least) for each, seconds in asked.items()}
-
-    # --- What reaches what -----------------------------------------------------------------------
-
-    def _who_is_reached(self) -> dict[str, tuple[str, ...]]:
-        """For each log, the views whose plans depend on it."""
-        found: dict[str, dict[str, None]] = {}
-        keys = {view: self._chooser.inputs(view).keys for view in self._project.views}
-        readers: dict[str, list[str]] = {}
-        for view, read in keys.items():
-            for key in read:
-                readers.setdefault(key, []).append(view)
-        made_of: dict[str, dict[str, None]] = {}
-        for name in self._graph.order:
-            read = keys.get(name) or self._graph.tables_read(name)
-            above = made_of[name] = dict.fromkeys([name, name + QUARANTINE, *read])
-            for each in read:
-                above |= made_of.get(each, {})
-        for view in self._project.views:
-            for key in made_of[view]:
-                found.setdefault(key, {})[view] = None
-            for reader in readers.get(view, ()):
-                # Views that are read together go to one moment.
-                for each in keys[reader]:
-                    if each in self._project.views:
-                        found.setdefault(each, {})[view] = None
-        return {key: tuple(reached) for key, reached in found.items()}
-
-
-def _signature(log: Log) -> tuple[object, ...]:
-    """What is another one whenever a log has moved."""
-    newest = log.newest()
-    damaged = log.damage() is not None
-    if newest is None:
-        return (None, damaged, len(log.commits()))
-    return (newest.made, newest.version, newest.note is None, log.table_id(), damaged)
+        """What is wrong with the log of a table or view, or of one of its inputs, if anything."""
+        return self._stored.damage(name)

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
-from springhouse.planner.choose_way import Decision, Look, WayFacts, choose_way
 from springhouse.planner.provenance import Provenance
-from springhouse.planner.refresh_cost import WAYS
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.choose_way import Decision, Look, WayFacts, choose_way
+from springhouse.planner.way.refresh_cost import WAYS
 from springhouse.units import Instant, Seconds
+
+NEVER = Instant(float("inf"))
+"""Until when a plan holds that only an event can change."""
 
 
 class OtherWay(NamedTuple):

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from springhouse.errors import DeclarationError, ProjectErrors, SpringhouseError
-from springhouse.project.contents import Contents, Declaration, Written, read_text
-from springhouse.project.declaration import (
+from springhouse.project.checks.rules import CheckedProject, check, flow_label
+from springhouse.project.declarations.contents import Contents, Declaration, PlacedValue, read_text
+from springhouse.project.declarations.declaration import (
     AppendFlow,
     CdcFlow,
     Expectation,
@@ -23,14 +24,18 @@ from springhouse.project.declaration import (
     TemporaryView,
     View,
 )
-from springhouse.project.from_sql import read_sql
+from springhouse.project.declarations.names import Names
+from springhouse.project.declarations.secrets import (
+    Configuration,
+    has_reference,
+    resolve,
+    secret_problem,
+)
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
-from springhouse.project.names import Names
-from springhouse.project.plugin_decorators import BUILT_IN_SINKS, BUILT_IN_SOURCES
-from springhouse.project.rules import Checked, called, check
-from springhouse.project.schema_text import required_columns
-from springhouse.project.secrets import Configuration, has_reference, problem_of, resolve
+from springhouse.project.python.plugin_decorators import BUILT_IN_SINKS, BUILT_IN_SOURCES
 from springhouse.project.settings import ON_COMMAND_LINES, check_setting, check_value
+from springhouse.project.sql.from_sql import read_sql
+from springhouse.project.sql.schema_text import required_columns
 
 _Declared = TypeVar("_Declared", bound=Declaration)
 _Stored = TypeVar("_Stored", Table, View)
@@ -59,7 +64,7 @@ def load(
         contents.add(_read_file(path, folder, names, spark))
 
     project = _assemble(folder, pipeline, contents)
-    checked = Checked(
+    checked = CheckedProject(
         project,
         names,
         BUILT_IN_SOURCES | frozenset(project.sources) | frozenset(known_sources),
@@ -80,7 +85,7 @@ def _read_file(path: Path, folder: Path, names: Names, spark: Any) -> Contents:
     try:
         if path.suffix == ".py":
             # Imported late: pyspark takes a second to import, and many projects are only SQL.
-            from springhouse.project.from_python import read_python
+            from springhouse.project.python.from_python import read_python
 
             return read_python(path, folder, names, spark)
         return read_sql(read_text(path, shown), shown, names)
@@ -146,7 +151,7 @@ def _flows(contents: Contents) -> tuple[Flow, ...]:
         first = firsts.setdefault(flow.name, flow)
         # A table that is declared twice with its query was an error already.
         if first is not flow and not flow.name == flow.target == first.target:
-            contents.errors.append(_declared_twice(called(flow), flow, first))
+            contents.errors.append(_declared_twice(flow_label(flow), flow, first))
     return tuple(firsts.values())
 
 
@@ -171,9 +176,9 @@ def _configuration(folder: Path, pipeline: PipelineFile, contents: Contents) -> 
     return Configuration({key: written.value for key, written in merged.items()}, folder)
 
 
-def _errors_of_secret(key: str, written: Written, folder: Path) -> Iterator[DeclarationError]:
+def _errors_of_secret(key: str, written: PlacedValue, folder: Path) -> Iterator[DeclarationError]:
     """What is wrong with a setting that refers to a secret."""
-    missing = problem_of(written.value, folder)
+    missing = secret_problem(written.value, folder)
     if missing is not None:
         yield DeclarationError(missing.problem, where=str(written.place), hint=missing.hint)
         return

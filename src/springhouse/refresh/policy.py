@@ -16,12 +16,12 @@ of a policy says the same words again.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from springhouse.refresh.basic import Basic
-from springhouse.refresh.chopping import Chopping
-from springhouse.refresh.edf_partitioned import edf_partitioned
-from springhouse.refresh.priority import Inheritance, Rule
-from springhouse.refresh.proportional import proportional
-from springhouse.refresh.tracks import TrackLayout, TrackLoad, one_lane
+from springhouse.refresh.inheritance.priority import Inheritance, Rule
+from springhouse.refresh.ranking.basic import Basic
+from springhouse.refresh.ranking.chopping import Chopping
+from springhouse.refresh.tracks.edf_partitioned import edf_partitioned
+from springhouse.refresh.tracks.proportional import proportional
+from springhouse.refresh.tracks.track_layout import TrackLayout, TrackLoad, one_lane
 
 
 @dataclass(frozen=True)

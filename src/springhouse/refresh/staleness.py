@@ -10,17 +10,7 @@ refreshes the curve is a straight line, so the area is exact: `((b - F)² - (a -
 
 from collections.abc import Iterable
 
-from springhouse.refresh.edges import trailing_edge
 from springhouse.units import Instant, Seconds
-
-__all__ = [
-    "StalenessOverTime",
-    "freshness_delta",
-    "kept_share",
-    "lag",
-    "staleness",
-    "trailing_edge",
-]
 
 
 def staleness(freshness: Instant | None, now: Instant) -> Seconds | None:
@@ -28,13 +18,9 @@ def staleness(freshness: Instant | None, now: Instant) -> Seconds | None:
     return None if freshness is None else Seconds(max(now - freshness, 0.0))
 
 
-def freshness_delta(freshness: Instant, available: Instant) -> Seconds:
-    """By how much a refresh with everything that is available would make a table fresher.
-
-    >>> freshness_delta(freshness=Instant(3.0), available=Instant(7.0))
-    4.0
-    """
-    return Seconds(max(available - freshness, 0.0))
+def trailing_edge(freshness: Iterable[Instant | None]) -> Instant | None:
+    """The freshness of the least fresh table; tables that hold nothing yet are not counted."""
+    return min((instant for instant in freshness if instant is not None), default=None)
 
 
 def lag(waiting_since: Iterable[Instant], now: Instant) -> Seconds:
@@ -48,8 +34,8 @@ def kept_share(promise: Seconds, lags: Iterable[Seconds]) -> float:
     >>> kept_share(Seconds(10.0), [Seconds(1.0), Seconds(12.0), Seconds(9.0), Seconds(10.0)])
     0.75
     """
-    seen = [lag <= promise for lag in lags]
-    return sum(seen) / len(seen) if seen else 1.0
+    observations = [lag <= promise for lag in lags]
+    return sum(observations) / len(observations) if observations else 1.0
 
 
 class StalenessOverTime:

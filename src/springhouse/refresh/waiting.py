@@ -5,7 +5,7 @@ Plain data, for whoever shows it: `springhouse plan`, `springhouse status`, a si
 
 from dataclasses import dataclass
 
-from springhouse.refresh.cost import LoadCost
+from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.units import Instant, Seconds
 
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from springhouse.loop.turns import FreshnessRecord
-from springhouse.planner.ways import Offered
-from springhouse.project.declaration import Project, Promise
+from springhouse.planner.offers import Offered
+from springhouse.project.declarations.declaration import Project, Promise
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_project import PretendProject, WhatIf

@@ -8,7 +8,7 @@ kept while the lag is not above it.
 from dataclasses import dataclass
 
 from springhouse.refresh.staleness import StalenessOverTime
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
 

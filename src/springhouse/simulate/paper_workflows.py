@@ -9,7 +9,8 @@ times a day and send 120 million searches.
 from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness
 from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG
 from springhouse.planner.search.converters import upserts
-from springhouse.planner.search.widgets import (
+from springhouse.planner.search.widgets import workflow
+from springhouse.simulate.paper_widgets import (
     cascade,
     distinct,
     distributive_aggregation,
@@ -18,7 +19,6 @@ from springhouse.planner.search.widgets import (
     split,
     stateless,
     union,
-    workflow,
 )
 from springhouse.simulate.workflow_model import Model, SimulatedSource, Yields
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.basic import Basic
+from springhouse.refresh.inheritance.priority import Inheritance, Rule
 from springhouse.refresh.policy import (
     Global,
     Policy,
@@ -17,14 +17,13 @@ from springhouse.refresh.policy import (
     read_inheritance,
     read_tracks,
 )
-from springhouse.refresh.priority import Inheritance, Rule
+from springhouse.refresh.ranking.basic import Basic
 
 FIFO = Policy(
     Basic.FIFO, Global(), Inheritance(Rule.NONE), None, heed_promises=False, weigh_last_track=False
 )
 """First come, first served, on whichever track is free: what one gets without a scheduler."""
 
-_PREFIX = "springhouse.scheduler."
 _HINT = 'Write it like "max-benefit; tracks proportional all; inheritance chain; chopping 3".'
 
 
@@ -42,16 +41,6 @@ def read_policy(text: str, usual: Policy | None = None) -> Policy:
     if not choices:
         raise SpringhouseError("the policy is empty", hint=_HINT)
     return _chosen(choices, usual or Policy())
-
-
-def configured_policy(configuration: Mapping[str, str]) -> Policy:
-    """The policy of a project."""
-    choices = {
-        key.removeprefix(_PREFIX): value
-        for key, value in configuration.items()
-        if key.startswith(_PREFIX)
-    }
-    return _chosen(choices, Policy())
 
 
 def _chosen(choices: Mapping[str, str], policy: Policy) -> Policy:

@@ -14,19 +14,19 @@ from itertools import accumulate
 
 from springhouse.loop.facts import facts_of
 from springhouse.loop.observing import LastRun, SourceAnswer
-from springhouse.loop.schedule import Order
+from springhouse.loop.order import Order
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.logs import reflected_by
+from springhouse.planner.offers import Offer, Offered
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
 from springhouse.planner.search.invocation_costs import Estimate, InputRead
 from springhouse.planner.search.operators import Operator, WidgetVariant
-from springhouse.planner.versions import Chooser
-from springhouse.planner.ways import Offer, Offered
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import Graph
+from springhouse.planner.strict.versions import Chooser
+from springhouse.project.declarations.declaration import Project
+from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.graph import Graph
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
 from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, usual_duration

@@ -19,11 +19,11 @@ from itertools import count
 from math import inf
 from typing import Protocol
 
-from springhouse.refresh.cost import LoadCost
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.scheduler import Scheduler
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.refresh.waiting import Waiting
 from springhouse.simulate.measures import Measures, ScheduleOutcome
 from springhouse.simulate.slowdowns import NEVER, Slowdowns

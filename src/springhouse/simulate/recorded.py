@@ -18,9 +18,9 @@ from math import inf
 from statistics import fmean, median
 
 from springhouse.planner.logs import Log, Logs, PastRefresh
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project
-from springhouse.project.graph import Graph
+from springhouse.project.declarations.declaration import Project
+from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.graph import Graph
 from springhouse.units import Instant, Seconds
 
 _REFRESHES = ("append", "replace", "merge")

@@ -32,14 +32,4 @@ class Slowdowns:
         return 1.0 - self.share + self.share * self.times
 
 
-def doubling(times: float, slow_seconds: float = 1_000.0) -> Slowdowns:
-    """Slow periods so far apart that the average refresh takes twice as long (Figure 4).
-
-    >>> doubling(5.0).mean, doubling(5.0).cycle_seconds
-    (2.0, 4000.0)
-    """
-    share = 1.0 / (times - 1.0)
-    return Slowdowns(times, share, slow_seconds / share)
-
-
 NEVER = Slowdowns(times=1.0, share=0.0)

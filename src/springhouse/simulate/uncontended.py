@@ -8,7 +8,7 @@ already waits for that, since no two refreshes of one table may run at a time.
 from collections.abc import Collection
 
 from springhouse.refresh.job import Start
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.refresh.waiting import Waiting
 from springhouse.units import Instant, Seconds
 

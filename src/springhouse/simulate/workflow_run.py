@@ -19,14 +19,15 @@ from statistics import median
 
 from springhouse.planner.bounds import NO_LIMITS, Bound, BoundInconsistency, Times
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.search.baselines import greedy, one_step, random
 from springhouse.planner.search.blocks import BASE, Block, applied
-from springhouse.planner.search.invocation_costs import InputRead, Remembered
+from springhouse.planner.search.invocation_costs import InputRead
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.pruning import Switches
 from springhouse.planner.search.workflow import Workflow
 from springhouse.planner.search.workflow_plan import PlanStep, Situation, WorkflowPlan
+from springhouse.simulate.baseline_planners import greedy, one_step, random
+from springhouse.simulate.remembered_costs import RememberedCosts
 from springhouse.simulate.workflow_checker import Checker
 from springhouse.simulate.workflow_model import Model
 from springhouse.units import Dice, Instant
@@ -167,7 +168,7 @@ class WorkflowRun:
         self.planner = Planner(self.model.workflow, self.model.bounds, self.model.outputs, switches)
         self.checker = Checker(self.model.bounds, self.model.outputs)
         self.now = Instant(0.0)
-        self._costs = Remembered(self.model)
+        self._costs = RememberedCosts(self.model)
         self._stopwatch = stopwatch or (lambda: 0.0)
         self._arrivals_dice = Dice(conditions.seed)
         self._dice = Dice(conditions.seed + 1_000_003)

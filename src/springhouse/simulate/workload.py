@@ -16,8 +16,8 @@ from functools import cached_property
 from math import inf, isfinite
 
 from springhouse.errors import SpringhouseError
-from springhouse.refresh.cost import LoadCost
-from springhouse.refresh.table_profile import TableProfile
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Seconds
 
 PAPER_COST = LoadCost(alpha=1.0, beta=0.1)

@@ -1,16 +1,16 @@
-"""What does an incremental refresh do, told to a person?
+"""What does an incremental refresh of a view do, in words and SQL for a person?
 
-Plain data (lists, dicts and texts) made from the very statements that the lake runs:
+The explanation is made from the very statements that the lake runs:
 
     state   the hidden columns of the view's own files, and its hidden tables
     steps   one per table that is written, the view itself last: its statements, and for each
-            relation that a statement names what it stands for
+            relation that a statement reads what it stands for
 
-The SQL runs as it is told, wherever relations of those names exist.
+The SQL runs as it is shown, wherever relations of those names exist.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -31,50 +31,107 @@ from springhouse.views.statement import (
 _ALL_OF_IT = "all rows, from the inputs: for a first refresh, and where what is stored does not fit"
 
 
-def explained(
+@dataclass(frozen=True)
+class HiddenColumn:
+    """A column that readers of the table do not see, and the expression that it holds."""
+
+    name: str
+    holds: str
+
+
+@dataclass(frozen=True)
+class HiddenTable:
+    """A table beside the view, for its incremental refreshes; its rows are stored by `keys`."""
+
+    name: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    hidden_columns: tuple[HiddenColumn, ...]
+
+
+@dataclass(frozen=True)
+class ViewState:
+    """What is stored for incremental refreshes, besides the rows of the view."""
+
+    hidden_columns: tuple[HiddenColumn, ...]
+    tables: tuple[HiddenTable, ...]
+
+
+@dataclass(frozen=True)
+class RelationMeaning:
+    """The name of a relation in a statement, and what it stands for."""
+
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class StatementExplanation:
+    """A statement, what it gives, and whether it runs in a usual refresh."""
+
+    name: str
+    gives: str
+    usual: bool
+    sql: str
+    reads: tuple[RelationMeaning, ...]
+
+
+@dataclass(frozen=True)
+class StepExplanation:
+    """The statements that write one table; `holds` says what its rows are."""
+
+    writes: str
+    hidden: bool
+    holds: str
+    statements: tuple[StatementExplanation, ...]
+
+
+@dataclass(frozen=True)
+class RefreshExplanation:
+    """The state of a view, and the steps of its refresh after a change of the `changed` inputs."""
+
+    changed: tuple[str, ...]
+    state: ViewState
+    steps: tuple[StepExplanation, ...]
+
+
+def explain_refresh(
     compiled: Compiled,
     view: str,
     inputs: Mapping[str, str] | None = None,
     changed: frozenset[str] | None = None,
-) -> dict[str, Any]:
-    """The state of a view and the steps of its refresh after a change of `changed` (default: all).
+) -> RefreshExplanation:
+    """Explain the refresh of a view after a change of `changed` (default: all inputs).
 
-    `inputs` says what the names of inputs in the statements stand for, where that is another name.
+    `inputs` maps the names of inputs in the statements to the names that the user knows.
     """
     refresh = compiled.refresh(compiled.inputs if changed is None else changed)
     words = _Words(view, inputs or {}, frozenset(compiled.hidden.values()))
-    return {
-        "changed": sorted(words.named(name) for name in refresh.changed),
-        "state": _state(compiled),
-        "steps": [_step(step, words) for step in refresh.steps],
-    }
+    return RefreshExplanation(
+        tuple(sorted(words.named(name) for name in refresh.changed)),
+        _state(compiled),
+        tuple(_step(step, words) for step in refresh.steps),
+    )
 
 
 # What is stored
 
 
-def _state(compiled: Compiled) -> dict[str, Any]:
+def _state(compiled: Compiled) -> ViewState:
     *hidden, own = compiled.build
-    return {
-        "hidden_columns": _hidden_columns(own),
-        "tables": [
-            {
-                "name": step.table,
-                "keys": list(step.layout.keys),
-                "columns": list(step.layout.visible),
-                "hidden_columns": _hidden_columns(step),
-            }
-            for step in hidden
-        ],
-    }
+    tables = (
+        HiddenTable(step.table, step.layout.keys, step.layout.visible, _hidden_columns(step))
+        for step in hidden
+    )
+    return ViewState(_hidden_columns(own), tuple(tables))
 
 
-def _hidden_columns(step: Step) -> list[dict[str, str]]:
+def _hidden_columns(step: Step) -> tuple[HiddenColumn, ...]:
     """The columns that readers do not see, and what each holds."""
     given: dict[str, exp.Expr] = {}
     for alias in step.build.query.find_all(exp.Alias) if step.layout.hidden else ():
         given.setdefault(alias.alias, alias.this)
-    return [{"name": name, "holds": _traced(name, given)} for name in step.layout.hidden]
+    return tuple(HiddenColumn(name, _traced(name, given)) for name in step.layout.hidden)
 
 
 def _traced(name: str, given: Mapping[str, exp.Expr]) -> str:
@@ -90,26 +147,24 @@ def _traced(name: str, given: Mapping[str, exp.Expr]) -> str:
 # What is done
 
 
-def _step(step: Step, words: "_Words") -> dict[str, Any]:
+def _step(step: Step, words: "_Words") -> StepExplanation:
     usual = usual_statements(step)
-    return {
-        "writes": step.table or words.view,
-        "hidden": bool(step.table),
-        "holds": _holds(step),
-        "statements": [
-            {
-                "name": name,
-                "gives": gives,
-                "usual": any(statement is each for each in usual),
-                "sql": statement.sql,
-                "reads": [
-                    {"name": reading.name, "is": words.meaning(reading, step)}
-                    for reading in statement.reads
-                ],
-            }
-            for name, statement, gives in _statements(step)
-        ],
-    }
+    statements = (
+        StatementExplanation(
+            name,
+            gives,
+            any(statement is each for each in usual),
+            statement.sql,
+            tuple(
+                RelationMeaning(reading.name, words.meaning(reading, step))
+                for reading in statement.reads
+            ),
+        )
+        for name, statement, gives in _statements(step)
+    )
+    return StepExplanation(
+        step.table or words.view, bool(step.table), _holds(step), tuple(statements)
+    )
 
 
 def usual_statements(step: Step) -> tuple[Statement, ...]:

@@ -11,8 +11,15 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from springhouse.project.declaration import Project, PythonQuery, Query, ReadMode, Reference, View
-from springhouse.project.names import Names
+from springhouse.project.declarations.declaration import (
+    Project,
+    PythonQuery,
+    Query,
+    ReadMode,
+    Reference,
+    View,
+)
+from springhouse.project.declarations.names import Names
 from springhouse.views.refused import NotCompilable
 
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from springhouse.lake.landing.landing import Done
     from springhouse.lake.sinks.delivery import Delivered
-    from springhouse.warehouse.report import PlannedRefresh, TableStatus
+    from springhouse.warehouse.reports.planned_refresh import PlannedRefresh
+    from springhouse.warehouse.reports.table_explanation import TableExplanation, ViewExplanation
+    from springhouse.warehouse.reports.table_history import CommitRecord
+    from springhouse.warehouse.reports.table_status import TableStatus
     from springhouse.warehouse.runner import (
         Event,
         Failed,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "CommitRecord",
     "Delivered",
     "Done",
     "Event",
@@ -38,7 +42,9 @@ __all__ = [
     "Refreshed",
     "SparkNeeded",
     "Started",
+    "TableExplanation",
     "TableStatus",
+    "ViewExplanation",
     "Warehouse",
     "Warned",
     "open",
@@ -55,7 +61,10 @@ _HOMES = {
         "Started",
         "Warned",
     ),
-    "springhouse.warehouse.report": ("PlannedRefresh", "TableStatus"),
+    "springhouse.warehouse.reports.planned_refresh": ("PlannedRefresh",),
+    "springhouse.warehouse.reports.table_explanation": ("TableExplanation", "ViewExplanation"),
+    "springhouse.warehouse.reports.table_history": ("CommitRecord",),
+    "springhouse.warehouse.reports.table_status": ("TableStatus",),
     "springhouse.lake.landing.landing": ("Done",),
     "springhouse.lake.sinks.delivery": ("Delivered",),
 }

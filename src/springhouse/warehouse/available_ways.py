@@ -21,18 +21,18 @@ from springhouse.lake.views.closer_look import batch_cost, facts_of
 from springhouse.lake.views.compiled_plans import NotIncremental, known_plan
 from springhouse.lake.views.experience import past_of, refreshes_of
 from springhouse.lake.views.stored_state import NO_STATE
-from springhouse.planner.choose_way import WayFacts, choose_way
-from springhouse.planner.past import Past
-from springhouse.planner.refresh_cost import WAYS, WayCost
+from springhouse.planner.offers import Offer, Offered
 from springhouse.planner.refresh_plan import OtherWay
 from springhouse.planner.search.invocation_costs import Estimate, InputRead
 from springhouse.planner.search.operators import Operator, WidgetVariant
-from springhouse.planner.versions import Chooser
-from springhouse.planner.ways import Offer, Offered
-from springhouse.project.declaration import AppendFlow, Project, RefreshMode
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.graph import Graph
-from springhouse.project.keys import input_key
+from springhouse.planner.strict.versions import Chooser
+from springhouse.planner.way.choose_way import WayFacts, choose_way
+from springhouse.planner.way.past_refreshes import Past
+from springhouse.planner.way.refresh_cost import WAYS, WayCost
+from springhouse.project.declarations.declaration import AppendFlow, Project, RefreshMode
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.graph import Graph
+from springhouse.project.lineage.keys import input_key
 from springhouse.units import Seconds
 from springhouse.views.compile import Compiled
 from springhouse.views.variants import (

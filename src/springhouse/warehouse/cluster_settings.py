@@ -1,25 +1,36 @@
-"""Of which cluster is a node, by its project's configuration and by what it was told?
+"""Which cluster does a node belong to, by its project's configuration and its command line?
 
-springhouse.cluster.nodes             a=10.0.0.1:7100, b=10.0.0.2:7100, c=10.0.0.3:7100
-springhouse.cluster.name              its name; else the project's
-springhouse.cluster.tls.certificate   PEM files: this node's certificate, its key, and the
-                   .key, .authority   authority that signs those of all nodes
-springhouse.cluster.tls               off: no TLS, on loopback only
-springhouse.cluster.memory            the folder for what a node must not forget: a local disk
-springhouse.cluster.heartbeat.seconds, .election.seconds, .keep-alive.seconds
+The settings are those under `springhouse.cluster.` in `project.settings`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from springhouse.cluster.members import Credentials, Members, cluster_name, read_papers, read_peers
+from springhouse.cluster.members import (
+    Credentials,
+    Members,
+    default_cluster_name,
+    parse_peers,
+    read_credentials,
+)
 from springhouse.cluster.timing import Timing
 from springhouse.errors import SpringhouseError
+from springhouse.project.settings import (
+    CLUSTER_AUTHORITY,
+    CLUSTER_CERTIFICATE,
+    CLUSTER_KEY,
+    CLUSTER_MEMORY,
+    CLUSTER_NAME,
+    CLUSTER_NODES,
+    CLUSTER_TLS,
+    ELECTION_SECONDS,
+    HEARTBEAT_SECONDS,
+    KEEP_ALIVE_SECONDS,
+)
 from springhouse.units import Seconds
 
-WORD = "springhouse.cluster."
-_FILES = ("certificate", "key", "authority")
+_FILES = (CLUSTER_CERTIFICATE, CLUSTER_KEY, CLUSTER_AUTHORITY)
 
 
 @dataclass(frozen=True)
@@ -32,41 +43,36 @@ class Joining:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name."""
-        return self._said("name") or cluster_name(self.project)
+        """The name of the cluster."""
+        return CLUSTER_NAME.find(self.configuration) or default_cluster_name(self.project)
 
     @property
     def nodes(self) -> dict[str, str]:
         """The address of each configured node."""
-        return read_peers(self._said("nodes") or "")
+        return parse_peers(CLUSTER_NODES.find(self.configuration) or "")
 
     @property
-    def papers(self) -> Credentials | None:
-        """What nodes prove themselves with; None without TLS, which has to be asked for."""
-        if self._said("tls") == "off":
+    def credentials(self) -> Credentials | None:
+        """The certificate, key and authority of this node; None if TLS is off."""
+        if CLUSTER_TLS.find(self.configuration) == "off":
             return None
-        files = [self._said(f"tls.{what}") for what in _FILES]
-        if not all(files):
-            missing = [f"{WORD}tls.{w}" for w, f in zip(_FILES, files, strict=True) if not f]
+        files = [setting.find(self.configuration) for setting in _FILES]
+        missing = [s.key for s, file in zip(_FILES, files, strict=True) if file is None]
+        if missing:
             raise SpringhouseError(
-                f"nodes prove to each other who they are, and {', '.join(missing)} is not set",
-                hint=f"docs/cluster.md shows how to make certificates. On one machine, -c {WORD}"
-                "tls=off does without.",
+                f"nodes need certificates, and {', '.join(missing)} is not set",
+                hint="docs/cluster.md shows how to make certificates. On one machine, "
+                f"-c {CLUSTER_TLS.key}=off does without.",
             )
-        return read_papers(*(self.folder / str(file) for file in files))
+        return read_credentials(*(self.folder / str(file) for file in files))
 
     @property
     def timing(self) -> Timing:
         """The time-outs, the same on every node."""
-        default = Timing()
-
-        def seconds(what: str, usual: Seconds) -> Seconds:
-            return Seconds(float(self._said(f"{what}.seconds") or usual))
-
         return Timing(
-            seconds("heartbeat", default.heartbeat_seconds),
-            seconds("election", default.election_seconds),
-            seconds("keep-alive", default.keep_alive_seconds),
+            Seconds(HEARTBEAT_SECONDS.read(self.configuration)),
+            Seconds(ELECTION_SECONDS.read(self.configuration)),
+            Seconds(KEEP_ALIVE_SECONDS.read(self.configuration)),
         )
 
     def members(self, name: str, listen: str | None, peers: str | None) -> Members:
@@ -76,17 +82,18 @@ class Joining:
         if own is None:
             known = f"Configured are: {', '.join(nodes)}." if nodes else "No nodes are configured."
             raise SpringhouseError(
-                f'nobody says where the node "{name}" listens',
-                hint=f"Give --listen HOST:PORT, or an address in {WORD}nodes. {known}",
+                f'no address for node "{name}": add it to {CLUSTER_NODES.key}',
+                hint=f"Or give it as --listen HOST:PORT. {known}",
             )
         others = {each: at for each, at in nodes.items() if each != name}
         return Members(
-            self.cluster, name, own, others if peers is None else read_peers(peers), self.papers
+            self.cluster,
+            name,
+            own,
+            others if peers is None else parse_peers(peers),
+            self.credentials,
         )
 
     def memory(self, name: str) -> Path:
-        """The folder of a node's memory."""
-        return self.folder / (self._said("memory") or ".springhouse") / name
-
-    def _said(self, key: str) -> str | None:
-        return self.configuration.get(WORD + key)
+        """The folder in which a node keeps its term, its vote and its state."""
+        return self.folder / CLUSTER_MEMORY.read(self.configuration) / name

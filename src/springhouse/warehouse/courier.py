@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from springhouse.errors import CommitConflict, told
+from springhouse.errors import CommitConflict, error_text
 from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.delivery import deliver, warehouse_id
 from springhouse.lake.sinks.sink import Sink, SinkContext
 from springhouse.lake.sinks.sink_registry import open_sink
-from springhouse.project.declaration import Project, SinkCall
+from springhouse.project.declarations.declaration import Project, SinkCall
 from springhouse.refresh.retry import Failure, failed
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.runner import Failed, Listener
@@ -91,7 +91,7 @@ class Courier:
                 continue  # Another node delivers the same; the next round looks again.
             except Exception as error:  # noqa: BLE001  a sink may be anybody's code
                 self._let_go(table, sink)
-                self.failures[key] = failed(failure, told(error), self._clock(), self._retry)
+                self.failures[key] = failed(failure, error_text(error), self._clock(), self._retry)
                 self._listener(Failed(key, 0, self.failures[key]))
 
     def close(self) -> None:
@@ -114,9 +114,9 @@ class Courier:
     def _let_go(self, table: str, sink: SinkCall) -> None:
         """Close a sink, so that it is opened anew next time, here or on another node."""
         self._seen.pop((table, sink.name), None)
-        close = getattr(self._opened.pop((table, sink.name), None), "close", None)
-        if close is not None:
-            close()
+        opened = self._opened.pop((table, sink.name), None)
+        if opened is not None:
+            opened.close()
 
     def _context(self, table: str, sink: SinkCall) -> SinkContext:
         return SinkContext(

@@ -7,27 +7,29 @@ views that read one change read it from one scan.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from springhouse.errors import CommitConflict, NotOwned
-from springhouse.lake.delta.commits import committing
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.ingest.cdc import apply_changes
 from springhouse.lake.ingest.checkpoints import settled_stream
 from springhouse.lake.ingest.refresh_table import append, append_batch
 from springhouse.lake.ingest.refresh_together import Member, append_together
 from springhouse.lake.ingest.streaming_flow import run_stream
+from springhouse.lake.lake import Lake
 from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import NotThereYet
 from springhouse.lake.landing.landing import Done
+from springhouse.lake.storage.leases import HeldLease
 from springhouse.lake.storage.presence import FileLost
 from springhouse.lake.upkeep.compaction import compact
 from springhouse.lake.views.healing import RecomputeInstead, lost_file
 from springhouse.lake.views.prepared import NotDriven
 from springhouse.lake.views.shared_scan import scanned_once
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import AppendFlow, CdcFlow, Flow, Table
+from springhouse.project.declarations.declaration import AppendFlow, CdcFlow, Flow, Project, Table
 from springhouse.warehouse.view_execution import refreshed
 from springhouse.warehouse.watch import Watch, is_streaming_function
 
@@ -56,26 +58,31 @@ def perform(
     watch: Watch,
     plan: RefreshPlan,
     *,
+    permit: CommitPermit | None = None,
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
 ) -> list[Done]:
-    """Carry a plan out, for a table up to `until`; what was done, one entry per commit."""
+    """Carry a plan out, for a table up to `until`; what was done, one entry per commit.
+
+    Each commit requires the `permit`.
+    """
+    lake = watch.lake if permit is None else watch.lake.under(permit)
     name = plan.table
     if name in watch.project.tables:
-        done = _refresh_table(watch, watch.project.tables[name], plan, until)
+        done = _refresh_table(watch, lake, watch.project.tables[name], plan, until)
     else:
         watch.prove_whole(name)
-        done = _refresh_view(watch, plan)
-    _tidy(watch, name, most_files)
+        done = _refresh_view(watch, lake, plan)
+    _tidy(watch, lake, name, most_files)
     return done
 
 
 @dataclass(frozen=True)
 class Permitted:
-    """A plan that may be carried out; `prove` raises if nothing may be committed any more."""
+    """A plan that may be carried out, and the permit that each of its commits requires."""
 
     plan: RefreshPlan
-    prove: Callable[[], None] = lambda: None
+    permit: CommitPermit = field(default_factory=CommitPermit)
 
 
 def perform_together(
@@ -90,8 +97,8 @@ def perform_together(
 
     Those that turn out to stand elsewhere are refreshed after it, by themselves.
     """
-    with watch.lake.leases.held():
-        left = {each.plan.table: _leased(watch, each) for each in (lead, *along)}
+    with watch.lake.leases.held() as lease:
+        left = {each.plan.table: _leased(each, lease) for each in (lead, *along)}
         if lead.plan.table in watch.project.tables:
             yield from _performed_together(watch, left, until, most_files)
             return
@@ -108,7 +115,7 @@ def perform_in_order(
     Each reads what those before it made. If one fails, or is no longer wanted, the rest does
     nothing: who gave the order looks again.
     """
-    with watch.lake.leases.held():
+    with watch.lake.leases.held() as lease:
         failed = False
         for step in steps:
             name, plan = step.plan.table, step.plan
@@ -119,20 +126,16 @@ def perform_in_order(
             if failed:
                 yield name, []
                 continue
-            each = _leased(watch, replace(step, plan=plan))
-            outcome = _settled(each, partial(perform, watch, plan, most_files=most_files))
+            permit = _leased(step, lease).permit
+            work = partial(perform, watch, plan, permit=permit, most_files=most_files)
+            outcome = _outcome(work)
             failed = isinstance(outcome, Exception)
             yield name, outcome
 
 
-def _leased(watch: Watch, permitted: Permitted) -> Permitted:
-    """Before each of its commits the lease is renewed, if this process slept for long."""
-
-    def prove() -> None:
-        watch.lake.leases.prove_held()
-        permitted.prove()
-
-    return replace(permitted, prove=prove)
+def _leased(permitted: Permitted, lease: HeldLease) -> Permitted:
+    """The same plan, whose commits require the lease, too."""
+    return replace(permitted, permit=replace(permitted.permit, lease=lease))
 
 
 def _performed_together(
@@ -143,7 +146,7 @@ def _performed_together(
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
     if len(left) > 1:
         members = [
-            Member(watch.project.tables[name], watch.feeds(name)[0], each.plan, each.prove)
+            Member(watch.project.tables[name], watch.feeds(name)[0], each.plan, each.permit)
             for name, each in left.items()
         ]
         for name, outcome in append_together(watch.lake, watch.project, members, until):
@@ -151,7 +154,8 @@ def _performed_together(
             if isinstance(outcome, Exception):
                 yield name, outcome
             else:
-                yield name, _settled(each, partial(_tidied, watch, [outcome], most_files))
+                lake = watch.lake.under(each.permit)
+                yield name, _outcome(partial(_tidied, watch, lake, [outcome], most_files))
     yield from _one_by_one(watch, left, until, most_files)
 
 
@@ -162,34 +166,48 @@ def _one_by_one(
     most_files: int,
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
     for name, each in left.items():
-        alone = partial(perform, watch, each.plan, until=until, most_files=most_files)
-        yield name, _settled(each, alone)
+        yield (
+            name,
+            _outcome(
+                partial(
+                    perform,
+                    watch,
+                    each.plan,
+                    permit=each.permit,
+                    until=until,
+                    most_files=most_files,
+                )
+            ),
+        )
 
 
-def _settled(permitted: Permitted, work: Callable[[], list[Done]]) -> list[Done] | Exception:
-    """What was done for a table, or what it failed with: that is its own affair."""
+def _outcome(work: Callable[[], list[Done]]) -> list[Done] | Exception:
+    """What was done for a table, or the error that it failed with: others go on."""
     try:
-        with committing(permitted.prove):
-            return work()
+        return work()
     except Exception as error:  # noqa: BLE001  whatever it is, the warehouse reports it
         return error
 
 
-def _tidied(watch: Watch, done: list[Done], most_files: int) -> list[Done]:
-    _tidy(watch, done[0].table, most_files)
+def _tidied(watch: Watch, lake: Lake, done: list[Done], most_files: int) -> list[Done]:
+    _tidy(watch, lake, done[0].table, most_files)
     return done
 
 
-def _tidy(watch: Watch, name: str, most_files: int) -> None:
+def _tidy(watch: Watch, lake: Lake, name: str, most_files: int) -> None:
     """Describe the table, and compact it now and then, if it has become many small files."""
-    describe_table(watch.lake, watch.project, name)
-    version = watch.lake.log(name).newest()
+    describe_table(lake, watch.project, name)
+    version = lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
-        compact(watch.lake, name, most_files)
+        compact(lake, name, most_files)
 
 
 def _refresh_table(
-    watch: Watch, table: Table, plan: RefreshPlan, until: Mapping[str, int] | None
+    watch: Watch,
+    lake: Lake,
+    table: Table,
+    plan: RefreshPlan,
+    until: Mapping[str, int] | None,
 ) -> list[Done]:
     """Give every flow its turn: what one fails with neither stops nor delays another."""
     done: list[Done] = []
@@ -199,7 +217,7 @@ def _refresh_table(
         if watch.is_held(flow):
             continue
         try:
-            done += _run_flow(watch, table, flow, plan, until)
+            done += _run_flow(watch, lake, table, flow, plan, until)
         except (CommitConflict, NotOwned):
             raise
         except Exception as error:
@@ -212,31 +230,36 @@ def _refresh_table(
 
 
 def _run_flow(
-    watch: Watch, table: Table, flow: Flow, plan: RefreshPlan, until: Mapping[str, int] | None
+    watch: Watch,
+    lake: Lake,
+    table: Table,
+    flow: Flow,
+    plan: RefreshPlan,
+    until: Mapping[str, int] | None,
 ) -> list[Done]:
     if is_streaming_function(flow):
         assert isinstance(flow, AppendFlow)
-        return _stream(watch, table, flow, plan)
+        return _stream(lake, watch.project, table, flow, plan)
     apply = apply_changes if isinstance(flow, CdcFlow) else append
-    taken = apply(watch.lake, watch.project, table, watch.feed(flow), plan, until)
+    taken = apply(lake, watch.project, table, watch.feed(flow), plan, until)
     return [taken] if taken is not None else []
 
 
-def _stream(watch: Watch, table: Table, flow: AppendFlow, plan: RefreshPlan) -> list[Done]:
-    stream = settled_stream(watch.lake, watch.project, table, flow)
+def _stream(
+    lake: Lake, project: Project, table: Table, flow: AppendFlow, plan: RefreshPlan
+) -> list[Done]:
+    stream = settled_stream(lake, project, table, flow)
 
     def commit(
         rows: "DataFrame", size: int, number: int, reflected: Mapping[str, int] | None
     ) -> Done:
-        return append_batch(
-            watch.lake, watch.project, table, stream, rows, size, number, reflected, plan
-        )
+        return append_batch(lake, project, table, stream, rows, size, number, reflected, plan)
 
-    return run_stream(watch.lake, watch.project, stream, commit)
+    return run_stream(lake, project, stream, commit)
 
 
 def _refresh_view(
-    watch: Watch, plan: RefreshPlan, anew: RecomputeInstead | None = None
+    watch: Watch, lake: Lake, plan: RefreshPlan, anew: RecomputeInstead | None = None
 ) -> list[Done]:
     """Refresh a view; if a lost file keeps it from that, mend what can be mended and try again."""
     lost = watch.lost(plan.table)
@@ -245,7 +268,7 @@ def _refresh_view(
     met: set[tuple[str, str]] = set()
     while True:
         try:
-            return [_refreshed(watch, plan, anew)]
+            return [_refreshed(watch, lake, plan, anew)]
         except NotDriven:
             # What was seen when it was planned is no longer so: taking all in is always right.
             plan = plan.whole()
@@ -253,18 +276,18 @@ def _refresh_view(
             raise
         except Exception as error:
             inputs = {*plan.versions, *watch.graph.tables_read(plan.table)}
-            lost = lost_file(watch.lake, error, [plan.table, *sorted(inputs)])
+            lost = lost_file(lake, error, [plan.table, *sorted(inputs)])
             if lost is None or (lost.storage.root, lost.path) in met:
                 raise
             met.add((lost.storage.root, lost.path))
-            plan, anew = _mended(watch, plan, lost, error)
+            plan, anew = _mended(watch, lake, plan, lost, error)
 
 
 def _mended(
-    watch: Watch, plan: RefreshPlan, lost: FileLost, error: Exception
+    watch: Watch, lake: Lake, plan: RefreshPlan, lost: FileLost, error: Exception
 ) -> tuple[RefreshPlan, RecomputeInstead]:
     """How to compute a view anew, after it met a lost file; raises if there is no way."""
-    lake, project, versions = watch.lake, watch.project, plan.versions
+    project, versions = watch.project, plan.versions
     why, plan = f"rebuilt: {lost.problem}", plan.whole()
     if lost.storage.root == lake.place(plan.table).root:
         return plan, RecomputeInstead(why, unreadable=True)
@@ -279,13 +302,13 @@ def _mended(
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
     first = watch.planning.forced(key, f"{plan.table} reads it", lake.now())
-    _refresh_view(watch, first.whole(), RecomputeInstead(why, unreadable=True))
+    _refresh_view(watch, lake, first.whole(), RecomputeInstead(why, unreadable=True))
     return replace(plan, versions={**versions, key: lake.open(key).version}), RecomputeInstead(why)
 
 
-def _refreshed(watch: Watch, plan: RefreshPlan, anew: RecomputeInstead | None) -> Done:
+def _refreshed(watch: Watch, lake: Lake, plan: RefreshPlan, anew: RecomputeInstead | None) -> Done:
     try:
-        done = refreshed(watch.lake, watch.project, plan, anew)
+        done = refreshed(lake, watch.project, plan, anew)
     except NotThereYet as waits:
         watch.planning.reveal(plan.table, [waits.key])
         raise

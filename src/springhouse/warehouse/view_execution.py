@@ -15,9 +15,9 @@ from springhouse.lake.views.healing import RecomputeInstead
 from springhouse.lake.views.incremental import StateMismatch
 from springhouse.lake.views.prepared import Prepared, StatementFailed, prepared, statements_of
 from springhouse.lake.views.refresh_view import refresh_view
-from springhouse.planner.choose_way import rebuilt, without_statements
 from springhouse.planner.refresh_plan import RefreshPlan, settled
-from springhouse.project.declaration import Project, RefreshMode
+from springhouse.planner.way.choose_way import rebuilt, without_statements
+from springhouse.project.declarations.declaration import Project, RefreshMode
 
 
 def refreshed(

@@ -23,13 +23,14 @@ from springhouse.lake.delta.commits import (
     able_to_hold,
     add_columns,
     commit,
-    committing,
     create,
     delta_schema,
+    describe,
     ensure,
 )
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.requirements import PermitHeld
 from springhouse.lake.delta.tables import TableVersion, open_table
 from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.storage.storage import Storage
@@ -253,13 +254,16 @@ def test_a_writer_that_may_not_commit_any_more_changes_nothing(ground: TableVers
         raise NotOwned("orders is another node's by now")
 
     fresh = Storage.at(str(Path(ground.storage.root).with_name("fresh")))
-    with committing(prove):
-        with pytest.raises(NotOwned):
-            append(ground, 1)
-        with pytest.raises(NotOwned):
-            add_columns(ground, [StructField("more", LongType())], note("schema"))
-        with pytest.raises(NotOwned):
-            ensure(fresh, SCHEMA, note("schema"))
+    required = [PermitHeld(prove)]
+    add = write_arrow(ground.storage, rows(1))
+    with pytest.raises(NotOwned):
+        commit(ground, Change(note(channel=True), [add]), required)
+    with pytest.raises(NotOwned):
+        add_columns(ground, [StructField("more", LongType())], note("schema"), required)
+    with pytest.raises(NotOwned):
+        describe(ground, "a comment", {}, {}, note("schema"), required)
+    with pytest.raises(NotOwned):
+        ensure(fresh, SCHEMA, note("schema"), required)
     assert DeltaTable(ground.storage.root).version() == ground.version
     assert open_table(fresh) is None
     append(ground, 1)

@@ -15,11 +15,11 @@ from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.delivery import MOST_VERSIONS, deliver, delivered
-from springhouse.lake.sinks.sink import Changes
+from springhouse.lake.sinks.sink import Changes, Sink
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.session import Spark
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Place, Project, SinkCall, Table
+from springhouse.project.declarations.declaration import Place, Project, SinkCall, Table
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.courier import Courier
 
@@ -27,7 +27,7 @@ SINK = SinkCall("out", "memory", {}, Place("t.sql", 1))
 WEIGHT = "__springhouse_weight"
 
 
-class Memory:
+class Memory(Sink):
     """A sink that remembers, and may break or die at a moment of the test's choice."""
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class Memory:
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
 
-    def write(self, changes: Changes, given: Range) -> None:
+    def write(self, changes: Changes, versions: Range) -> None:
         self.before()
-        self.ranges.append(given)
+        self.ranges.append(versions)
         for batch in changes.batches():
             names = ("_change_type", "_commit_version", "id")
             self.rows += zip(*(batch[name].to_pylist() for name in names), strict=True)

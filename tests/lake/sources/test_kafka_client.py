@@ -3,7 +3,7 @@
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.project.kafka_options import client_settings
+from springhouse.project.options.kafka_options import client_settings
 
 
 def test_what_both_clients_call_the_same_is_passed_on() -> None:

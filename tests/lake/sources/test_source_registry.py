@@ -1,14 +1,21 @@
 """A source is found by name, and called only with what it takes."""
 
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
 from springhouse.errors import SourceError
 from springhouse.lake.sources import plugins
-from springhouse.lake.sources.source import SourceContext
-from springhouse.lake.sources.source_registry import SOURCES, known_sources, open_source
-from springhouse.project.declaration import Place, SourceCall
+from springhouse.lake.sources.source import Source, SourceContext
+from springhouse.lake.sources.source_registry import (
+    SOURCES,
+    SourceSignature,
+    known_sources,
+    open_source,
+    signature_of,
+)
+from springhouse.project.declarations.declaration import Place, SourceCall
 
 PLACE = Place("transformations/weather.sql", 3)
 
@@ -17,7 +24,7 @@ def call(plugin: str, *arguments: str, **options: str) -> SourceCall:
     return SourceCall(plugin, arguments, options, PLACE)
 
 
-class Weather:
+class Weather(Source):
     def __init__(self, city: str, rate: str = "1") -> None:
         self.city = city
         if not rate.isdigit():
@@ -27,7 +34,7 @@ class Weather:
     def latest(self) -> dict[str, int]:
         return {"0": self.rate}
 
-    def read(self, spark: object, ranges: object) -> None: ...
+    def read(self, spark: object, ranges: object) -> Any: ...
 
 
 class Sensor(Weather):
@@ -47,7 +54,33 @@ class Silent:
         return {}
 
 
-OWN: dict[str, type] = {"weather": Weather, "sensor": Sensor, "cities": Cities, "silent": Silent}
+class SilentSubclass(Silent, Source):  # type: ignore[misc]
+    """A class that inherits `read` without defining it."""
+
+
+class Plain:
+    """A class with the methods of a source that does not subclass `Source`."""
+
+    identified_by = ("First",)
+
+    def __init__(self, first: str, password: str = "") -> None:
+        self.first, self.password = first, password
+
+    def latest(self) -> dict[str, int]:
+        return {"0": int(self.first)}
+
+    def read(self, spark: object, ranges: object) -> str:
+        return f"{ranges} on {spark}"
+
+
+OWN: dict[str, type] = {
+    "weather": Weather,
+    "sensor": Sensor,
+    "cities": Cities,
+    "silent": Silent,
+    "silent_subclass": SilentSubclass,
+    "plain": Plain,
+}
 
 
 def test_a_projects_own_source_gets_its_arguments_and_options(context: SourceContext) -> None:
@@ -137,7 +170,12 @@ def test_installed_packages_bring_sources(
         (
             call("silent"),
             'the class Silent behind the source "silent" has no method `read`',
-            "A source has latest() and read(spark, ranges).",
+            "Subclass springhouse.Source: a source has latest() and read(spark, ranges).",
+        ),
+        (
+            call("silent_subclass"),
+            'the class SilentSubclass behind the source "silent_subclass" has no method `read`',
+            "Subclass springhouse.Source: a source has latest() and read(spark, ranges).",
         ),
         (
             call("sample", rate="-1"),
@@ -183,6 +221,19 @@ def test_a_wrong_call_is_an_error_with_a_place_and_a_hint(
         open_source(wrong, OWN, context)
     assert (raised.value.problem, raised.value.hint) == (problem, hint)
     assert raised.value.where == "transformations/weather.sql:3"
+
+
+def test_a_class_that_is_no_subclass_is_a_source_too(context: SourceContext) -> None:
+    source = open_source(call("plain", "7"), OWN, context)
+    assert isinstance(source, Source)
+    assert source.latest() == {"0": 7}
+    assert source.size({}) == 0
+
+
+def test_a_class_says_which_of_its_arguments_identify_the_source() -> None:
+    assert signature_of(call("plain"), OWN) == SourceSignature(("first", "password"), ("first",))
+    assert signature_of(call("sensor"), OWN) == SourceSignature(("city",), None)
+    assert signature_of(call("sample"), OWN) == SourceSignature()
 
 
 def test_all_names_are_known() -> None:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from springhouse.lake.spark.local_rows import TOGETHER_ROWS, LocalRows, nothing, together, unfolded
+from springhouse.lake.spark.local_rows import LocalRows, nothing, together, unfolded
 
 ORDERS = pa.table({"id": [7, 9], "state": ["open", None]})
 LINES = pa.table({"id": pa.array([], pa.int64())})
@@ -26,12 +26,6 @@ def test_rows_in_several_chunks_are_one_list() -> None:
     both = pa.concat_tables([ORDERS, ORDERS])
     (row,) = together({"orders": LocalRows.of(both, None)}).rows.to_pylist()
     assert [each["id"] for each in row["orders"]] == [7, 9, 7, 9]
-
-
-def test_a_large_relation_travels_by_itself() -> None:
-    rows = pa.table({"id": pa.array(range(TOGETHER_ROWS + 1))})
-    assert not LocalRows.of(rows, None).is_small
-    assert LocalRows.of(rows.slice(1), None).is_small
 
 
 def test_a_relation_is_unfolded_where_it_is_named() -> None:

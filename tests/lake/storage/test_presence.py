@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
-from springhouse.lake.delta.commits import Change, commit, committing, create
+from springhouse.lake.delta.commits import Change, commit, create
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import arrow_schema, open_table
 from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.storage.presence import (
@@ -17,7 +18,6 @@ from springhouse.lake.storage.presence import (
     lost_files,
     prove_present,
     prove_readable,
-    prove_scannable,
 )
 from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
@@ -90,11 +90,11 @@ def test_what_a_server_scanned_is_there_when_its_result_is_committed(place: Stor
     source = place.inside("source")
     read = write_arrow(source, rows(1))
     result = write_arrow(place, rows(1))
-    with committing(lambda: None):
-        prove_scannable(source, {read.path: read.size}, remote=True)
-        (Path(source.root) / read.path).unlink()
-        with pytest.raises(FileLost, match=read.path):
-            create(place, SCHEMA, Change(note(), [result]))
+    permit = CommitPermit()
+    permit.scans.add(source, {read.path: read.size})
+    (Path(source.root) / read.path).unlink()
+    with pytest.raises(FileLost, match=read.path):
+        create(place, SCHEMA, Change(note(), [result]), permit.requirements())
     assert open_table(place) is None
 
 

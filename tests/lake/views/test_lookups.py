@@ -11,8 +11,8 @@ import pytest
 
 from springhouse.lake.delta.tables import DataFile
 from springhouse.lake.storage.storage import Storage
-from springhouse.lake.views import lookups
 from springhouse.lake.views.lookups import Sought, values_for
+from springhouse.planner import placement
 
 SCHEMA = pa.schema([("id", pa.int64()), ("word", pa.string())])
 
@@ -85,7 +85,7 @@ def test_files_that_are_otherwise_than_the_schema_says_are_left_to_spark(place: 
 
 def test_too_many_rows_are_left_to_spark(place: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [stored(place, "a.parquet", rows((1, "a"), (1, "b")))]
-    monkeypatch.setattr(lookups, "GIVEN_ROWS", 1)
+    monkeypatch.setattr(placement, "GIVEN_ROWS", 1)
     assert Sought({"id": numbers(1)}).look_up(place, files, SCHEMA, ["id"]) is None
 
 

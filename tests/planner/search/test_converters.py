@@ -1,5 +1,6 @@
 """Section 2.4: converters that are given, and those that are composed of them."""
 
+from collections.abc import Iterable, Mapping
 from itertools import pairwise, permutations
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from springhouse.errors import SpringhouseError
 from springhouse.planner.search.blocks import BASE, INCREMENTS, STRONG, UPSERTS, Kind
 from springhouse.planner.search.converters import (
+    BUILT_IN,
+    Way,
     WeakDelta,
-    compositions,
     converters,
     increments,
     upserts,
@@ -16,6 +18,25 @@ from springhouse.planner.search.converters import (
 from springhouse.planner.search.operators import Base
 
 DIFF = Kind("diff")
+
+
+def compositions(weak: Iterable[WeakDelta] = ()) -> Mapping[Way, tuple[Way, ...]]:
+    """For every way between two kinds, the given converters that lead there, as few as possible.
+
+    >>> given = WeakDelta(Kind("diff"), frozenset({(STRONG, Kind("diff")), (Kind("diff"), BASE)}))
+    >>> compositions([given])[Kind("diff"), STRONG]
+    (('diff', 'base'), ('base', 'strong delta'))
+    """
+    given = dict.fromkeys([*BUILT_IN, *(way for each in weak for way in sorted(each.given))])
+    found: dict[Way, tuple[Way, ...]] = {way: (way,) for way in given}
+    kinds = dict.fromkeys(kind for way in given for kind in way)
+    for _ in kinds:
+        for (source, middle), steps in [*found.items()]:
+            for step in given:
+                way = (source, step[1])
+                if step[0] == middle and source != step[1] and way not in found:
+                    found[way] = (*steps, step)
+    return found
 
 
 def test_all_six_of_figure_2_are_there_for_upserts():

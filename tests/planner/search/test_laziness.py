@@ -1,12 +1,14 @@
 """What a plan costs at least that uses an old base, or a delta that leads up from it."""
 
+from _linear_costs import Linear, Price
+
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.blocks import BASE, STRONG, Block
-from springhouse.planner.search.invocation_costs import Linear, Price
 from springhouse.planner.search.laziness import Laziness
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.part import Part
-from springhouse.planner.search.widgets import split, stateless, union, view, workflow
+from springhouse.planner.search.widgets import view, workflow
+from springhouse.simulate.paper_widgets import split, stateless, union
 
 AT = [Provenance.of(a=version) for version in range(4)]
 FLOW = workflow(["a"], [stateless("u", "a")])

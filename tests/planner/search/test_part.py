@@ -3,13 +3,8 @@
 from springhouse.planner.bounds import NO_LIMITS, ChannelBounds
 from springhouse.planner.search.blocks import BASE, INCREMENTS, MONOTONE, STRONG
 from springhouse.planner.search.part import Part
-from springhouse.planner.search.widgets import (
-    distributive_aggregation,
-    join,
-    stateless,
-    union,
-    workflow,
-)
+from springhouse.planner.search.widgets import workflow
+from springhouse.simulate.paper_widgets import distributive_aggregation, join, stateless, union
 
 FLOW = workflow(
     ["a", "b"],

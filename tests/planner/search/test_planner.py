@@ -7,6 +7,7 @@ import pytest
 
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
 from springhouse.planner.provenance import Channel, Provenance
+from springhouse.planner.relaxed.stored_blocks import Stored, blocks_in_logs, held_in_logs
 from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG
 from springhouse.planner.search.invocation_costs import Estimate
 from springhouse.planner.search.operators import WidgetVariant
@@ -14,7 +15,6 @@ from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.pruning import Switches
 from springhouse.planner.search.widgets import view, workflow
 from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
-from springhouse.planner.stored import Stored, blocks_in_logs, held_in_logs
 from springhouse.units import Instant
 
 ALL = (

@@ -4,7 +4,8 @@ from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.pruning import chained, frontiers, is_older, without_old
-from springhouse.planner.search.widgets import join, stateless, view, workflow
+from springhouse.planner.search.widgets import view, workflow
+from springhouse.simulate.paper_widgets import join, stateless
 
 AT = [Provenance.of(a=version) for version in range(8)]
 

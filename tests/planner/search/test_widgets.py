@@ -5,8 +5,8 @@ import pytest
 from springhouse.planner.search.blocks import BASE, INCREMENTS, STRONG, UPSERTS
 from springhouse.planner.search.converters import upserts
 from springhouse.planner.search.operators import Base, WidgetVariant
-from springhouse.planner.search.widgets import (
-    algebraic_aggregation,
+from springhouse.planner.search.widgets import Widget, view, workflow
+from springhouse.simulate.paper_widgets import (
     cascade,
     distinct,
     distributive_aggregation,
@@ -15,8 +15,6 @@ from springhouse.planner.search.widgets import (
     split,
     stateless,
     union,
-    view,
-    workflow,
 )
 
 
@@ -33,6 +31,13 @@ def signature(operator) -> str:
     made = "; ".join(kinds[each.kind] for each in operator.outputs)
     mark = " !" if operator.synchronous else ""
     return f"{'; '.join(map(port, operator.ports))} -> {made}{mark}"
+
+
+def algebraic_aggregation(name: str, source: str, *, group_recompute: bool = False) -> Widget:
+    """What is a function of distributive ones, as a mean is of a sum and a count."""
+    parts = f"{name} parts"
+    first = distributive_aggregation(parts, source, group_recompute=group_recompute)
+    return first + stateless(name, parts)
 
 
 SIGNATURES = [

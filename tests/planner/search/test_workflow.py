@@ -5,7 +5,8 @@ import pytest
 from springhouse.errors import SpringhouseError
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.search.widgets import split, stateless, union, view, workflow
+from springhouse.planner.search.widgets import view, workflow
+from springhouse.simulate.paper_widgets import split, stateless, union
 
 BATCH = (WidgetVariant.BATCH,)
 

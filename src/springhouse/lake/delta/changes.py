@@ -21,7 +21,8 @@ from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructFiel
 
 from springhouse.errors import LakeError
 from springhouse.lake.delta import key_codes
-from springhouse.lake.delta.log import Commit, TableLog
+from springhouse.lake.delta.commit_entry import Commit
+from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import (
     DataFile,
     TableVersion,
@@ -32,8 +33,9 @@ from springhouse.lake.delta.tables import (
     read_parquet,
     union_of,
 )
+from springhouse.lake.storage.presence import RemoteScans
 from springhouse.lake.storage.storage import Storage
-from springhouse.planner.one_scan import ROWS_HERE
+from springhouse.planner.placement import change_fits_here, remembers_change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,16 +44,25 @@ WEIGHT = "__springhouse_weight"
 FOLDER = "_changes"
 
 
-def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: int) -> "DataFrame":
-    """The change from version `start` (None: from nothing) to `end`, net of what cancels."""
+def strong_delta(
+    spark: "SparkSession",
+    log: TableLog,
+    start: int | None,
+    end: int,
+    scans: RemoteScans | None = None,
+) -> "DataFrame":
+    """The change from version `start` (None: from nothing) to `end`, net of what cancels.
+
+    `scans` remembers the files that a remote engine reads for it.
+    """
     after = _opened(log, end)
     if start is None:
-        return after.read(spark).withColumn(WEIGHT, sf.lit(1).cast("long"))
+        return after.read(spark, scans=scans).withColumn(WEIGHT, sf.lit(1).cast("long"))
     between = [c for c in log.commits() if start < c.version <= end]
     if len(between) != end - start or not all(map(_is_told, between)):
-        return net(_file_difference(spark, _opened(log, start), after))
+        return net(_file_difference(spark, _opened(log, start), after, scans))
     changing = [commit for commit in between if commit.changes_data]
-    parts = _parts(spark, log, changing, after)
+    parts = _parts(spark, log, changing, after, scans)
     if not parts:
         empty = spark.createDataFrame([], after.schema)
         return empty.withColumn(WEIGHT, sf.lit(1).cast("long"))
@@ -59,10 +70,6 @@ def strong_delta(spark: "SparkSession", log: TableLog, start: int | None, end: i
     monotone = all(commit.appends_only for commit in changing)
     netted = len(changing) == 1 and changing[0].note is not None
     return whole if monotone or netted else net(whole)
-
-
-_REMEMBERED_BYTES = 8 * 2**20
-"""A change of up to so many bytes is remembered: most tables are read by several views."""
 
 
 def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
@@ -73,33 +80,20 @@ def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | No
     found = after.deltas.get(start)
     if found is None:
         found = _small_delta(log, start, after)
-        if found is not None and found.nbytes <= _REMEMBERED_BYTES:
+        if found is not None and remembers_change(found.nbytes):
             after.deltas[start] = found
     return found
 
 
 def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
-    between = [c for c in log.commits() if start < c.version <= after.version]
-    changing = [commit for commit in between if commit.changes_data]
-    if len(between) != after.version - start or after.delta.metadata().partition_columns:
-        return None
-    if any(not _is_readable(commit) for commit in changing):
-        return None
-    rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
-    if rows > ROWS_HERE:
+    changing = _small_commits(log, start, after)
+    if changing is None:
         return None
     after.prove_readable()
     names = after.schema.fieldNames()
     schema = arrow_schema(after.schema).append(pa.field(WEIGHT, pa.int64()))
-    parts = [schema.empty_table()]
-    for commit in changing:
-        noted = commit.note.changes if commit.note else None
-        if noted is not None:
-            part = read_arrow(log.storage, noted, [*names, WEIGHT])
-        else:
-            part = _weighted(read_arrow(log.storage, commit.added, names), 1)
-        parts.append(_shaped(part, schema))
-    whole = pa.concat_tables(parts)
+    parts = [_shaped(_rows_of_commit(log.storage, each, names), schema) for each in changing]
+    whole = pa.concat_tables([schema.empty_table(), *parts])
     plain = not any(pa.types.is_nested(field.type) for field in schema)
     if plain and len(changing) > 1 and not all(c.appends_only for c in changing):
         found = key_codes.netted(whole, names, whole[WEIGHT].to_numpy())
@@ -107,8 +101,27 @@ def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | N
     return _one_by_one(whole)
 
 
+def _small_commits(log: TableLog, start: int, after: TableVersion) -> list[Commit] | None:
+    """The commits that make a change, if this process can read their rows and they are few."""
+    changing = _changing(log, start, after.version)
+    if changing is None or after.delta.metadata().partition_columns:
+        return None
+    if any(not _is_readable(commit) for commit in changing):
+        return None
+    rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
+    return changing if change_fits_here(rows) else None
+
+
 def _is_readable(commit: Commit) -> bool:
     return commit.note is not None and (commit.note.changes is not None or commit.appends_only)
+
+
+def _rows_of_commit(storage: Storage, commit: Commit, names: Sequence[str]) -> pa.Table:
+    """The rows that a commit changed, with their weights: from its change files, or as added."""
+    noted = _noted(commit)
+    if noted is not None:
+        return read_arrow(storage, noted, [*names, WEIGHT])
+    return _weighted(read_arrow(storage, commit.added, names), 1)
 
 
 def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -249,19 +262,23 @@ def _noted(commit: Commit) -> tuple[str, ...] | None:
 
 
 def _parts(
-    spark: "SparkSession", log: TableLog, changing: Sequence[Commit], after: TableVersion
+    spark: "SparkSession",
+    log: TableLog,
+    changing: Sequence[Commit],
+    after: TableVersion,
+    scans: RemoteScans | None,
 ) -> "list[DataFrame]":
     """The changes of these commits, in few frames, however many commits they are."""
     # Change files have the columns of their own version; those that they lack are NULL.
     weighted = StructType([*after.schema.fields, StructField(WEIGHT, LongType())])
     noted = [path for commit in changing for path in _noted(commit) or ()]
-    parts = [read_parquet(spark, log.storage, noted, weighted)] if noted else []
+    parts = [read_parquet(spark, log.storage, noted, weighted, scans)] if noted else []
     added = [commit for commit in changing if _noted(commit) is None]
     for commits in _with_same_columns(added):
         # Their files may be gone from later versions, so ask the version that the last one made.
         newest = changing[-1].columns == commits[-1].columns
         made = after if newest else _opened(log, commits[-1].version)
-        rows = made.read_files(spark, _added_files(log, made, commits))
+        rows = made.read_files(spark, _added_files(log, made, commits), scans=scans)
         parts.append(_as(rows, after.schema).withColumn(WEIGHT, sf.lit(1).cast("long")))
     return parts
 
@@ -294,11 +311,11 @@ def _added_files(log: TableLog, made: TableVersion, commits: Sequence[Commit]) -
 
 
 def _file_difference(
-    spark: "SparkSession", before: TableVersion, after: TableVersion
+    spark: "SparkSession", before: TableVersion, after: TableVersion, scans: RemoteScans | None
 ) -> "DataFrame":
     old, new = {f.path for f in before.files}, {f.path for f in after.files}
-    gone = before.read_files(spark, [f for f in before.files if f.path not in new])
-    come = after.read_files(spark, [f for f in after.files if f.path not in old])
+    gone = before.read_files(spark, [f for f in before.files if f.path not in new], scans=scans)
+    come = after.read_files(spark, [f for f in after.files if f.path not in old], scans=scans)
     minus = _as(gone, after.schema).withColumn(WEIGHT, sf.lit(-1).cast("long"))
     return minus.unionByName(come.withColumn(WEIGHT, sf.lit(1).cast("long")))
 

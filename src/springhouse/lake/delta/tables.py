@@ -21,8 +21,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.log import find_damage, prove_entries
-from springhouse.lake.storage.presence import prove_scannable, reading
+from springhouse.lake.delta.log_damage import find_damage, prove_entries
+from springhouse.lake.storage.presence import RemoteScans, prove_present, reading
 from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -102,12 +102,21 @@ class TableVersion:
             self._offsets[app_id] = int(self.delta.transaction_version(app_id) or 0)
         return self._offsets[app_id]
 
-    def read(self, spark: "SparkSession", hidden: StructType | None = None) -> "DataFrame":
+    def read(
+        self,
+        spark: "SparkSession",
+        hidden: StructType | None = None,
+        scans: RemoteScans | None = None,
+    ) -> "DataFrame":
         """The rows as a DataFrame; with `hidden`, those columns of the files too."""
-        return self.read_files(spark, self.files, hidden)
+        return self.read_files(spark, self.files, hidden, scans)
 
     def read_files(
-        self, spark: "SparkSession", files: Iterable[DataFile], hidden: StructType | None = None
+        self,
+        spark: "SparkSession",
+        files: Iterable[DataFile],
+        hidden: StructType | None = None,
+        scans: RemoteScans | None = None,
     ) -> "DataFrame":
         """The rows of some of the files, with the columns of the table."""
         self.prove_readable()
@@ -115,8 +124,8 @@ class TableVersion:
         chosen = list(files)
         keys = list(self.delta.metadata().partition_columns)
         if not keys:
-            return read_parquet(spark, self.storage, chosen, schema)
-        return _read_partitioned(spark, self.storage, chosen, schema, keys)
+            return read_parquet(spark, self.storage, chosen, schema, scans)
+        return _read_partitioned(spark, self.storage, chosen, schema, keys, scans)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows as an Arrow table in this process: for small tables that are not partitioned."""
@@ -168,18 +177,25 @@ def open_table(storage: Storage, version: int | None = None) -> TableVersion | N
 
 
 def read_parquet(
-    spark: "SparkSession", storage: Storage, files: Sequence[DataFile | str], schema: StructType
+    spark: "SparkSession",
+    storage: Storage,
+    files: Sequence[DataFile | str],
+    schema: StructType,
+    scans: RemoteScans | None = None,
 ) -> "DataFrame":
     """Rows of Parquet files inside `storage`, with exactly these columns.
 
-    Files are all there, or it is an error: not every engine looks (`presence`).
+    A missing file is an error: not every engine looks (`presence`). `scans` remembers what a remote
+    engine reads, for the commit of the work.
     """
     if not files:
         return spark.createDataFrame([], schema)
     sizes = {
         f if isinstance(f, str) else f.path: None if isinstance(f, str) else f.size for f in files
     }
-    prove_scannable(storage, sizes, remote=is_remote(spark))
+    prove_present(storage, sizes)
+    if scans is not None and is_remote(spark):
+        scans.add(storage, sizes)
     # Spark takes a path for a glob: what is special there has to be escaped.
     return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in sizes))
 
@@ -256,6 +272,7 @@ def _read_partitioned(
     files: Sequence[DataFile],
     schema: StructType,
     keys: Sequence[str],
+    scans: RemoteScans | None,
 ) -> "DataFrame":
     """Partition values stand in the log, not in the files: read per partition and add them."""
     inside = StructType([field for field in schema.fields if field.name not in keys])
@@ -264,7 +281,7 @@ def _read_partitioned(
         groups.setdefault(tuple(file.partition.get(key) for key in keys), []).append(file)
     frames = []
     for values, alike in groups.items():
-        frame = read_parquet(spark, storage, alike, inside)
+        frame = read_parquet(spark, storage, alike, inside, scans)
         for key, value in zip(keys, values, strict=True):
             frame = frame.withColumn(key, sf.lit(value).cast(schema[key].dataType))
         frames.append(frame.select(*(sf.col(quoted(name)) for name in schema.fieldNames())))

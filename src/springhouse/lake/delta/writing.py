@@ -25,9 +25,6 @@ from springhouse.lake.storage.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SMALL_BYTES = 64 * 2**20
-"""Inputs up to this size are computed to Arrow in this process: above it Spark writes by itself."""
-
 HIDDEN = "__springhouse_"
 """Columns with this prefix are in files but in no schema."""
 

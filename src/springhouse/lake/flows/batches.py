@@ -13,7 +13,7 @@ pin is a commit without rows, because it has to outlive vacuum and to exist once
 begin together agree on the one that was first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
@@ -23,6 +23,7 @@ from springhouse.flows.flow_graph import FlowError
 from springhouse.lake.delta.commits import Change, commit, ensure
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.delta.tables import open_table
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.storage.clock import steady_clock
@@ -113,6 +114,7 @@ class FlowBatch:
         places: Mapping[str, Storage],
         schemas: Mapping[str, StructType],
         sources: Mapping[str, TableSource],
+        requires: Sequence[Requirement] = (),
     ) -> Mapping[str, Pin]:
         """Fix the versions of the sources for this and every later attempt."""
         mine = {name: Pin(source.identity, source.version) for name, source in sources.items()}
@@ -120,14 +122,14 @@ class FlowBatch:
         told = {n: [pin.table, pin.version] for n, pin in mine.items()}
         memory = {"batch": self.number, "sources": told}
         for _ in range(_TRIES):
-            ground = ensure(place, schemas[name], self._note({}))
+            ground = ensure(place, schemas[name], self._note({}), requires)
             if ground.offset(self._begun) >= self.number:
                 break
             change = Change(
                 self._note(memory, ground.rows), transactions={self._begun: self.number}
             )
             try:
-                commit(ground, change)
+                commit(ground, change, requires)
             except CommitConflict:
                 continue
             return mine

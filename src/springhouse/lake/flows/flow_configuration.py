@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.flow_settings import QUEUE_PACKS, Settings
-from springhouse.project.declaration import Project, Table, View
-
-_PREFIX = "springhouse.flows."
+from springhouse.flows.flow_settings import Settings
+from springhouse.project.declarations.declaration import Project, Table, View
+from springhouse.project.settings import FLOW_PACK_BYTES, FLOW_POLICY, FLOW_QUEUE_PACKS
 
 
 def flow_settings(project: Project, declared: Table | View) -> Settings:
@@ -20,12 +19,8 @@ def settings_from(configuration: Mapping[str, str]) -> Settings:
     >>> settings_from({"springhouse.flows.policy": "minimum-memory"}).policy.value
     'minimum memory'
     """
-    default = Settings()
-    policy = configuration.get(_PREFIX + "policy", default.policy.value)
-    packs = configuration.get(_PREFIX + "queue-packs", str(QUEUE_PACKS))
-    size = configuration.get(_PREFIX + "pack-bytes")
     return Settings(
-        policy=PolicyName(policy.replace("-", " ")),
-        queue_packs=int(packs),
-        pack_bytes=None if size is None else int(size),
+        policy=PolicyName(FLOW_POLICY.read(configuration).replace("-", " ")),
+        queue_packs=FLOW_QUEUE_PACKS.read(configuration),
+        pack_bytes=FLOW_PACK_BYTES.find(configuration),
     )

@@ -9,10 +9,10 @@ those that were not (`batches`).
 """
 
 import json
+import logging
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.stages import Hand, Stage, StageFeed, StageInput, stages
 from springhouse.lake.delta.commits import Change, commit, create
 from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.delta.tables import (
     arrow_schema,
     open_table,
@@ -44,9 +45,12 @@ from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.storage.clock import never_jumps, steady_clock
 from springhouse.lake.storage.leases import held_in
 from springhouse.lake.storage.storage import Storage
+from springhouse.logs import passing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+LOG = logging.getLogger("springhouse.flows")
 
 _REPORT = spark_schema(REPORT)
 
@@ -67,13 +71,15 @@ def run_flow(
     targets: Mapping[str, str],
     batch: int | None = None,
     settings: Settings | None = None,
+    requires: Sequence[Requirement] = (),
 ) -> Mapping[str, int]:
     """Run a flow on Spark, from and into Delta tables by path; gives the rows that each got.
 
     A source may also be a DataFrame: then Spark computes its rows and hands them over. With a
     `batch` number (1, 2, 3, …) the rows of that batch reach each table once, however often it is
     run: a table that has it already gets nothing. Every attempt reads the versions of the sources
-    that the first one read; what a DataFrame gives is up to its owner.
+    that the first one read; what a DataFrame gives is up to its owner. Each commit requires what
+    `requires` says.
     """
     numbered = None if batch is None else FlowBatch(flow.name, batch)
     all_places = {name: Storage.at(target) for name, target in targets.items()}
@@ -105,7 +111,7 @@ def run_flow(
             return dict.fromkeys(places, 0)
         tables = {n: s for n, s in opened.items() if isinstance(s, TableSource)}
         if pins is None and tables:
-            pins = numbered.pin(places, schemas, tables)
+            pins = numbered.pin(places, schemas, tables, requires)
             # Another attempt may have begun at the same time, a moment earlier.
             opened |= {n: numbered.opened(str(sources[n]), n, pins) for n in tables}
     for table in opened.values():
@@ -114,7 +120,8 @@ def run_flow(
     began = never_jumps()
     with held_in(places.values()):
         poured = pour(spark, graph, opened, places, settings or flow.settings())
-        return deliver(flow.name, graph, places, poured, numbered, never_jumps() - began)
+        seconds = never_jumps() - began
+        return deliver(flow.name, graph, places, poured, numbered, seconds, requires)
 
 
 def pour(
@@ -130,7 +137,7 @@ def pour(
     try:
         return pouring.run(stages(graph))
     finally:
-        with suppress(OSError):
+        with passing(LOG, "vacuum removes what is left", OSError):
             staging.remove()
 
 
@@ -275,6 +282,7 @@ def deliver(
     poured: Poured,
     batch: FlowBatch | None,
     seconds: float,
+    requires: Sequence[Requirement] = (),
 ) -> dict[str, int]:
     """Commit what was poured, one atomic commit per table; gives the rows that each got."""
     transactions = {} if batch is None else {batch.transaction: batch.number}
@@ -301,9 +309,9 @@ def deliver(
         change = Change(note, adds, transactions=transactions)
         try:
             if ground is None:
-                create(place, spark_schema(graph.nodes[name].inputs[0]), change)
+                create(place, spark_schema(graph.nodes[name].inputs[0]), change, requires)
             elif adds or transactions:
-                commit(ground, change)
+                commit(ground, change, requires)
         except CommitConflict:
             if batch is None or batch.missing({name: place}):
                 raise

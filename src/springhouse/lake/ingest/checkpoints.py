@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from springhouse.errors import SourceError
 from springhouse.lake.ingest.identity import (
-    RECREATED,
     IdentityPolicy,
     RecordedStreams,
     StreamNote,
@@ -24,7 +23,8 @@ from springhouse.lake.ingest.identity import (
 )
 from springhouse.lake.lake import Lake
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import AppendFlow, Project, PythonQuery, Table
+from springhouse.project.declarations.declaration import AppendFlow, Project, PythonQuery, Table
+from springhouse.project.settings import RECREATED
 
 _READS = "function:"
 
@@ -144,6 +144,6 @@ def _refused(flow: AppendFlow, problem: str) -> SourceError:
         where=str(flow.place),
         hint=f'To have the table "{flow.target}" made anew from what is there now: delete its '
         f"folder (tables/{flow.target} in the storage). To keep its rows and read everything that "
-        f"is there after them: '{RECREATED}' = 'read' in its table_properties. Or put back the "
+        f"is there after them: '{RECREATED.key}' = 'read' in its table_properties. Or put back the "
         "folder `streams` of the storage.",
     )

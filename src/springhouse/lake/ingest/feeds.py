@@ -13,13 +13,13 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from springhouse.errors import CommitConflict, SpringhouseError
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.identity import (
     IdentityPolicy,
@@ -33,14 +33,22 @@ from springhouse.lake.ingest.identity import (
     refused_doubt,
     refused_source,
 )
-from springhouse.lake.ingest.stream_names import Named, Signature, named_streams
+from springhouse.lake.ingest.stream_names import Named, named_streams
 from springhouse.lake.lake import Lake
 from springhouse.lake.sources.delta_source import DeltaSource
 from springhouse.lake.sources.source import Range, Source, SourceContext
-from springhouse.lake.sources.source_registry import open_source, source_class
-from springhouse.project.channels import stream_references
-from springhouse.project.declaration import AppendFlow, Flow, Project, ReadMode, Reference, SqlQuery
-from springhouse.project.keys import key_of
+from springhouse.lake.sources.source_registry import SourceSignature, open_source, signature_of
+from springhouse.lake.storage.presence import RemoteScans
+from springhouse.project.declarations.declaration import (
+    AppendFlow,
+    Flow,
+    Project,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
+from springhouse.project.lineage.channels import stream_references
+from springhouse.project.lineage.keys import reference_key
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
@@ -99,10 +107,10 @@ class Feed:
             for partition, end in stream.source.latest().items()
         }
 
-    def admit(self) -> None:
+    def admit(self, requires: Sequence[Requirement] = ()) -> None:
         """Give what was found its offsets for good: done by who refreshes, not by who asks."""
         for stream in self.streams:
-            getattr(stream.source, "admit", lambda: None)()
+            stream.source.admit_under(requires)
 
     @property
     def _once(self) -> str:
@@ -152,29 +160,23 @@ class Feed:
             self._settle_one(stream)
 
     def _settle_one(self, stream: Stream) -> None:
-        source = stream.source
-        incarnation = getattr(source, "incarnation", None)
-        if incarnation is None:
-            return
-        policy = self.policy
-        if getattr(source, "reads_recreated", False):
+        source, policy = stream.source, self.policy
+        if source.reads_recreated:
             policy = replace(policy, read_recreated=True)
-        begin_anew = getattr(source, "begin_anew", None)
-        now = incarnation()
-        lost = now is None and getattr(source, "must_be_there", False)
+        now = source.incarnation()
+        lost = now is None and source.must_be_there
         if lost and self.recorded.end(stream.name):
             if not policy.read_recreated:
                 raise refused_source(self.flow, stream.reads)
-            assert begin_anew is not None
-            begin_anew()
-            now = incarnation()
+            source.begin_anew()
+            now = source.incarnation()
         epoch = epoch_of(self.flow, stream.name, stream.reads, self.recorded, now, policy)
         noted = self.recorded.stream(stream.name)
-        if begin_anew is not None and noted is not None and noted.id and now != noted.id:
-            begin_anew()
+        if noted is not None and noted.id and now != noted.id:
+            source.begin_anew()
         stream.settled.id, stream.settled.epoch = now, epoch
         for mark in self._marks(stream).values():
-            if now is not None and not source.has_mark(mark):  # type: ignore[attr-defined]
+            if now is not None and not source.has_mark(mark):
                 raise refused_copy(self.flow, stream.reads, str(self.flow.place))
 
     def astray(self) -> Iterator[str]:
@@ -187,17 +189,16 @@ class Feed:
 
     def _astray(self, stream: Stream) -> Iterator[str]:
         source, noted = stream.source, self.recorded.stream(stream.name)
-        incarnation = getattr(source, "incarnation", None)
-        if incarnation is None or self.policy.read_recreated:
+        if self.policy.read_recreated:
             return
-        now = incarnation()
-        lost = now is None and getattr(source, "must_be_there", False)
+        now = source.incarnation()
+        lost = now is None and source.must_be_there
         other = noted is not None and noted.id and now is not None and now != noted.id
         if other or (lost and self.recorded.end(stream.name)):
             yield refused_source(self.flow, stream.reads).problem
         elif now is not None and noted is not None and noted.id and noted.marks:
-            marks = json.loads(noted.marks).values() if hasattr(source, "has_mark") else ()
-            if not all(map(source.has_mark, marks)):  # type: ignore[attr-defined]
+            missing = [m for m in json.loads(noted.marks).values() if not source.has_mark(m)]
+            if missing:
                 yield refused_copy(self.flow, stream.reads, "").problem
 
     def _marks(self, stream: Stream) -> dict[str, str]:
@@ -205,27 +206,24 @@ class Feed:
         noted = self.recorded.stream(stream.name)
         if noted is None or not noted.marks or noted.id != (stream.settled.id or ""):
             return {}
-        return dict(json.loads(noted.marks)) if hasattr(stream.source, "has_mark") else {}
+        return dict(json.loads(noted.marks))
 
     def _marks_with(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, str]:
         """The same, once these ranges are read."""
-        mark = getattr(stream.source, "mark", None)
-        if mark is None:
-            return {}
-        own = {p: mark(given.end) for p, given in self._own(stream, ranges).items()}
+        own = {p: stream.source.mark(r.end) for p, r in self._own(stream, ranges).items()}
         return self._marks(stream) | {p: each for p, each in own.items() if each is not None}
 
     def noted(self, ranges: Mapping[str, Range]) -> dict[str, Mapping[str, str]]:
         """Which sources the offsets of these ranges count; an error if they changed meanwhile."""
         for stream in self.streams:
-            incarnation = getattr(stream.source, "incarnation", None)
-            if not self._own(stream, ranges) or incarnation is None:
+            own = self._own(stream, ranges)
+            if not own:
                 continue
-            if not stream.settled.is_still(incarnation()):
+            if not stream.settled.is_still(stream.source.incarnation()):
                 raise CommitConflict(
                     "the source was made anew while it was read", where=stream.reads
                 )
-            getattr(stream.source, "sync", lambda ranges: None)(self._own(stream, ranges))
+            stream.source.sync(own)
         once: dict[str, Mapping[str, str]] = {}
         if self.flow.once:
             once[f"{self.flow.name}/once"] = StreamNote(self._once_reads).as_json()
@@ -262,18 +260,24 @@ class Feed:
         )
 
     def read(
-        self, session: "SparkSession", ranges: Mapping[str, Range]
+        self,
+        session: "SparkSession",
+        ranges: Mapping[str, Range],
+        scans: RemoteScans | None = None,
     ) -> "dict[Reference, DataFrame]":
         """The rows of these ranges, by where the query names them; none for other streams.
 
-        Bad ones need not say why (`read_why` does), if the source can spare itself that.
+        Bad ones need not say why (`read_why` does), if the source can spare itself that. `scans`
+        remembers the files of Delta tables that a remote engine reads.
         """
-        return {
-            stream.reference: getattr(stream.source, "glance", stream.source.read)(
-                session, self._own(stream, ranges)
-            )
-            for stream in self.streams
-        }
+        rows: dict[Reference, DataFrame] = {}
+        for stream in self.streams:
+            source, own = stream.source, self._own(stream, ranges)
+            if isinstance(source, DeltaSource):
+                rows[stream.reference] = source.read(session, own, scans)
+            else:
+                rows[stream.reference] = source.glance(session, own)
+        return rows
 
     def read_why(
         self, session: "SparkSession", reference: Reference, ranges: Mapping[str, Range]
@@ -284,13 +288,8 @@ class Feed:
 
     def size(self, ranges: Mapping[str, Range]) -> int:
         """How many bytes the ranges hold, as far as the sources know."""
-        total = 0
-        for stream in self.streams:
-            measure = getattr(stream.source, "size", None)
-            own = self._own(stream, ranges)
-            if measure is not None and own:
-                total += int(measure(own))
-        return total
+        own = [(stream.source, self._own(stream, ranges)) for stream in self.streams]
+        return sum(int(source.size(given)) for source, given in own if given)
 
     def partition_of(self, transaction: str) -> str:
         """The partition of the one stream that a transaction is of."""
@@ -308,42 +307,38 @@ class Feed:
         """What is equal for two feeds of one source exactly if the records are; None: who knows."""
         (stream,) = self.streams
         own = self._own(stream, ranges)
-        told = getattr(stream.source, "identity", None)
-        if told is not None:
-            return own.keys(), told(own)
-        source = type(stream.source)
-        if hasattr(stream.source, "memory") or "context" in signature(source).parameters:
-            return None
-        return own
+        identity = stream.source.identity(own)
+        return None if identity is None else (own.keys(), identity)
 
     def learn_from(self, other: "Feed") -> None:
         """Remember what another feed of the same source learned when it read for both."""
         (own,), (read,) = self.streams, other.streams
-        learned = getattr(read.source, "memory", None)
-        if learned is not None:
-            getattr(own.source, "memory", {}).update(learned)
+        if read.source.memory is not None and own.source.memory is not None:
+            own.source.memory.update(read.source.memory)
 
     def warnings(self) -> list[str]:
         """What the sources say that looks wrong, and is no error."""
-        told = [getattr(stream.source, "warning", None) for stream in self.streams]
-        return [text for text in told if text]
+        return [text for stream in self.streams if (text := stream.source.warning)]
 
     @contextmanager
     def keeping_memory(self) -> Iterator[None]:
         """What the sources learn inside is forgotten again if it fails: no commit has it."""
-        sources = [s.source for s in self.streams if hasattr(s.source, "memory")]
-        before = [dict(source.memory) for source in sources]
+        before = [
+            (stream.source, dict(stream.source.memory))
+            for stream in self.streams
+            if stream.source.memory is not None
+        ]
         try:
             yield
         except BaseException:
-            for source, memory in zip(sources, before, strict=True):
+            for source, memory in before:
                 source.memory = memory
             raise
 
     def memory(self) -> dict[str, Any]:
         """What the sources want to find again next time."""
-        kept = {stream.name: getattr(stream.source, "memory", None) for stream in self.streams}
-        return {name: dict(memory) for name, memory in kept.items() if memory}
+        memories = {stream.name: stream.source.memory for stream in self.streams}
+        return {name: dict(memory) for name, memory in memories.items() if memory}
 
     def inputs(self, ranges: Mapping[str, Range]) -> dict[str, int]:
         """The versions of tables that are reflected once these ranges are read, by input."""
@@ -353,14 +348,14 @@ class Feed:
                 continue
             own = self._own(stream, ranges)
             if own:
-                reflected[key_of(stream.reference)] = max(r.end for r in own.values()) - 1
+                reflected[reference_key(stream.reference)] = max(r.end for r in own.values()) - 1
         return reflected
 
     def _largest_range(self, transaction: str) -> int:
         """How many offsets one commit may take in: a source that says nothing sets no limit."""
         for stream in self.streams:
             if stream.partition(transaction) is not None:
-                return int(getattr(stream.source, "largest_range", None) or sys.maxsize)
+                return int(stream.source.largest_range or sys.maxsize)
         return sys.maxsize
 
     def _own(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, Range]:
@@ -375,9 +370,8 @@ class Feed:
         if start <= latest:
             return
         for stream in self.streams:
-            stepped_back = getattr(stream.source, "stepped_back", None)
-            if stream.partition(transaction) is not None and stepped_back is not None:
-                problem = stepped_back(start, latest)
+            if stream.partition(transaction) is not None:
+                problem = stream.source.stepped_back(start, latest)
                 if problem is not None:
                     raise problem
 
@@ -423,19 +417,13 @@ def _named(lake: Lake, project: Project, flow: Flow, recorded: RecordedStreams) 
     return named_streams(flows, lake.folder, recorded, lambda r: _signature(project, r))[flow.name]
 
 
-def _signature(project: Project, reference: Reference) -> Signature:
-    """What a source that is not built in says of its arguments."""
+def _signature(project: Project, reference: Reference) -> SourceSignature:
     call = reference.source
-    own = None if call is None else source_class(call, project.sources)
-    if own is None:
-        return Signature()
-    names = (name.lower() for name in signature(own).parameters if name != "context")
-    fixed = getattr(own, "identified_by", None)
-    return Signature(tuple(names), None if fixed is None else tuple(n.lower() for n in fixed))
+    return SourceSignature() if call is None else signature_of(call, project.sources)
 
 
 def _source(lake: Lake, project: Project, reference: Reference, context: SourceContext) -> Source:
     if reference.reading is ReadMode.SOURCE:
         assert reference.source is not None
         return open_source(reference.source, project.sources, context)
-    return DeltaSource(lake.log(key_of(reference)))
+    return DeltaSource(lake.log(reference_key(reference)))

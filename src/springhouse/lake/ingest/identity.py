@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from springhouse.errors import SourceError
-from springhouse.lake.delta.log import Commit, TableLog
+from springhouse.lake.delta.commit_entry import Commit
+from springhouse.lake.delta.log import TableLog
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import Flow, Project, ReadMode, Reference, Table
+from springhouse.project.declarations.declaration import Flow, Project, ReadMode, Reference, Table
+from springhouse.project.settings import RECREATED, REREAD
 
-RECREATED = "springhouse.recreated"
-REREAD = "springhouse.reread"
 PATHS = ("read_files", "read_delta")
 _NAMED = {"read_files": "path", "read_delta": "path", "read_kafka": "topic"}
 _NOT_STREAMS = ("once", "batch")
@@ -50,7 +50,7 @@ class IdentityPolicy:
     def of(project: Project, table: Table) -> "IdentityPolicy":
         """As the table says, else as the project does."""
         said = {**project.configuration, **table.flow_settings}
-        return IdentityPolicy(said.get(RECREATED) == "read", said.get(REREAD) == "allow")
+        return IdentityPolicy(RECREATED.read(said) == "read", REREAD.read(said) == "allow")
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def refused_source(flow: Flow, reads: str) -> SourceError:
         where=str(flow.place),
         hint=f'To have the table "{flow.target}" made anew from what is there now: delete its '
         f"folder (tables/{flow.target} in the storage). To keep its rows and read everything that "
-        f"is there after them: '{RECREATED}' = 'read' in its TBLPROPERTIES. {back}",
+        f"is there after them: '{RECREATED.key}' = 'read' in its TBLPROPERTIES. {back}",
     )
 
 
@@ -322,8 +322,8 @@ def refused_change(flow: Flow, new: Sequence[str], old: Sequence[str]) -> Source
         f"until now: it would read {' and '.join(new)} from the start, and keep the rows that "
         f'are in "{flow.target}"',
         where=str(flow.place),
-        hint=f"If that is meant: `springhouse run --yes`, or '{REREAD}' = 'allow' in TBLPROPERTIES "
-        "or in `configuration:`.",
+        hint=f"If that is meant: `springhouse run --yes`, or '{REREAD.key}' = 'allow' in "
+        "TBLPROPERTIES or in `configuration:`.",
     )
 
 
@@ -336,7 +336,7 @@ def refused_doubt(flow: Flow, reads: str, others: Sequence[str]) -> SourceError:
         where=str(flow.place),
         hint="If flows were renamed: rename one at a time, or leave their queries as they were, "
         f"and run in between. To read {what} from the start: `springhouse run --yes`, or "
-        f"'{REREAD}' = 'allow' in TBLPROPERTIES or in `configuration:`.",
+        f"'{REREAD.key}' = 'allow' in TBLPROPERTIES or in `configuration:`.",
     )
 
 

@@ -34,18 +34,14 @@ from springhouse.lake.ingest.identity import (
     first_argument,
     reads_of,
 )
-from springhouse.project.declaration import CdcFlow, Flow, ReadMode, Reference, SqlQuery
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What a source that is not built in says of its arguments.
-
-    `parameters` are their names in order, `fixed` those that say what it reads (None: all do).
-    """
-
-    parameters: tuple[str, ...] = ()
-    fixed: tuple[str, ...] | None = ()
+from springhouse.lake.sources.source_registry import SourceSignature
+from springhouse.project.declarations.declaration import (
+    CdcFlow,
+    Flow,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +94,7 @@ def named_streams(
     flows: Sequence[tuple[Flow, Sequence[Reference]]],
     folder: Path,
     recorded: RecordedStreams,
-    signature_of: Callable[[Reference], Signature] = lambda reference: Signature(),
+    signature_of: Callable[[Reference], SourceSignature] = lambda reference: SourceSignature(),
 ) -> dict[str, list[Named]]:
     """The streams into a table with their names, by flow; those of each in the query's order."""
     naming = _Naming(
@@ -231,7 +227,7 @@ def _claims(
     flow: Flow,
     references: Sequence[Reference],
     folder: Path,
-    signature_of: Callable[[Reference], Signature],
+    signature_of: Callable[[Reference], SourceSignature],
 ) -> Iterator[Claim]:
     query = ""
     if isinstance(flow, CdcFlow):

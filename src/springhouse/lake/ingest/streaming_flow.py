@@ -40,7 +40,7 @@ from springhouse.lake.landing.landing import Done
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.lake.storage.durable import sync_tree
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.declaration import AppendFlow, Project, ReadMode, Reference
+from springhouse.project.declarations.declaration import AppendFlow, Project, ReadMode, Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,8 +13,8 @@ from springhouse.errors import CommitConflict
 from springhouse.lake.delta.commits import describe
 from springhouse.lake.delta.note import Note
 from springhouse.lake.lake import Lake
-from springhouse.project.channels import is_channel
-from springhouse.project.declaration import Project
+from springhouse.project.declarations.declaration import Project
+from springhouse.project.lineage.channels import is_channel
 
 
 def describe_table(lake: Lake, project: Project, name: str) -> None:
@@ -30,4 +30,11 @@ def describe_table(lake: Lake, project: Project, name: str) -> None:
     channel = name in project.tables and is_channel(project, name)
     note = Note("schema", lake.now(), channel=channel, reason="described")
     with suppress(CommitConflict):  # The next refresh of the table describes it.
-        describe(ground, declared.comment, declared.properties, declared.column_comments, note)
+        describe(
+            ground,
+            declared.comment,
+            declared.properties,
+            declared.column_comments,
+            note,
+            lake.required,
+        )

@@ -13,9 +13,15 @@ from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.spark.queries import frame
 from springhouse.planner.logs import ids_of, marks_of
-from springhouse.project.declaration import Project, Query, ReadMode, Reference, SqlQuery
-from springhouse.project.keys import input_key
-from springhouse.project.names import Names
+from springhouse.project.declarations.declaration import (
+    Project,
+    Query,
+    ReadMode,
+    Reference,
+    SqlQuery,
+)
+from springhouse.project.declarations.names import Names
+from springhouse.project.lineage.keys import input_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +119,7 @@ class RefreshInputs:
         return name in project.tables or base in project.tables or base in project.views
 
     def _table(self, key: str, reference: Reference) -> "DataFrame":
-        return self._open(key, reference).read(self.session)
+        return self._open(key, reference).read(self.session, scans=self._lake.remote_scans)
 
     def _open(self, key: str, reference: Reference) -> TableVersion:
         if key in self._opened:

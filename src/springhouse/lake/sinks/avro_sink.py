@@ -15,17 +15,17 @@ from typing import Any
 from pyarrow import fs
 
 from springhouse.errors import SinkError
-from springhouse.lake.sinks.sink import Changes, SinkContext
+from springhouse.lake.sinks.sink import Changes, Sink, SinkContext
 from springhouse.lake.sources.avro_types import avro_schema, fastavro
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.durable import sync_files
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import write_avro
+from springhouse.project.options.built_in import write_avro
 
 _RANGE = re.compile(r"(\d{20})-(\d{20})\.avro")
 
 
-class AvroSink:
+class AvroSink(Sink):
     """`path`: a folder; `codec`: deflate, or null for none."""
 
     def __init__(self, path: str, codec: str = "deflate", *, context: SinkContext) -> None:
@@ -36,15 +36,15 @@ class AvroSink:
         self._identity = context.identity
         self._record = "".join(c if c.isalnum() else "_" for c in context.table)
 
-    def write(self, changes: Changes, given: Range) -> None:
+    def write(self, changes: Changes, versions: Range) -> None:
         """Write the file of this range; none if nothing changed."""
         records = _records(changes)
         first = next(records, None)
         if first is None:
             return
-        self._prove_ours(given)
+        self._prove_ours(versions)
         self._folder.make()
-        name = f"{given.start:020}-{given.end:020}.avro"
+        name = f"{versions.start:020}-{versions.end:020}.avro"
         filesystem, path = self._folder.filesystem, self._folder.path
         # An object store shows an object when it is closed; elsewhere a new name shows it whole.
         local = isinstance(filesystem, fs.LocalFileSystem)
@@ -57,11 +57,11 @@ class AvroSink:
             filesystem.move(target, f"{path}/{name}")
             sync_files(self._folder, [name], anew=True)
 
-    def _prove_ours(self, given: Range) -> None:
+    def _prove_ours(self, versions: Range) -> None:
         """An error if others' changes are in the folder, or ours and nobody knows how far."""
-        if given.start == 0:
+        if versions.start == 0:
             ranges = [_RANGE.fullmatch(info.base_name) for info in self._folder.files()]
-            if any(each is not None and int(each[2]) != given.end for each in ranges):
+            if any(each is not None and int(each[2]) != versions.end for each in ranges):
                 raise SinkError(
                     "the folder has the changes of versions already, and is to be given all of "
                     "them: it is another's, or how far the sink had got was forgotten",

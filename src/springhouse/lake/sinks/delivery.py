@@ -22,8 +22,8 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
 from springhouse.errors import SinkError, SpringhouseError
+from springhouse.lake.delta.commit_entry import Commit, read_commit
 from springhouse.lake.delta.commits import Change, commit, ensure
-from springhouse.lake.delta.log import Commit, read_commit
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import TableVersion, open_table
 from springhouse.lake.lake import Lake
@@ -33,7 +33,7 @@ from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
-from springhouse.project.declaration import Project, SinkCall
+from springhouse.project.declarations.declaration import Project, SinkCall
 
 _INTENDED = "springhouse/intended"
 _DELIVERED = "springhouse/delivered"

@@ -23,11 +23,11 @@ from typing import Any
 import pyarrow as pa
 
 from springhouse.errors import SinkError
-from springhouse.lake.sinks.sink import CHANGE_TYPE, DELETE, VERSION, Changes, SinkContext
+from springhouse.lake.sinks.sink import CHANGE_TYPE, DELETE, VERSION, Changes, Sink, SinkContext
 from springhouse.lake.sources.json_rows import json_rows
 from springhouse.lake.sources.kafka_client import LOGGER, KafkaFailed, Topic, client
 from springhouse.lake.sources.source import Range
-from springhouse.project.kafka_options import write_kafka
+from springhouse.project.options.kafka_options import write_kafka
 
 _SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
@@ -37,7 +37,7 @@ Message = tuple[str | None, str | None]
 """Key and value."""
 
 
-class KafkaSink:
+class KafkaSink(Sink):
     """`topic`, `bootstrapServers`, `key` (names of columns), and options of the client."""
 
     def __init__(
@@ -60,17 +60,17 @@ class KafkaSink:
         self._producer: Any = None
         self._group: Any = None
 
-    def write(self, changes: Changes, given: Range) -> None:
+    def write(self, changes: Changes, versions: Range) -> None:
         """Write a message for each changed row, in one transaction, unless the topic has them."""
         try:
             self._open()
-            position = self._position(given)
-            if position >= given.end:
+            position = self._position(versions)
+            if position >= versions.end:
                 return
-            if given.start < position:
+            if versions.start < position:
                 raise SinkError(
                     f"the topic has the changes up to version {position - 1}, and those from "
-                    f"version {given.start} on are to be written: how far the sink had got was "
+                    f"version {versions.start} on are to be written: how far the sink had got was "
                     "forgotten",
                     where=self._topic.servers,
                     hint="Put back the folder `sinks` of the storage; or give the sink another "
@@ -79,7 +79,7 @@ class KafkaSink:
             self._producer.begin_transaction()
             try:
                 self._send(changes)
-                self._mark(given.end)
+                self._mark(versions.end)
             except BaseException:
                 self._producer.abort_transaction(_SECONDS)
                 raise
@@ -115,7 +115,7 @@ class KafkaSink:
             {**self._settings, "group.id": self._id, "enable.auto.commit": "false"}, logger=LOGGER
         )
 
-    def _position(self, given: Range) -> int:
+    def _position(self, versions: Range) -> int:
         """One above the last version in the topic.
 
         0 also if the group was forgotten, as brokers do a week after its last commit: what the
@@ -124,16 +124,16 @@ class KafkaSink:
         deadline = time.monotonic() + _SECONDS
         while True:
             try:
-                return self._committed(given)
+                return self._committed(versions)
             except client().KafkaException as error:
                 # Who keeps the offsets of groups is settled only after a broker's first start.
                 if error.args[0].code() not in _unsettled() or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
 
-    def _committed(self, given: Range) -> int:
+    def _committed(self, versions: Range) -> int:
         own = self._committed_by(self._group)
-        if own or self._older is None or given.start == 0:
+        if own or self._older is None or versions.start == 0:
             return own
         # Not the first range, and nothing under this id: it began under the older one.
         settings = {**self._settings, "group.id": self._older, "enable.auto.commit": "false"}

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from springhouse.errors import SinkError
 from springhouse.lake.sinks.positioned_file import PositionedFile
-from springhouse.lake.sinks.sink import Changes, SinkContext
+from springhouse.lake.sinks.sink import Changes, Sink, SinkContext
 from springhouse.lake.sources.json_rows import json_rows
 from springhouse.lake.sources.source import Range
-from springhouse.project.built_in import write_lines
+from springhouse.project.options.built_in import write_lines
 
 
-class PositionedFileSink:
+class PositionedFileSink(Sink):
     """`path`: a file on this machine, or on a share that has locks."""
 
     def __init__(self, path: str, *, context: SinkContext) -> None:
@@ -26,23 +26,23 @@ class PositionedFileSink:
         self._file: PositionedFile | None = None
         self._identity = context.identity
 
-    def write(self, changes: Changes, given: Range) -> None:
+    def write(self, changes: Changes, versions: Range) -> None:
         """Append a line for each changed row, unless the file has them."""
         if self._file is None:
             self._file = PositionedFile(self._path)
-            self._prove_ours(self._file, given)
-        if self._file.offset >= given.end:
+            self._prove_ours(self._file, versions)
+        if self._file.offset >= versions.end:
             return
-        self._file.resume(given.start)
+        self._file.resume(versions.start)
         lines = [line for batch in changes.batches() for line in json_rows(batch)]
-        self._file.write(lines, given.start, given.end)
+        self._file.write(lines, versions.start, versions.end)
 
-    def _prove_ours(self, file: PositionedFile, given: Range) -> None:
+    def _prove_ours(self, file: PositionedFile, versions: Range) -> None:
         owner = self._path.with_name(self._path.name + ".owner")
         known = owner.read_text() if owner.exists() else None
         # Without an owner the file is new, or an older release wrote it: it has what was given
         # before, and perhaps the range that comes again.
-        fits = known == self._identity if known else file.offset in (0, *given)
+        fits = known == self._identity if known else file.offset in (0, *versions)
         if not fits and self._identity:
             self.close()
             raise SinkError(

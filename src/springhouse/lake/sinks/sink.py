@@ -1,16 +1,17 @@
 """What must a sink be able to do?
 
-Paper 003, section 2.3: a sink is where transformed data is written to. Here it takes the changes of
-one table or view, version by version. Offsets count versions, as in `read_delta`: the range
-`[start, end)` is what the versions `start` to `end - 1` changed, and `[0, end)` is the whole table
-as of version `end - 1`, as if all its rows had just been inserted. A user's own sink is a small
-class:
+Paper 003, section 2.3: a sink is where transformed data is written to. Here a sink takes the
+changes of one table or view, version by version. Offsets count versions, as in `read_delta`: the
+range `[start, end)` holds what the versions `start` to `end - 1` changed, and `[0, end)` holds the
+whole table as of version `end - 1`, as if all its rows had just been inserted.
+
+A user's own sink is a subclass of `Sink` with one method:
 
     @springhouse.sink("pager")
-    class Pager:
-        def __init__(self, number):       # the options of the table's properties, as text
+    class Pager(springhouse.Sink):
+        def __init__(self, number):          # the options of the table's properties, as text
             ...
-        def write(self, changes, given):  # Changes, and the Range of versions that they are of
+        def write(self, changes, versions):  # Changes, and the Range of versions they belong to
             for batch in changes.batches():
                 ...
 
@@ -18,23 +19,26 @@ class:
       TBLPROPERTIES ('springhouse.sink.boss' = 'pager', 'springhouse.sink.boss.number' = '555')
       AS SELECT …;
 
-Ranges come in order and without a gap, from one process at a time. Only the last one may come
-again, exactly as it was, because a process died and nobody knows how far it got. What a sink makes
-of that decides what it delivers: all that it is given twice shows twice (at least once), or it
-knows what it has (exactly once). A sink may also take a keyword `context` (a `SinkContext`), and
-have a method `close`.
+A class with this method that is no subclass works, too. A sink may take a keyword argument
+`context`: a `SinkContext`.
+
+Ranges come in order and without a gap, from one process at a time. Only the last range may come
+again, exactly as it was: a process died, and nobody knows how much of the range it had written. A
+sink that writes a repeated range twice delivers at least once. A sink that knows what it has
+written delivers exactly once.
 
 Rows have the columns of the table and those of Delta's change data feed:
 
-    _change_type        insert or delete; of one version, deletes come first
-    _commit_version     the version of the table that changed it
-    _commit_timestamp   when that was committed
+    _change_type        insert or delete; within one version, deletes come first
+    _commit_version     the version of the table that changed the row
+    _commit_timestamp   when that version was committed
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -49,7 +53,7 @@ INSERT, DELETE = "insert", "delete"
 
 @dataclass(frozen=True)
 class SinkContext:
-    """What a sink may know of the world it is used in."""
+    """What a sink may know about the table and the node that use it."""
 
     table: str
     name: str  # of the sink, among those of the table
@@ -57,13 +61,13 @@ class SinkContext:
     folder: Path  # the project's: relative paths are relative to it
     now: Callable[[], Instant]
     node: str = "local"
-    # Which warehouse and which table it is, whatever their names: what is made anew has other ids.
+    # The ids of the warehouse and the table: those that are created again have other ids.
     warehouse: str = ""
     table_id: str = ""
 
     @property
     def identity(self) -> str:
-        """Whose changes the sink is given, for a sink that remembers how far it has got."""
+        """Which table's changes the sink gets; a sink that keeps its position keeps this, too."""
         return f"{self.warehouse}/{self.table_id}" if self.warehouse or self.table_id else ""
 
 
@@ -76,17 +80,19 @@ class Changes(Protocol):
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, a part at a time, each of one version and one kind of change.
+        """The rows in batches, each of one version and one kind of change.
 
-        Every call begins anew and gives the same.
+        Every call starts at the first row and gives the same rows.
         """
         ...
 
 
-@runtime_checkable
-class Sink(Protocol):
+class Sink(ABC):
     """Something outside the warehouse that takes changes."""
 
-    def write(self, changes: Changes, given: Range) -> None:
-        """Take the changes of these versions, for good: when it returns they must be durable."""
-        ...
+    @abstractmethod
+    def write(self, changes: Changes, versions: Range) -> None:
+        """Write the changes of these versions; they must be durable when this returns."""
+
+    def close(self) -> None:  # noqa: B027  optional
+        """Release files and connections; the sink may be opened again, here or on another node."""

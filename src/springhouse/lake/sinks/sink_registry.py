@@ -1,6 +1,6 @@
 """Which class answers to `'springhouse.sink.<name>' = '<plugin>'`?
 
-How it is found is told in `lake/sources/plugins.py`.
+`lake/sources/plugins.py` finds it.
 """
 
 from collections.abc import Mapping
@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from springhouse.errors import SinkError
 from springhouse.lake.sinks.sink import Sink, SinkContext
 from springhouse.lake.sources.plugins import Plugins
-from springhouse.project.declaration import SinkCall
+from springhouse.project.declarations.declaration import SinkCall
 
-SINKS = Plugins(
+SINKS: Plugins[Sink] = Plugins(
     kind="sink",
+    base=Sink,  # type: ignore[type-abstract]  # nobody calls it
     group="springhouse.sinks",
     built_in={
         "avro": "springhouse.lake.sinks.avro_sink:AvroSink",
@@ -28,6 +29,5 @@ def known_sinks(own: Mapping[str, type]) -> frozenset[str]:
 
 
 def open_sink(call: SinkCall, own: Mapping[str, type], context: SinkContext) -> Sink:
-    """The sink that a table or view names, made with the options that it gives."""
-    sink: Sink = SINKS.open(call, own, context)
-    return sink
+    """The sink that a table or view names, opened with its options."""
+    return SINKS.open(call, own, context)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from springhouse.lake.delta import key_codes
 from springhouse.lake.delta.changes import WEIGHT, strong_delta
-from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.delta.tables import arrow_schema
 from springhouse.lake.sinks.sink import CHANGE_TYPE, DELETE, INSERT, TIMESTAMP, VERSION
 from springhouse.lake.sources.source import Range

@@ -29,7 +29,7 @@ from springhouse.lake.sources.json_rows import json_value
 from springhouse.lake.sources.records import strange_file
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

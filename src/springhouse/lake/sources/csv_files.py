@@ -31,7 +31,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from springhouse.lake.delta.tables import quoted
-from springhouse.lake.delta.writing import SMALL_BYTES
 from springhouse.lake.sources import encodings, taken_apart
 from springhouse.lake.sources.file_batch import FILE, FileBatch, origin
 from springhouse.lake.sources.records import (
@@ -47,8 +46,9 @@ from springhouse.lake.sources.records import (
     with_corrupt,
 )
 from springhouse.lake.sources.source import ORIGIN
-from springhouse.project.file_options import FileOptions
-from springhouse.project.reader_values import delimiter
+from springhouse.planner.placement import fits_here
+from springhouse.project.options.file_options import FileOptions
+from springhouse.project.options.reader_values import delimiter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession
@@ -194,7 +194,7 @@ class CsvFiles:
             return {}
         filesystem, root = batch.folder.filesystem, batch.folder.path
         infos = filesystem.get_file_info([f"{root}/{path}" for path in batch.paths])
-        small = sum(info.size or 0 for info in infos) <= SMALL_BYTES
+        small = fits_here(sum(info.size or 0 for info in infos))
         if small or taken_apart.is_needed(spark):
             answers = batch.grouped(self._flaws_of)
             return {path: flaws for flaws, group in answers.items() for path in group.paths}

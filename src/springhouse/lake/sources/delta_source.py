@@ -18,10 +18,11 @@ from springhouse.errors import SourceError
 from springhouse.lake.delta.changes import WEIGHT, appended, strong_delta
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import TableVersion, open_table
-from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.storage.durable import sync_entries
+from springhouse.lake.storage.presence import RemoteScans
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import read_delta
+from springhouse.project.options.built_in import read_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 _PARTITION = "0"
 
 
-class DeltaSource:
+class DeltaSource(Source):
     """The rows that are appended to a Delta table, ours or anybody's."""
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
 
     @property
-    def warning(self) -> str | None:
+    def warning(self) -> str | None:  # type: ignore[override]  # looked up every time
         """What looks wrong and may yet come right."""
         if self._log.newest() is None:
             return f'there is no Delta table at "{self._log.storage.root}" yet'
@@ -90,16 +91,21 @@ class DeltaSource:
         """The versions of the table: they are the same to everybody."""
         return dict(ranges), self._log.storage.root
 
-    def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
+    def read(
+        self,
+        spark: "SparkSession",
+        ranges: Mapping[str, Range],
+        scans: RemoteScans | None = None,
+    ) -> "DataFrame":
         """The rows that the versions of these ranges added."""
         given = _only(ranges)
         if given.start == given.end:
             newest = self._log.newest()
             return self._opened(newest.version if newest else 0).read_files(spark, [])
         if given.start == 0:
-            return self._opened(self._same_rows(given.end - 1)).read(spark)
+            return self._opened(self._same_rows(given.end - 1)).read(spark, scans=scans)
         self._prove_appended(given)
-        rows = strong_delta(spark, self._log, given.start - 1, given.end - 1)
+        rows = strong_delta(spark, self._log, given.start - 1, given.end - 1, scans)
         return rows.drop(WEIGHT)
 
     def _added(self, given: Range) -> set[str]:

@@ -26,6 +26,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from springhouse.errors import CommitConflict, SourceError
 from springhouse.lake.delta.commits import Change, commit, ensure
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.delta.tables import TableVersion, open_table, read_arrow
 from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.sources.source import Range, SourceContext
@@ -76,17 +77,22 @@ class FileLog:
             self._unwritten |= {file.path: file for file in new}
             return len(self._files) + len(self._unwritten)
 
-    def admit(self) -> None:
+    def admit(self, requires: Sequence[Requirement] = ()) -> None:
         """Write down the files that were seen."""
         with self._lock:
             while self._unwritten:
                 # Created and then read again, in case somebody else created it and admitted files.
                 if self._ground is None:
-                    self.make()
+                    self.make(requires)
                 else:
                     with suppress(CommitConflict):
-                        self._append(self._ground, list(self._unwritten.values()))
+                        self._append(self._ground, list(self._unwritten.values()), requires)
                 self._catch_up()
+
+    def has_admitted(self, given: Range) -> bool:
+        """Whether the files at these offsets are written down, as far as this process has read."""
+        with self._lock:
+            return given.end <= len(self._files)
 
     def incarnation(self) -> str | None:
         """The id of the log; None if there is none."""
@@ -104,9 +110,9 @@ class FileLog:
             last = repr(tuple(self._files[end - 1]))
             return f"{end}:{hashlib.sha256(last.encode()).hexdigest()[:16]}"
 
-    def make(self) -> None:
+    def make(self, requires: Sequence[Requirement] = ()) -> None:
         """Make an empty log, unless there is one."""
-        ensure(self._storage, _COLUMNS, Note("schema", self._now()))
+        ensure(self._storage, _COLUMNS, Note("schema", self._now()), requires)
 
     def files(self, given: Range) -> Sequence[FoundFile]:
         """The files at these offsets."""
@@ -122,7 +128,9 @@ class FileLog:
                 )
             return tuple(known[given.start : given.end])
 
-    def _append(self, ground: TableVersion, new: Sequence[FoundFile]) -> None:
+    def _append(
+        self, ground: TableVersion, new: Sequence[FoundFile], requires: Sequence[Requirement]
+    ) -> None:
         first = len(self._files)
         columns = {
             "position": pa.array(range(first, first + len(new)), pa.int64()),
@@ -133,18 +141,19 @@ class FileLog:
         count = first + len(new)
         note = Note("append", self._now(), rows=count, rows_added=len(new))
         add = write_arrow(self._storage, pa.table(columns))
-        commit(ground, Change(note, [add], transactions={"springhouse/files": count}))
+        commit(ground, Change(note, [add], transactions={"springhouse/files": count}), requires)
         if len(ground.files) >= COMPACT_AT:
-            self._compact()
+            self._compact(requires)
 
-    def _compact(self) -> None:
+    def _compact(self, requires: Sequence[Requirement]) -> None:
         newest = open_table(self._storage)
         assert newest is not None
         rows = newest.to_arrow().sort_by("position")
         note = Note("compaction", self._now(), rows=rows.num_rows)
         # Whoever compacts at the same moment does the same work; one of the two is enough.
         with suppress(CommitConflict):
-            commit(newest, Change(note, [write_arrow(self._storage, rows)], newest.files))
+            change = Change(note, [write_arrow(self._storage, rows)], newest.files)
+            commit(newest, change, requires)
 
     def _catch_up(self) -> None:
         """Read what was appended since the last time, by us or by another process."""

@@ -29,7 +29,7 @@ from springhouse.lake.sources.records import (
     with_corrupt,
 )
 from springhouse.lake.sources.source import ORIGIN
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from springhouse.errors import LakeError
-from springhouse.project.kafka_options import SERVERS, client_settings
+from springhouse.project.options.kafka_options import SERVERS, client_settings
 
 _SECONDS = 10.0
 LOGGER = logging.getLogger("springhouse.kafka")

@@ -28,8 +28,8 @@ from springhouse.lake.delta.alignment import parsed_schema
 from springhouse.lake.sources.json_files import json_grammar
 from springhouse.lake.sources.kafka_client import Topic
 from springhouse.lake.sources.records import VALUE, rows
-from springhouse.lake.sources.source import ORIGIN, Range, SourceContext
-from springhouse.project import kafka_options
+from springhouse.lake.sources.source import ORIGIN, Range, Source, SourceContext
+from springhouse.project.options import kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +38,7 @@ _BYTES_PER_RECORD = 256
 """What a record is taken to hold: the brokers do not tell."""
 
 
-class ReadKafka:
+class ReadKafka(Source):
     """`read_kafka('orders', bootstrapServers => 'host:9092', format => 'json', schema => '…')`."""
 
     def __init__(
@@ -70,16 +70,12 @@ class ReadKafka:
         self._grammar = json_grammar(asked.parser)
         self._begin = asked.begin
         self._strict = asked.strict
+        self.reads_recreated = not asked.strict
         self._where = f"{context.flow}: {topic}"
         self.largest_range = asked.largest_range
         self.memory: dict[str, Any] = dict(context.memory)
         # What the cluster has just said of the topic, and nobody has used yet.
         self._described: tuple[str, list[int]] | None = None
-
-    @property
-    def reads_recreated(self) -> bool:
-        """Whether a topic that was made anew is read without asking: records may be lost."""
-        return not self._strict
 
     def incarnation(self) -> str:
         """The id that the cluster gave the topic when it was made."""

@@ -23,7 +23,7 @@ from springhouse.lake.delta.tables import quoted
 from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import bad_files, no_rows, strange_file
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,10 +2,10 @@
 
 Paper 003, section 4.7: every component has a unique name, and is found by it. A name is looked up
 in the project's own files, then among the built-in plug-ins, then among the installed packages that
-have an entry point in the group of its kind. What is not asked for is not imported.
+have an entry point in the group of this kind. Only the class that a call names is imported.
 
-A call is held against the signature of the class before the class is called, so that a wrong option
-is an error with a place and a hint, and an error inside a plug-in stays what it is.
+A call is compared with the signature of the class before the class is called. So a wrong option is
+an error with a place and a hint, and an error inside a plug-in stays as it is.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,19 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from springhouse.errors import SpringhouseError
-from springhouse.project.calls import bind, check_methods, load_entry
-from springhouse.project.declaration import SinkCall, SourceCall
-from springhouse.project.names import did_you_mean
+from springhouse.lake.sources.adapted import adapted
+from springhouse.project.declarations.declaration import SinkCall, SourceCall
+from springhouse.project.declarations.names import did_you_mean
+from springhouse.project.options.calls import bind_arguments, check_methods, load_entry
+
+_Base = TypeVar("_Base")
 
 
-class Context(Protocol):
-    """What every context of a plug-in has."""
+class PluginContext(Protocol):
+    """The attribute that every context of a plug-in has."""
 
     @property
     def folder(self) -> Path:
@@ -32,10 +35,11 @@ class Context(Protocol):
 
 
 @dataclass(frozen=True)
-class Plugins:
-    """All plug-ins of one kind."""
+class Plugins(Generic[_Base]):
+    """All plug-ins of one kind; `base` is the base class of this kind."""
 
     kind: str
+    base: type[_Base]
     group: str
     built_in: Mapping[str, str]
     error: type[SpringhouseError]
@@ -45,14 +49,16 @@ class Plugins:
         installed = (entry.name.lower() for entry in entry_points(group=self.group))
         return frozenset([*(name.lower() for name in own), *self.built_in, *installed])
 
-    def open(self, call: SourceCall | SinkCall, own: Mapping[str, type], context: Context) -> Any:
-        """What a call names, made with the options that it gives."""
+    def open(
+        self, call: SourceCall | SinkCall, own: Mapping[str, type], context: PluginContext
+    ) -> _Base:
+        """The plug-in that a call names, opened with the options of the call."""
         plugin = self._class(call, own)
-        arguments, options = bind(self.kind, call, plugin, self.error, context.folder)
+        arguments, options = bind_arguments(self.kind, call, plugin, self.error, context.folder)
         if "context" in signature(plugin).parameters:
             options["context"] = context
         try:
-            return plugin(*arguments, **options)
+            return adapted(self.base, plugin(*arguments, **options))
         except self.error as error:
             where = error.where or str(call.place)
             raise self.error(error.problem, where=where, hint=error.hint) from error
@@ -63,12 +69,12 @@ class Plugins:
 
     def foreign(self, call: SourceCall | SinkCall, own: Mapping[str, type]) -> type | None:
         """The class that a call names, if it is not built in; None if there is none."""
-        found = self._found(call, own)
-        is_ours = found is not None and found.__module__.startswith("springhouse.")
-        return None if is_ours else found
+        plugin = self._find(call, own)
+        is_ours = plugin is not None and plugin.__module__.startswith("springhouse.")
+        return None if is_ours else plugin
 
     def _class(self, call: SourceCall | SinkCall, own: Mapping[str, type]) -> type:
-        plugin = self._found(call, own)
+        plugin = self._find(call, own)
         if plugin is None:
             known = self.known(own)
             raise self._wrong(
@@ -80,7 +86,7 @@ class Plugins:
         check_methods(self.kind, call, plugin, self.error)
         return plugin
 
-    def _found(self, call: SourceCall | SinkCall, own: Mapping[str, type]) -> type | None:
+    def _find(self, call: SourceCall | SinkCall, own: Mapping[str, type]) -> type | None:
         name = call.plugin.lower()
         for own_name, plugin in own.items():
             if own_name.lower() == name:

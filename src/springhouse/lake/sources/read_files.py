@@ -12,7 +12,7 @@ ones are added at the end, and a value that does not fit makes a bad record.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
 from glob import escape
@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError, SourceError
 from springhouse.lake.delta.alignment import parsed_schema
+from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.sources.avro_files import AvroFiles
 from springhouse.lake.sources.csv_files import CsvFiles
 from springhouse.lake.sources.file_batch import FileBatch
@@ -31,11 +32,11 @@ from springhouse.lake.sources.file_log import FileLog, FoundFile
 from springhouse.lake.sources.json_files import JsonFiles
 from springhouse.lake.sources.parquet_files import ParquetFiles
 from springhouse.lake.sources.records import no_rows
-from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.sources.text_files import TextFiles
 from springhouse.lake.storage.storage import Storage
-from springhouse.project.built_in import read_files
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.built_in import read_files
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +72,7 @@ _FORMATS: "Mapping[str, Callable[[FileOptions], FileFormat]]" = {
 }
 
 
-class ReadFiles:
+class ReadFiles(Source):
     """`read_files('folder', format => 'json', …)`: the records of every file that appears there."""
 
     def __init__(self, path: str, *, context: SourceContext, **options: str) -> None:
@@ -85,7 +86,7 @@ class ReadFiles:
         self.largest_range = self._options.max_files
 
     @property
-    def warning(self) -> str | None:
+    def warning(self) -> str | None:  # type: ignore[override]  # looked up every time
         """What looks wrong and may yet come right."""
         if self._folder.exists():
             return None
@@ -118,6 +119,10 @@ class ReadFiles:
         """Write down which file has which offset, of all that `latest` told of."""
         self._log.admit()
 
+    def admit_under(self, requires: Sequence[Requirement]) -> None:
+        """The same; the commit that writes it down requires this."""
+        self._log.admit(requires)
+
     def size(self, ranges: Mapping[str, Range]) -> int:
         """The bytes of the files."""
         return sum(file.size for file in self._files(ranges))
@@ -137,7 +142,8 @@ class ReadFiles:
     def _rows(
         self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
     ) -> "DataFrame":
-        self.admit()
+        if not self._log.has_admitted(ranges.get(_PARTITION, Range(0, 0))):
+            self.admit()
         files = self._files(ranges)
         self._prove_unchanged(files)
         batch = FileBatch(self._folder, tuple(file.path for file in files))
@@ -183,10 +189,10 @@ class ReadFiles:
             )
         return True
 
-    def _files(self, ranges: Mapping[str, Range]) -> "Sequence[FoundFile]":
+    def _files(self, ranges: Mapping[str, Range]) -> Sequence[FoundFile]:
         return self._log.files(ranges.get(_PARTITION, Range(0, 0)))
 
-    def _prove_unchanged(self, files: "Sequence[FoundFile]") -> None:
+    def _prove_unchanged(self, files: Sequence[FoundFile]) -> None:
         """An error if a file is no longer what it was when it was given its offset."""
         root = self._folder.path
         infos = self._folder.filesystem.get_file_info([f"{root}/{file.path}" for file in files])

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from springhouse.lake.sources.source import Range, SourceContext
+from springhouse.lake.sources.source import Range, Source, SourceContext
 from springhouse.lake.storage.clock import AHEAD
-from springhouse.project.built_in import sample
+from springhouse.project.options.built_in import sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ _MICROSECONDS = 1_000_000
 _OFFSETS_PER_TASK = 1_000_000
 
 
-class Sample:
+class Sample(Source):
     """`sample(rate => '10', partitions => '1')`: events per second in each of the partitions."""
 
     def __init__(

@@ -42,10 +42,10 @@ from pyspark.sql.types import (
 
 from springhouse.errors import SourceError
 from springhouse.lake.delta.tables import frame_of
-from springhouse.lake.delta.writing import SMALL_BYTES
 from springhouse.lake.sources.file_batch import FileBatch
 from springhouse.lake.sources.records import NO_REASON, NOT_UTF8, VALUE, misfit, strangers
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
+from springhouse.planner.placement import fits_here
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -149,7 +149,7 @@ def lines(
     filesystem, root = batch.folder.filesystem, batch.folder.path
     breaks = re.compile(re.escape(separator.encode())) if separator else _LINE_BREAKS
     infos = filesystem.get_file_info([f"{root}/{path}" for path in batch.paths])
-    if sum(info.size or 0 for info in infos) > SMALL_BYTES:
+    if not fits_here(sum(info.size or 0 for info in infos)):
         raise SourceError(
             "this Spark Connect server can't read so many records of this format at once",
             where=batch.folder.root,

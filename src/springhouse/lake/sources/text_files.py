@@ -15,7 +15,7 @@ from springhouse.lake.sources.encodings import readable
 from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import NOT_UTF8, VALUE, bad_files, no_rows
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD
-from springhouse.project.file_options import FileOptions
+from springhouse.project.options.file_options import FileOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

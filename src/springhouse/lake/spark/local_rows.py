@@ -20,9 +20,6 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from springhouse.lake.delta.tables import quoted
 
-TOGETHER_ROWS = 20_000
-"""A relation with more rows than this travels by itself: who unfolds one has to pass over all."""
-
 GIVEN = "given"
 
 
@@ -36,10 +33,6 @@ class LocalRows:
     @staticmethod
     def of(rows: pa.Table, shape: StructType | None) -> "LocalRows":
         return LocalRows(rows, shape if shape is not None else from_arrow_schema(rows.schema))
-
-    @property
-    def is_small(self) -> bool:
-        return bool(self.rows.num_rows <= TOGETHER_ROWS)
 
 
 def together(relations: Mapping[str, LocalRows]) -> LocalRows:

@@ -14,16 +14,11 @@ Spark has is here and optional: a FAIR pool per track.
 
 import logging
 import os
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from importlib import resources
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,175 +27,37 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from springhouse.errors import LakeError
+from springhouse.lake.spark.java import find_java, java_options, make_paths_absolute
+from springhouse.lake.spark.session_copies import ClassicSession, copied
+from springhouse.lake.spark.session_settings import (
+    CLASSIC_SPARK,
+    EVERY_SESSION,
+    EXCLUDED_RULES,
+    INTERPRETED,
+    SMALL_QUERIES,
+    LocalInput,
+    apply_settings,
+    own_settings,
+    s3_settings,
+    secret_settings,
+)
 from springhouse.lake.storage import s3
-from springhouse.project.secrets import has_reference
+from springhouse.logs import passing
+from springhouse.project.settings import SPARK_MASTER, SPARK_REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+LOG = logging.getLogger("springhouse.spark")
+
 
 # PySpark logs every failed query with the JVM's whole stack; a refresh reports it in one line.
 logging.getLogger("SQLQueryContextLogger").disabled = True
 logging.getLogger("DataFrameQueryContextLogger").disabled = True
 
-MASTER = "springhouse.spark.master"
-REMOTE = "springhouse.spark.remote"
-
-_JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
-"""Where else than in Spark's settings options for Java may stand."""
 
 _REMOTE_CLIENT = "SPARK_CONNECT_MODE_ENABLED"
 """PySpark decides by this variable which of its two clients the user's own code gets."""
-
-_EVERYWHERE = {
-    # Delta wants timestamps as microseconds; the old INT96 has no statistics either.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.sources.partitionOverwriteMode": "static",
-    # A process that dies in the first batch of a stream leaves a temporary file in its checkpoint.
-    # Spark would refuse to go on for ever, because the folder is not empty.
-    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
-}
-_CLASSIC = {
-    "spark.scheduler.mode": "FAIR",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
-    # Refreshes are small and many: a driver that plans them needs room more than executors do.
-    "spark.driver.memory": "2g",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Each table that is broadcast takes a page at least, and a refresh joins dozens of tiny ones.
-    "spark.buffer.pageSize": "2m",
-    # Who asks for a thousand files by name does not want a Spark job that looks for them.
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "5000",
-    # Files that a source lists are many and tiny; open them in few tasks.
-    "spark.sql.files.openCostInBytes": str(256 * 1024),
-    # A warehouse runs the same queries again and again: what is compiled for one refresh is kept
-    # for the next, for more than the dozen views that Spark's own default has room for.
-    "spark.sql.codegen.cache.maxEntries": "2000",
-}
-
-_EXCLUDED = "spark.sql.optimizer.excludedRules"
-_SMALL = {
-    **_EVERYWHERE,
-    # Plans are made from the sizes of the files, which are known; nobody has to look again.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
-    # Nor is it asked first whether there are any.
-    _EXCLUDED: (
-        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation,"
-        "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate"
-    ),
-    "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Rows in a plan are hashed again and again by those who compare plans. But of rows that are not
-    # in it Spark does not know how few they are, and would shuffle and sort them for every join.
-    "spark.sql.execution.arrow.localRelationThreshold": str(2**22),
-}
-_INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Without compiled code each row would ask a cache for what two expressions share.
-    "spark.sql.subexpressionElimination.enabled": "false",
-}
-_COMPILED = {
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
-}
-_IN_ONE_JOB = {
-    # What lies in one partition each is sorted and merged where it is. A broadcast is a job of its
-    # own, and for every job Spark reads its own classes again, half a megabyte, to prove closures.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-}
-
-COMPILED_ROWS = 5_000
-"""From so many rows on code pays off: Spark's interpreter looks settings up for each value."""
-IN_ONE_JOB, IN_ONE_JOB_ROWS = 3, 10_000
-"""So many relations are joined in one job. With more of them, sorting costs more than the jobs."""
-
-
-_NAMES_A_SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
-"""As `spark.redaction.regex` has it: Spark does not show such settings either."""
-
-
-@dataclass(frozen=True)
-class Here:
-    """What a query reads if this process gives it all of its rows, each relation in one place.
-
-    Its text, and so the code for it, is the same every time; where Spark reads files, ranges of
-    keys stand in it.
-    """
-
-    relations: int
-    rows: int
-
-    @property
-    def settings(self) -> dict[str, str]:
-        code = _COMPILED if self.rows >= COMPILED_ROWS else _INTERPRETED
-        few = self.relations <= IN_ONE_JOB and self.rows <= IN_ONE_JOB_ROWS
-        return code | (_IN_ONE_JOB if few else {})
-
-
-class _ClassicSession(SparkSession):
-    """A session of ours, which never stays the active one of the thread that uses it."""
-
-    def createDataFrame(self, *args: Any, **kwargs: Any) -> "DataFrame":  # noqa: N802  as PySpark's
-        """A DataFrame as PySpark makes it, which would also make this session the active one."""
-        with _active_session_kept():
-            return super().createDataFrame(*args, **kwargs)
-
-    def copy(self) -> "_ClassicSession":
-        return _copied(self)
-
-
-def _copied(session: SparkSession) -> _ClassicSession:
-    """A session with the settings, functions and temporary views of another.
-
-    Python has only `newSession`, which has none of them.
-    """
-    context, original = session.sparkContext, session._jsparkSession  # noqa: SLF001  see above
-    return _ClassicSession(context, original.cloneSession())
-
-
-@contextmanager
-def _active_session_kept() -> Iterator[None]:
-    """Restore the active session of this thread, in Python and in the JVM."""
-    before = SparkSession._activeSession  # noqa: SLF001  the only way
-    sessions = _java_sessions()
-    java = sessions.getActiveSession()
-    try:
-        yield
-    finally:
-        if isinstance(before, _ClassicSession):
-            # Another thread was about to restore it.
-            before = SparkSession._instantiatedSession  # noqa: SLF001  the only way
-        SparkSession._activeSession = before  # noqa: SLF001  the only way
-        if java.isDefined():
-            sessions.setActiveSession(java.get())
-        else:
-            sessions.clearActiveSession()
-
-
-@contextmanager
-def activated(session: Any) -> Iterator[None]:
-    """Let Spark's parser, and whatever else asks the JVM, find this session as the active one."""
-    if not isinstance(session, _ClassicSession):
-        yield
-        return
-    with _active_session_kept():
-        _java_sessions().setActiveSession(session._jsparkSession)  # noqa: SLF001  the only way
-        yield
-
-
-def _java_sessions() -> Any:
-    context = SparkContext._active_spark_context  # noqa: SLF001  the only way
-    assert context is not None
-    jvm: Any = context._jvm  # noqa: SLF001  the only way
-    return SparkSession._get_j_spark_session_class(jvm)  # noqa: SLF001  the only way
 
 
 _users: "dict[SparkContext | None, list[Spark]]" = {}
@@ -232,7 +89,6 @@ class Spark:
         self._folder = folder
         self._session: SparkSession | None = None
         self._small: dict[tuple[Any, ...], SparkSession] = {}
-        self._is_lent = False
         self._lock = threading.Lock()
 
     @property
@@ -242,13 +98,15 @@ class Spark:
     @property
     def remote(self) -> str | None:
         """The address of the Spark Connect server, if that is what computes."""
-        return self._configuration.get(REMOTE) or self._configuration.get("spark.remote")
+        return SPARK_REMOTE.find(self._configuration) or self._configuration.get("spark.remote")
 
     @property
     def shares_our_code(self) -> bool:
         """Whether its Python workers can import what this process can: they are on this machine."""
         session = self.session()
-        return not _is_remote(session) and str(session.sparkContext.master).startswith("local")
+        return not is_remote_session(session) and str(session.sparkContext.master).startswith(
+            "local"
+        )
 
     def session(self) -> SparkSession:
         """The session; the first call takes the seconds that Spark needs to start."""
@@ -261,18 +119,18 @@ class Spark:
                 )
             return self._session
 
-    def quick(self, here: Here | None = None) -> SparkSession:
+    def quick(self, here: LocalInput | None = None) -> SparkSession:
         """A session for queries over few rows: what makes large ones fast only makes these wait.
 
         It shares everything with the other but some settings, none of which changes a value. Over
         Spark Connect there is only one.
         """
         session = self.session()
-        if not isinstance(session, _ClassicSession):
+        if not isinstance(session, ClassicSession):
             return session
-        own = here.settings if here is not None else _INTERPRETED
-        if self._own_settings().get("spark.sql.codegen.wholeStage") == "false":
-            own = own | _INTERPRETED  # As for a short life, in which no code pays off.
+        own = here.settings if here is not None else INTERPRETED
+        if own_settings(self._configuration).get("spark.sql.codegen.wholeStage") == "false":
+            own = own | INTERPRETED  # As for a short life, in which no code pays off.
         # A file of the project may set what it likes in its session, at any time.
         settings = session._jconf.getAllConfs().hashCode()  # noqa: SLF001  a thousand times quicker
         kind = (settings, *sorted(own.items()))
@@ -280,17 +138,20 @@ class Spark:
             if kind not in self._small:
                 small = self._small[kind] = session.copy()
                 # What the user set for large queries (hundreds of partitions) is not meant here.
-                for key, value in (_SMALL | own).items():
+                for key, value in (SMALL_QUERIES | own).items():
                     small.conf.set(key, value)
-                excluded = {session.conf.get(_EXCLUDED, "") or "", _SMALL[_EXCLUDED]} - {""}
-                small.conf.set(_EXCLUDED, ",".join(sorted(excluded)))
+                excluded = {
+                    session.conf.get(EXCLUDED_RULES, "") or "",
+                    SMALL_QUERIES[EXCLUDED_RULES],
+                } - {""}
+                small.conf.set(EXCLUDED_RULES, ",".join(sorted(excluded)))
             return self._small[kind]
 
     @contextmanager
     def track(self, name: str) -> Iterator[None]:
         """Run what this thread asks of Spark in a FAIR pool of its own, where there are pools."""
         session = self.session()
-        if _is_remote(session):
+        if is_remote_session(session):
             yield
             return
         context = session.sparkContext
@@ -304,7 +165,7 @@ class Spark:
             self._small = {}
         if session is None:
             return
-        if _is_remote(session):
+        if is_remote_session(session):
             _release(session)
         with _users_lock:
             for started, users in list(_users.items()):
@@ -327,8 +188,8 @@ class Spark:
         session = self._copied_connect_session() or self._copied_classic_session()
         if session is None:
             return None
-        s3_settings = {} if _is_remote(session) else _of_s3()
-        _apply(session, _EVERYWHERE | s3_settings | self._own_settings())
+        for_s3 = {} if is_remote_session(session) else s3_settings()
+        apply_settings(session, EVERY_SESSION | for_s3 | own_settings(self._configuration))
         return session
 
     def _copied_classic_session(self) -> SparkSession | None:
@@ -339,16 +200,16 @@ class Spark:
         if isinstance(active, LazySession):
             # A file of the project is being loaded, and waits for what we are about to make.
             active = SparkSession(context)
-        elif active is None or isinstance(active, _ClassicSession):
+        elif active is None or isinstance(active, ClassicSession):
             active = SparkSession.builder.getOrCreate()
         with _users_lock:
             # If another warehouse started this Spark, it is needed until both are closed.
             if context in _users:
                 _users[context].append(self)
-        return _copied(active)
+        return copied(active)
 
     def _copied_connect_session(self) -> SparkSession | None:
-        if MASTER in self._configuration:
+        if SPARK_MASTER.key in self._configuration:
             return None
         module = sys.modules.get("pyspark.sql.connect.session")
         owner: Any = module.SparkSession if module is not None else None
@@ -361,22 +222,25 @@ class Spark:
             copy.range(1).count()
         except Exception:  # noqa: BLE001  not every server can clone
             copy = owner(connection=lent.client._builder)  # noqa: SLF001  the only way
-            _apply(copy, lent.conf.getAll)
+            apply_settings(copy, lent.conf.getAll)
         return cast("SparkSession", copy)
 
     def _start(self) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         find_java()
-        _make_absolute("PYTHONPATH")
-        settings = _EVERYWHERE | _CLASSIC | s3.spark_settings() | self._own_settings()
+        make_paths_absolute("PYTHONPATH")
+        settings = (
+            EVERY_SESSION | CLASSIC_SPARK | s3.spark_settings() | own_settings(self._configuration)
+        )
         options = settings.get("spark.driver.extraJavaOptions", "")
-        settings["spark.driver.extraJavaOptions"] = f"{_quiet_logging()} {_collecting(options)}"
-        master = self._configuration.get(MASTER) or settings.pop("spark.master", "local[*]")
+        settings["spark.driver.extraJavaOptions"] = java_options(options)
+        master = SPARK_MASTER.find(self._configuration) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
         # What starts the JVM gets its settings as arguments, which all users of the machine see.
         # Secrets follow over the connection to it, with all other settings.
-        at_start = {key: value for key, value in settings.items() if key not in self._secret}
+        secret = secret_settings(self._configuration)
+        at_start = {key: value for key, value in settings.items() if key not in secret}
         start = SparkConf().setMaster(master).setAppName(self._name).setAll(list(at_start.items()))
         try:
             # What the JVM prints goes to a file: on the user's terminal it would be noise. It works
@@ -397,11 +261,11 @@ class Spark:
                             "start_new_session": True,
                         },
                     )
-            session = _ClassicSession(SparkContext(gateway=gateway, conf=conf))
+            session = ClassicSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
             raise LakeError(
                 f"Spark does not start: {_first_line(error)}",
-                where=f"{MASTER} = {master}",
+                where=f"{SPARK_MASTER.key} = {master}",
                 hint=f"It needs a Java 17 or newer. What Java said is in {self._log}",
             ) from error
         session.sparkContext.setLogLevel("ERROR")
@@ -418,32 +282,21 @@ class Spark:
         try:
             session = _connected(self.remote)
             session.range(1).count()
+        except ImportError as error:
+            raise LakeError(
+                f"the client of Spark Connect is not installed: {_first_line(error)}",
+                where=f"{SPARK_REMOTE.key} = {self.remote}",
+                hint="pip install 'springhouse[connect]'",
+            ) from error
         except Exception as error:
             raise LakeError(
                 f"the Spark Connect server does not answer: {_first_line(error)}",
-                where=f"{REMOTE} = {self.remote}",
+                where=f"{SPARK_REMOTE.key} = {self.remote}",
                 hint="Is it running, and is the address right (sc://host:15002)?",
             ) from error
         # A static setting belongs to the server: it was chosen when that started.
-        _apply(session, _EVERYWHERE | self._own_settings())
+        apply_settings(session, EVERY_SESSION | own_settings(self._configuration))
         return session
-
-    @property
-    def _secret(self) -> frozenset[str]:
-        """The settings that refer to secrets, or whose names say that they are."""
-        written = getattr(self._configuration, "written", self._configuration)
-        return frozenset(
-            key
-            for key, value in written.items()
-            if has_reference(value) or _NAMES_A_SECRET.search(key)
-        )
-
-    def _own_settings(self) -> dict[str, str]:
-        return {
-            key: value
-            for key, value in self._configuration.items()
-            if key.startswith("spark.") and key != "spark.remote"
-        }
 
 
 class LazySession:
@@ -456,67 +309,11 @@ class LazySession:
         return getattr(self._springhouse_session(), name)
 
 
-def find_java() -> None:
-    """Make sure that PySpark finds a Java, or say in one sentence what is missing."""
-    home = os.environ.get("JAVA_HOME")
-    if home and (Path(home) / "bin" / "java").exists():
-        return
-    if shutil.which("java"):
-        return
-    for folder in sorted(Path("/usr/lib/jvm").glob("*"), reverse=True):
-        java = folder / "bin" / "java"
-        if java.exists() and _java_version(java) >= 17:
-            os.environ["JAVA_HOME"] = str(folder)
-            return
-    raise LakeError(
-        "there is no Java on this machine, and Spark needs one",
-        hint="Install a Java 17 or newer (openjdk-17-jre-headless), or set JAVA_HOME.",
-    )
-
-
-def _make_absolute(variable: str) -> None:
-    """Let the paths in a variable mean the same to a process that starts in another folder."""
-    if paths := os.environ.get(variable):
-        parts = (str(Path(part).absolute()) for part in paths.split(os.pathsep))
-        os.environ[variable] = os.pathsep.join(parts)
-
-
-def _java_version(java: Path) -> int:
-    said = subprocess.run(
-        [java, "-version"], capture_output=True, text=True, timeout=20, check=False
-    )
-    words = said.stderr.split('"')
-    return int(words[1].split(".")[0]) if len(words) > 1 and words[1][:1].isdigit() else 0
-
-
-def _quiet_logging() -> str:
-    file = resources.files("springhouse.lake") / "log4j2.properties"
-    return f"-Dlog4j2.configurationFile=file:{file}"
-
-
-def _collecting(options: str) -> str:
-    """The user's options for Java, with a garbage collector if nobody named one.
-
-    Planning a refresh makes much garbage that dies young. On two cores G1, Java's default, spends
-    more on it than the parallel collector does: small refreshes took a fifth longer.
-    """
-    said = [options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES)]
-    if any(re.search(r"-XX:\+Use\w+GC\b", each) for each in said):
-        return options  # Java refuses to start with two of them.
-    return f"-XX:+UseParallelGC {options}"
-
-
-def _of_s3() -> dict[str, str]:
-    """The settings of S3 for a Spark that runs already: there they go by Hadoop's own names."""
-    settings = s3.spark_settings() | s3.spark_credentials()
-    return {k.removeprefix("spark.hadoop."): v for k, v in settings.items()}
-
-
 def _first_line(error: Exception) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _is_remote(session: SparkSession) -> bool:
+def is_remote_session(session: SparkSession) -> bool:
     return not isinstance(session, SparkSession)
 
 
@@ -531,13 +328,7 @@ def _connected(address: str) -> SparkSession:
 
 def _release(session: Any) -> None:
     """End our session at its server. To stop it may stop a server that the user started here."""
-    with suppress(Exception):  # It ends by itself, later, if the server does not answer now.
+    with passing(LOG, "the server ends a session by itself, later", Exception):
         session.client.release_session()
-    with suppress(Exception):
+    with passing(LOG, "the process that uses the connection ends", Exception):
         session.client.close()
-
-
-def _apply(session: SparkSession, settings: Mapping[str, str]) -> None:
-    for key, value in settings.items():
-        with suppress(Exception):  # The setting is a wish, not a need.
-            session.conf.set(key, value)

@@ -14,6 +14,7 @@ time at which it says that a file was written. The clocks of machines do not hav
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import threading
@@ -28,6 +29,9 @@ from pyarrow import fs
 
 from springhouse.lake.storage.clock import never_jumps
 from springhouse.lake.storage.storage import Storage
+from springhouse.logs import passing
+
+LOG = logging.getLogger("springhouse.leases")
 
 FOLDER = "leases"
 OF_TABLE = "_leases"
@@ -75,11 +79,11 @@ class Leases:
         self._written: tuple[float, float, float] | None = None  # steady, storage's time, start
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Iterator["HeldLease"]:
         """Hold a lease while this block writes files; blocks may overlap."""
         number = self._begin()
         try:
-            yield
+            yield HeldLease(self)
         finally:
             self._end(number)
 
@@ -109,7 +113,7 @@ class Leases:
         for info in self._storage.files():
             dead = info.base_name.endswith(".probe") or self._is_dead(info, now)
             if dead and info.mtime_ns is not None and now - info.mtime_ns / 1e9 > EXPIRES_SECONDS:
-                with contextlib.suppress(OSError):
+                with passing(LOG, "the next vacuum removes a dead lease", OSError):
                     self._storage.filesystem.delete_file(info.path)
                     gone.append(str(info.base_name))
         return gone
@@ -128,7 +132,7 @@ class Leases:
         try:
             modified: int | None = files.get_file_info(path).mtime_ns
         finally:
-            with contextlib.suppress(OSError):
+            with passing(LOG, "vacuum removes a probe", OSError):
                 files.delete_file(path)
         return time.time() if modified is None else modified / 1e9
 
@@ -141,13 +145,13 @@ class Leases:
         if renewer is not None:
             renewer.join(timeout=RENEWED_SECONDS)
         if written is not None:
-            with contextlib.suppress(OSError):
+            with passing(LOG, "a lease that stays expires", OSError):
                 self._storage.filesystem.delete_file(f"{self._storage.path}/{self.name}")
 
-    def prove_held(self) -> None:
-        """Renew the lease if it was not renewed for long: this process was stopped, perhaps.
+    def renew_if_late(self) -> None:
+        """Renew the lease if it was not renewed for long: this process may have been stopped.
 
-        Files may have been deleted meanwhile; what is committed is proved to be there after this.
+        Others may have deleted files meanwhile, so a commit looks for its files after this.
         """
         with self._lock:
             late = self._written is not None and (
@@ -177,8 +181,8 @@ class Leases:
 
     def _renew(self, stop: threading.Event) -> None:
         while not stop.wait(RENEWED_SECONDS):
-            # If the storage can't be reached, the next time will do, or the commit says so.
-            with self._lock, contextlib.suppress(OSError):
+            reason = "it is renewed again soon, and commits refuse a lease that is too old"
+            with self._lock, passing(LOG, reason, OSError):
                 self._write()
 
     def _write(self) -> None:
@@ -234,6 +238,17 @@ class Leases:
             return None if text is None else Lease("", 0, "", 0.0, renewed)
 
 
+@dataclass(frozen=True)
+class HeldLease:
+    """A lease that this process holds while some block runs; a commit can require it."""
+
+    leases: Leases
+
+    def check(self) -> None:
+        """Make sure that the lease is in force, also after this process was stopped for long."""
+        self.leases.renew_if_late()
+
+
 @contextmanager
 def held_in(tables: Iterable[Storage]) -> Iterator[None]:
     """Hold a lease inside each of these tables, whose warehouse nobody knows."""
@@ -262,7 +277,7 @@ def _born(pid: int) -> str:
     except OSError:
         if Path("/proc").is_dir():
             return ""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # The answer is that no such process is there.
             os.kill(pid, 0)
             return "there"
         return ""

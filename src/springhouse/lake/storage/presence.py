@@ -11,7 +11,7 @@ more for the files that it names.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,10 +23,6 @@ from springhouse.lake.storage.storage import Storage
 
 _ASKED_ONE_BY_ONE = 32
 """Above so many files one listing of the table is cheaper than a question for each, far away."""
-
-_SCANNED: ContextVar[list[tuple[Storage, dict[str, int | None]]] | None] = ContextVar(
-    "scanned", default=None
-)
 
 
 class FileLost(LakeError):
@@ -68,28 +64,19 @@ def lost_files(storage: Storage, sizes: Mapping[str, int | None]) -> list[FileLo
     return lost
 
 
-def prove_scannable(storage: Storage, sizes: Mapping[str, int | None], *, remote: bool) -> None:
-    """`prove_present`; and before the commit of this work once more, if a `remote` engine scans."""
-    prove_present(storage, sizes)
-    scanned = _SCANNED.get()
-    if remote and scanned is not None:
-        scanned.append((storage, dict(sizes)))
+@dataclass(frozen=True)
+class RemoteScans:
+    """The files that a remote engine scans for one piece of work, with their sizes, by table.
 
+    The engine may read a file that vanishes meanwhile as an empty one. So the commit of the work
+    requires that all of them are still there.
+    """
 
-@contextmanager
-def scans_remembered() -> Iterator[None]:
-    """Within it, `prove_scanned` knows what remote engines were told to scan."""
-    token = _SCANNED.set([])
-    try:
-        yield
-    finally:
-        _SCANNED.reset(token)
+    scans: list[tuple[Storage, Mapping[str, int | None]]] = field(default_factory=list)
 
-
-def prove_scanned() -> None:
-    """Raise `FileLost` if a file vanished while a remote engine may have been reading it."""
-    for storage, sizes in _SCANNED.get() or ():
-        prove_present(storage, sizes)
+    def add(self, storage: Storage, sizes: Mapping[str, int | None]) -> None:
+        """Remember the files of one scan."""
+        self.scans.append((storage, dict(sizes)))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from springhouse.errors import LakeError
 from springhouse.lake.storage import s3
-from springhouse.project import locations
+from springhouse.project.declarations import locations
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.lake.storage.presence import FileLost
-from springhouse.project.declaration import OnViolation, Project, View
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.declarations.declaration import OnViolation, Project, View
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.views.row_select import WEIGHT
 
 if TYPE_CHECKING:

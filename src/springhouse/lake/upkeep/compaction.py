@@ -23,6 +23,7 @@ from springhouse.errors import CommitConflict
 from springhouse.lake.delta.commits import Change, commit
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
+from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import DataFile, TableVersion, open_table
 from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.lake import Lake
@@ -45,8 +46,9 @@ def compact(lake: Lake, table: str, most_files: int = 32) -> int:
     small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
     if len(small) <= most_files:
         return 0
-    with lake.leases.held():
-        return _compact(lake, table, ground, small)
+    with lake.leases.held() as lease:
+        permit = replace(lake.permit or CommitPermit(), lease=lease)
+        return _compact(lake.under(permit), table, ground, small)
 
 
 def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]) -> int:
@@ -66,7 +68,8 @@ def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]
     add = write_arrow(ground.storage, whole)
     for _ in range(_TRIES):
         with suppress(CommitConflict):
-            commit(ground, Change(replace(note, rows=ground.rows), [add], chosen))
+            change = Change(replace(note, rows=ground.rows), [add], chosen)
+            commit(ground, change, lake.required)
             return len(chosen)
         # Somebody appended meanwhile. The new file still says what the old ones say, as long as all
         # of them are there.
@@ -91,28 +94,38 @@ def vacuum(
         return []
     log = lake.log(table)
     log.prove_whole()
-    # Before anything is listed: work that begins later writes files that are younger still.
+    # The clock is read before any listing: work that begins later writes only younger files.
     now = lake.leases.storage_now()
-    within = Leases(place, OF_TABLE)
-    starts = (each.oldest_start() for each in (lake.leases, within) if each.exist())
-    under_way = min((start for start in starts if start is not None), default=None)
-    horizon = min(now - retention_seconds, now if under_way is None else under_way)
+    in_table = Leases(place, OF_TABLE)
+    work_began = _oldest_work([lake.leases, in_table])
+    horizon = min(now - retention_seconds, now, work_began)
     floor = _floor(log, newest, needed_from, Instant(horizon))
     if floor is None:
         return []
     kept = {*_referenced(log, floor), *(file.path for file in newest.files)}
-    before = min(now - grace_seconds, math.inf if under_way is None else under_way)
+    gone = _delete_unneeded(place, kept, before=min(now - grace_seconds, work_began))
+    if in_table.exist():
+        in_table.remove_dead()
+    return gone
+
+
+def _oldest_work(places: Iterable[Leases]) -> float:
+    """When the oldest work under way began, by the storage's clock; infinite without any."""
+    starts = (leases.oldest_start() for leases in places if leases.exist())
+    return min((start for start in starts if start is not None), default=math.inf)
+
+
+def _delete_unneeded(place: Storage, kept: Collection[str], *, before: float) -> list[str]:
+    """Delete the files of a table that are older than `before`, except the kept ones."""
     gone = []
     for info in place.files(recursive=True):
         path = info.path.removeprefix(f"{place.path}/")
         if path.startswith(("_delta_log/", f"{OF_TABLE}/")) or path in kept:
             continue
         if info.mtime_ns is not None and info.mtime_ns / 1e9 <= before:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # Another vacuum was faster.
                 place.filesystem.delete_file(info.path)
                 gone.append(path)
-    if within.exist():
-        within.remove_dead()
     return gone
 
 

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from springhouse.errors import SpringhouseError
 from springhouse.lake.delta import changes
-from springhouse.lake.delta.log import Commit
+from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import DataFile, TableVersion, read_arrow
 from springhouse.lake.lake import QUARANTINE, Lake

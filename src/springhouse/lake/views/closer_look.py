@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from springhouse.lake.delta.stores import ROWS_PER_FILE, Store
 from springhouse.lake.delta.tables import read_arrow
 from springhouse.lake.views.incremental import Work
-from springhouse.planner.choose_way import WayFacts
-from springhouse.planner.past import Past
-from springhouse.planner.refresh_cost import WayCost, with_state
+from springhouse.planner.placement import counts_here
 from springhouse.planner.search.operators import WidgetVariant
+from springhouse.planner.way.choose_way import WayFacts
+from springhouse.planner.way.past_refreshes import Past
+from springhouse.planner.way.refresh_cost import WayCost, with_state
 from springhouse.views import variants
 from springhouse.views.aggregate import COUNT
 from springhouse.views.compile import Compiled
@@ -25,9 +26,6 @@ from springhouse.views.effort import effort_of, read_again
 from springhouse.views.explanation import usual_statements
 from springhouse.views.statement import Refresh, RelationKind, RelationRead, Statement
 from springhouse.views.variants import Way, regrouped, synchronous
-
-_COUNTABLE = 100_000
-"""In a hidden table of up to so many groups it is counted how many rows were gathered."""
 
 
 def variant_of(way: Way) -> WidgetVariant:
@@ -171,7 +169,7 @@ def _gathered(store: Store) -> float:
 
     Unlimited, if it is not.
     """
-    if store.rows > _COUNTABLE or COUNT not in store.schema.names:
+    if not counts_here(store.rows) or COUNT not in store.schema.names:
         return float("inf")
     counts = read_arrow(store.storage, [file.path for file in store.files], [COUNT])
     return float(pc.sum(counts[COUNT]).as_py() or 0)

@@ -17,9 +17,15 @@ from springhouse.lake.delta.stores import Store
 from springhouse.lake.delta.tables import TableVersion, arrow_schema
 from springhouse.lake.lake import Lake
 from springhouse.lake.views.incremental import Casts, Work, nullable
-from springhouse.project.declaration import OnViolation, Project, ReadMode, RefreshMode, View
-from springhouse.project.fingerprint import fingerprint
-from springhouse.project.keys import input_key
+from springhouse.project.declarations.declaration import (
+    OnViolation,
+    Project,
+    ReadMode,
+    RefreshMode,
+    View,
+)
+from springhouse.project.lineage.fingerprint import fingerprint
+from springhouse.project.lineage.keys import input_key
 from springhouse.views.compile import Compiled, compile_view
 from springhouse.views.inline import Inlined, inlined
 from springhouse.views.refused import NotCompilable

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from springhouse.lake.delta.note import Note
 from springhouse.lake.lake import Lake
-from springhouse.planner.past import REMEMBERED, Learned, Past
+from springhouse.planner.way.past_refreshes import REMEMBERED, Learned, Past
 
 _REFRESHES = ("replace", "merge")
 

@@ -36,9 +36,10 @@ from springhouse.lake.delta.tables import DataFile, TableVersion, frame_of, quot
 from springhouse.lake.lake import Lake
 from springhouse.lake.spark.conditions import decidable
 from springhouse.lake.spark.local_rows import GIVEN, LocalRows, nothing, together, unfolded
-from springhouse.lake.spark.session import Here
-from springhouse.lake.views.lookups import WHOLE_ROWS, Sought, values_for
+from springhouse.lake.spark.session_settings import LocalInput
+from springhouse.lake.views.lookups import Sought, values_for
 from springhouse.lake.views.reach import out_of_reach
+from springhouse.planner.placement import is_quick, is_sent_together, reads_store_whole, takes_whole
 from springhouse.views.conditions_of_rows import free_columns
 from springhouse.views.row_select import WEIGHT
 from springhouse.views.sql_text import braced
@@ -58,13 +59,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from springhouse.lake.spark.kept_change import SharedScan
-
-SMALL_STORE_ROWS = 200_000
-"""A store up to this size is read whole, in the same query that makes the increments."""
-
-
-QUICK_ROWS = 600_000
-"""A statement that reads up to so many rows is run by the session for small queries."""
 
 _WEIGHT = StructField(WEIGHT, LongType())
 _STORED = (RelationKind.BEFORE, RelationKind.AFTER, RelationKind.STORED)
@@ -158,7 +152,7 @@ class Work:
             rows = LocalRows.of(used, self._shape(reading, used.schema.names))
             if not rows.rows.num_rows:
                 places[reading.name] = nothing(rows.shape)
-            elif rows.is_small:
+            elif is_sent_together(rows.rows.num_rows):
                 small[reading.name] = rows
                 places[reading.name] = unfolded(reading.name, whole=local)
             else:
@@ -181,12 +175,12 @@ class Work:
         asked = [r for r in statement.reads if r.kind in _STORED and tables[r.name] is None]
         rows = sum(f.rows for r in asked for f in self.files(r, self.near(r, tables)))
         large = any(change.arrow is None for change in self.changes.values())
-        if large or rows > QUICK_ROWS:
+        if large or not is_quick(rows):
             return self.lake.spark.session()
         here = [table.num_rows for table in tables.values() if table is not None]
         if len(here) < len(tables):
             return self.lake.spark.quick()
-        return self.lake.spark.quick(Here(sum(map(bool, here)), sum(here)))
+        return self.lake.spark.quick(LocalInput(sum(map(bool, here)), sum(here)))
 
     def _tables(
         self, statement: Statement, given: Mapping[str, pa.Table]
@@ -195,7 +189,7 @@ class Work:
         small = any(
             reading.kind in (RelationKind.CHANGE, RelationKind.GIVEN) for reading in statement.reads
         )
-        small = small or self._stored_rows(statement) <= WHOLE_ROWS
+        small = small or takes_whole(self._stored_rows(statement))
         tables: dict[str, pa.Table | None] = {}
         for reading in statement.reads:
             table = self._arrow(reading, given)
@@ -265,10 +259,11 @@ class Work:
         files = self.files(reading, near)
         version = self.version_of(reading)
         if version is not None:
-            frame = version.read_files(session, files)
+            frame = version.read_files(session, files, scans=self.lake.remote_scans)
         else:
             storage = self._store(reading).storage
-            frame = read_parquet(session, storage, files, self.shapes[reading.of])
+            shape, scans = self.shapes[reading.of], self.lake.remote_scans
+            frame = read_parquet(session, storage, files, shape, scans)
         for name, ranges in near.items():
             frame = frame.where(ranges.condition(name))
         return frame
@@ -365,7 +360,7 @@ class Work:
             if not keys.num_rows:
                 return None
             return self._replaced(step, keys, self._recomputed(step, keys))
-        if store.rows <= SMALL_STORE_ROWS or _knows_its_keys(step.merge):
+        if reads_store_whole(store.rows) or _knows_its_keys(step.merge):
             merged = self.run(step.merge, step.table)
         else:
             # With the keys at hand, only the files that hold them are read.
@@ -420,7 +415,7 @@ class Work:
             return None
         if store.rows >= step.limit and self._is_out_of_reach(step):
             return None
-        asked = None if self._stored_rows(step.build) <= WHOLE_ROWS else step.candidates
+        asked = None if takes_whole(self._stored_rows(step.build)) else step.candidates
         whole = asked is not None and store.rows < step.limit
         first = self.run(asked, step.table) if asked is not None else None
         if first is None or (not whole and (not first.num_rows or _any(first[STALE]))):

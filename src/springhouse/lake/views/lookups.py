@@ -22,15 +22,7 @@ from springhouse.lake.delta.tables import DataFile
 from springhouse.lake.storage.at_once import at_once
 from springhouse.lake.storage.presence import prove_present
 from springhouse.lake.storage.storage import Storage
-
-SCANNED_ROWS = 8_000_000
-"""How many rows are filtered in this process at most: more is work for Spark."""
-GIVEN_ROWS = 300_000
-"""How many rows are given to Spark from this process at most."""
-FILTERED_ROWS = 1_000_000
-"""A table up to this size is filtered here, though only conditions are known of its rows."""
-WHOLE_ROWS = 20_000
-"""A table up to this size is given as it is, though nothing is known of its rows."""
+from springhouse.planner.placement import filters_here, hands_over, searches_here, takes_whole
 
 
 @dataclass(frozen=True)
@@ -53,8 +45,8 @@ class Sought:
     def is_worth_it(self, rows: int) -> bool:
         """Whether to look through so many rows here rather than to let Spark do it."""
         if self.wanted:
-            return rows <= SCANNED_ROWS and min(map(len, self.wanted.values())) <= GIVEN_ROWS
-        return rows <= (WHOLE_ROWS if self.condition is None else FILTERED_ROWS)
+            return searches_here(rows, min(map(len, self.wanted.values())))
+        return takes_whole(rows) if self.condition is None else filters_here(rows)
 
     @property
     def _filter(self) -> pc.Expression | None:
@@ -83,7 +75,7 @@ class Sought:
                 found = self._scanned(storage, files, schema, columns)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             return None
-        return found if found.num_rows <= GIVEN_ROWS else None
+        return found if hands_over(found.num_rows) else None
 
     def _in_file(self, storage: Storage, file: DataFile, fields: Sequence[pa.Field]) -> pa.Table:
         """The rows of one file: its keys are asked first, and remembered for the next time."""

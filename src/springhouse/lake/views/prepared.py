@@ -44,12 +44,12 @@ from springhouse.lake.views.stored_state import (
     inputs_before,
     stored_state,
 )
-from springhouse.planner.choose_way import WayFacts
 from springhouse.planner.logs import made_anew
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
-from springhouse.project.declaration import Project, RefreshMode, View
-from springhouse.project.fingerprint import fingerprint
+from springhouse.planner.way.choose_way import WayFacts
+from springhouse.project.declarations.declaration import Project, RefreshMode, View
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import RefreshVariant, Way, can_drive, drives_alone, synchronous
 

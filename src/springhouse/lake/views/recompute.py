@@ -24,37 +24,31 @@ from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.stores import Store, described, write_sorted
 from springhouse.lake.delta.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.delta.writing import (
-    SMALL_BYTES,
     paths_of,
     rows_of,
     write_arrow,
     write_with_spark,
 )
 from springhouse.lake.flows.flow_configuration import flow_settings
-from springhouse.lake.lake import QUARANTINE, Lake, prove_inputs, sync_inputs
+from springhouse.lake.lake import QUARANTINE, InputsSame, Lake, required_of_view
 from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
-from springhouse.lake.landing.quarantine import set_aside
+from springhouse.lake.landing.quarantine import quarantine_view_rows
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared
 from springhouse.planner.logs import reflected_by
+from springhouse.planner.placement import compares_here, fits_here, reads_result_back, sorts_here
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
-from springhouse.project.declaration import View
-from springhouse.project.fingerprint import fingerprint
+from springhouse.project.declarations.declaration import View
+from springhouse.project.lineage.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 REFRESH = "springhouse/refresh"
 """The transaction of a view's refreshes: two that start from the same version can't both commit."""
-
-_HERE = 200_000
-"""Results of up to so many rows are compared in this process, whoever wrote them."""
-
-_SORTABLE = 4_000_000
-"""Up to so many rows are sorted by key in this process, so that their files hold ranges of keys."""
 
 
 def recompute(
@@ -115,14 +109,15 @@ def recompute(
         landed.count,
         delta.inserted,
         delta.deleted,
-        len(landed.aside),
+        len(landed.quarantined),
         reason=planned.reason,
         read=inputs.read,
+        way=note.variant,
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):
         return replace(done, seconds=lake.now() - began, committed=False)
-    prove_inputs(lake, note)
-    if landed.aside or lake.log(view.name + QUARANTINE).newest():
+    InputsSame(lake, note).check()  # Before the quarantine is emptied.
+    if landed.quarantined or lake.log(view.name + QUARANTINE).newest():
         _set_aside_anew(lake, view, landed)
     files = _files(lake, view.name, landed, delta, ground, built)
     _put(lake, view.name, ground, built.visible, files, replace(note, seconds=lake.now() - began))
@@ -172,7 +167,7 @@ def _shaped(rows: "DataFrame", shape: StructType) -> "DataFrame":
 
 
 def _is_small(inputs: RefreshInputs) -> bool:
-    return inputs.size <= SMALL_BYTES
+    return fits_here(inputs.size)
 
 
 def _filled(
@@ -183,7 +178,7 @@ def _filled(
         table = rows.toArrow().select(store.schema.names).cast(store.schema)
         return write_sorted(store, keys, table)
     written = write_with_spark(store.storage, rows, store.folder)
-    if rows_of(written) > _SORTABLE:
+    if not sorts_here(rows_of(written)):
         return written
     files = tuple(described(store.storage, add.path) for add in written)
     return write_sorted(store, keys, replace(store, files=files).read())
@@ -191,7 +186,7 @@ def _filled(
 
 def _at_hand(lake: Lake, view: str, landed: Landed, columns: list[str]) -> Landed:
     """A small result that Spark wrote, read back: then comparing needs no further query."""
-    if landed.rows is not None or landed.count > _HERE:
+    if landed.rows is not None or not reads_result_back(landed.count):
         return landed
     if not landed.count:
         return landed
@@ -215,11 +210,12 @@ def _delta(
         return _RowDelta(None if landed.count else (), landed.count, 0)
     if _names_and_types(ground.schema) != _names_and_types(schema):
         return _start_over(ground, landed)
-    if landed.rows is not None and ground.rows <= _HERE * 10:
+    if landed.rows is not None and compares_here(ground.rows):
         return _small_delta(lake, ground, landed.rows.select(schema.fieldNames()))
     session = lake.spark.session()
-    new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema)
-    return _large_delta(ground, ground.read(session), new)
+    scans = lake.remote_scans
+    new = read_parquet(session, ground.storage, paths_of(landed.add), ground.schema, scans)
+    return _large_delta(ground, ground.read(session, scans=scans), new)
 
 
 def _start_over(ground: TableVersion, landed: Landed) -> _RowDelta:
@@ -231,7 +227,8 @@ def _small_delta(lake: Lake, ground: TableVersion, new: pa.Table) -> _RowDelta:
     found = changes.difference(ground.to_arrow(), new)
     if found is None:
         session = lake.spark.session()
-        old, fresh = ground.read(session), frame_of(session, new, ground.schema)
+        old = ground.read(session, scans=lake.remote_scans)
+        fresh = frame_of(session, new, ground.schema)
         found = changes.spark_difference(old, fresh).toArrow()
     inserted, deleted = changes.weights(found)
     if not found.num_rows:
@@ -268,7 +265,7 @@ def _files(
         return [write_arrow(storage, landed.rows)] if landed.count else []
     if landed.rows is not None:
         return write_sorted(Store(storage, "", (), landed.rows.schema), built.keys, landed.rows)
-    if not built.keys or landed.count > _SORTABLE:
+    if not built.keys or not sorts_here(landed.count):
         return list(landed.add)
     table = read_arrow(storage, paths_of(landed.add), built.columns)
     return write_sorted(Store(storage, "", (), table.schema), built.keys, table)
@@ -283,13 +280,15 @@ def _put(
     note: Note,
 ) -> None:
     """Commit the files in the place of what is there; None leaves the files as they are."""
-    sync_inputs(lake, note)
+    requires = required_of_view(lake, note)
     if ground is None:
-        create(lake.place(view), schema, Change(note, files or (), transactions={REFRESH: 0}))
+        change = Change(note, files or (), transactions={REFRESH: 0})
+        create(lake.place(view), schema, change, requires)
         return
-    ground = able_to_hold(ground, schema, Note(kind="schema", at=lake.now(), reason="new types"))
+    new_types = Note(kind="schema", at=lake.now(), reason="new types")
+    ground = able_to_hold(ground, schema, new_types, requires)
     change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
-    commit(ground, change if files is None else replace(change, replace=schema))
+    commit(ground, change if files is None else replace(change, replace=schema), requires)
 
 
 def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
@@ -297,9 +296,9 @@ def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
     quarantine = lake.find(view.name + QUARANTINE)
     if quarantine is not None and quarantine.files:
         gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
-        commit(quarantine, Change(gone, (), quarantine.files))
-    if landed.aside:
-        set_aside(lake, view.name, view.name, landed.aside, lake.now())
+        commit(quarantine, Change(gone, (), quarantine.files), lake.required)
+    if landed.quarantined:
+        quarantine_view_rows(lake, view.name, view.name, landed.quarantined, lake.now())
 
 
 def stored_provenance(lake: Lake, name: str) -> Provenance:

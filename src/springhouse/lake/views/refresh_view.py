@@ -22,19 +22,19 @@ from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.stores import Rewritten
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.delta.writing import paths_of, write_arrow
-from springhouse.lake.lake import sync_inputs
+from springhouse.lake.lake import required_of_view
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.views.compiled_plans import CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared, statements_of
 from springhouse.lake.views.recompute import REFRESH, recompute, stored_provenance
 from springhouse.lake.views.view_quality import prove_kept
-from springhouse.planner.choose_way import Decision
 from springhouse.planner.logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
-from springhouse.project.fingerprint import fingerprint
+from springhouse.planner.way.choose_way import Decision
+from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
 from springhouse.views.variants import RefreshVariant
 
@@ -106,6 +106,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         delta.deleted,
         reason=plan.reason,
         read=read,
+        way=note.variant,
     )
     if done is None and _counts(last) == _counts(note):
         return replace(told, seconds=lake.now() - began, committed=False)
@@ -114,8 +115,8 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
     add = done.added if done is not None else ()
     gone = {file.path for file in done.removed} if done is not None else set()
     remove = [file for file in ground.files if file.path in gone]
-    sync_inputs(lake, note)
-    commit(ground, Change(note, add, remove, transactions))
+    requires = required_of_view(lake, note)
+    commit(ground, Change(note, add, remove, transactions), requires)
     return replace(told, seconds=lake.now() - began)
 
 

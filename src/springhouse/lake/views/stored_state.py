@@ -19,7 +19,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import ChangedInput
 from springhouse.planner.logs import made_anew
-from springhouse.project.declaration import View
+from springhouse.project.declarations.declaration import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,7 +81,8 @@ def changed_inputs(
 
 
 def _large_delta(lake: Lake, log: TableLog, start: TableVersion, end: TableVersion) -> "DataFrame":
-    frame = changes.strong_delta(lake.spark.session(), log, start.version, end.version)
+    session, scans = lake.spark.session(), lake.remote_scans
+    frame = changes.strong_delta(session, log, start.version, end.version, scans)
     return changes.one_by_one(frame)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from springhouse.lake.delta.tables import frame_of
 from springhouse.lake.spark.quality import judged, with_verdicts
-from springhouse.project.declaration import OnViolation, View
+from springhouse.project.declarations.declaration import OnViolation, View
 
 if TYPE_CHECKING:
     from springhouse.lake.lake import Lake

@@ -12,7 +12,7 @@ c^ΔB and c^BΔ are built in. Who adds a weak delta gives at least one converter
 it; the others are composed of those, which the search does by itself, one step after the other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,22 +85,3 @@ def converters(channel: str, weak: Iterable[WeakDelta] = ()) -> tuple[Converter,
     """The converters of a channel: those built in, and those given with its weak deltas."""
     ways = [*BUILT_IN, *(way for each in weak for way in sorted(each.given))]
     return tuple(Converter(channel, *way) for way in dict.fromkeys(ways))
-
-
-def compositions(weak: Iterable[WeakDelta] = ()) -> Mapping[Way, tuple[Way, ...]]:
-    """For every way between two kinds, the given converters that lead there, as few as possible.
-
-    >>> given = WeakDelta(Kind("diff"), frozenset({(STRONG, Kind("diff")), (Kind("diff"), BASE)}))
-    >>> compositions([given])[Kind("diff"), STRONG]
-    (('diff', 'base'), ('base', 'strong delta'))
-    """
-    given = dict.fromkeys([*BUILT_IN, *(way for each in weak for way in sorted(each.given))])
-    found: dict[Way, tuple[Way, ...]] = {way: (way,) for way in given}
-    kinds = dict.fromkeys(kind for way in given for kind in way)
-    for _ in kinds:
-        for (source, middle), steps in [*found.items()]:
-            for step in given:
-                way = (source, step[1])
-                if step[0] == middle and source != step[1] and way not in found:
-                    found[way] = (*steps, step)
-    return found

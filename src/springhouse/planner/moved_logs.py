@@ -1,0 +1,83 @@
+"""Which views may have another plan now, because a log has moved?
+
+A plan depends on the logs of the view, of all tables above it, and of the views that are read
+together with it. `moved_views` compares each log with what it was at the last call, and returns the
+views that depend on a log that moved.
+"""
+
+from springhouse.planner.logs import Log, Logs
+from springhouse.planner.strict.versions import Chooser
+from springhouse.project.declarations.declaration import Project, PythonQuery
+from springhouse.project.lineage.graph import QUARANTINE, Graph
+
+
+class MovedLogs:
+    """The logs of one project as they were at the last look, and the views that depend on them."""
+
+    def __init__(self, project: Project, graph: Graph, logs: Logs, chooser: Chooser) -> None:
+        self._project = project
+        self._graph = graph
+        self._logs = logs
+        self._chooser = chooser
+        self._signatures: dict[str, tuple[object, ...]] = {}
+        self._dependents: dict[str, tuple[str, ...]] = {}
+
+    def moved_views(self) -> set[str]:
+        """The views that depend on a log that has moved since the last call."""
+        moved: set[str] = set()
+        dependents = self._dependents = self._dependents or self._views_by_log()
+        for key, views in dependents.items():
+            signature = _signature(self._logs.log(key))
+            if self._signatures.get(key) != signature:
+                self._signatures[key] = signature
+                moved.update(views)
+                if self._reveals_inputs(key):
+                    self.forget_dependents()
+        return moved
+
+    def forget_dependents(self) -> None:
+        """Work out again at the next call which views depend on which log."""
+        self._dependents = {}
+
+    def _reveals_inputs(self, key: str) -> bool:
+        """Whether only a refresh of a view reveals what it reads."""
+        view = self._project.views.get(key)
+        return view is not None and isinstance(view.query, PythonQuery)
+
+    def _views_by_log(self) -> dict[str, tuple[str, ...]]:
+        """For each log, the views whose plans depend on it."""
+        inputs = {view: self._chooser.inputs(view).keys for view in self._project.views}
+        readers: dict[str, list[str]] = {}
+        for view, keys in inputs.items():
+            for key in keys:
+                readers.setdefault(key, []).append(view)
+        above = self._keys_above(inputs)
+        dependents: dict[str, dict[str, None]] = {}
+        for view in self._project.views:
+            for key in above[view]:
+                dependents.setdefault(key, {})[view] = None
+            for reader in readers.get(view, ()):
+                # Views that are read together go to one moment.
+                for sibling in inputs[reader]:
+                    if sibling in self._project.views:
+                        dependents.setdefault(sibling, {})[view] = None
+        return {key: tuple(views) for key, views in dependents.items()}
+
+    def _keys_above(self, inputs: dict[str, tuple[str, ...]]) -> dict[str, dict[str, None]]:
+        """For each table, its own logs and those of all that it is made from."""
+        above: dict[str, dict[str, None]] = {}
+        for name in self._graph.order:
+            keys = inputs.get(name) or self._graph.tables_read(name)
+            above[name] = dict.fromkeys([name, name + QUARANTINE, *keys])
+            for key in keys:
+                above[name] |= above.get(key, {})
+        return above
+
+
+def _signature(log: Log) -> tuple[object, ...]:
+    """A value that changes whenever the log moves."""
+    newest = log.newest()
+    damaged = log.damage() is not None
+    if newest is None:
+        return (None, damaged, len(log.commits()))
+    return (newest.made, newest.version, newest.note is None, log.table_id(), damaged)

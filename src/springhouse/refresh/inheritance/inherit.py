@@ -1,0 +1,130 @@
+"""What does a change of one table mean for the others?
+
+Periods pass downstream, and then priorities and promises upstream; each table is looked at once,
+after those from which it inherits. Only what a change can reach is looked at.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from springhouse.refresh.inheritance.hierarchy import Hierarchy
+from springhouse.refresh.inheritance.priority import (
+    Chain,
+    Inheritance,
+    Rule,
+    chain,
+    inherited_priority,
+)
+from springhouse.refresh.promises.urgency import DownstreamReader, Leeway, allowance
+from springhouse.refresh.table.load_cost import LoadCost
+from springhouse.refresh.table.scheduled_table import ScheduledTable
+from springhouse.refresh.table.table_profile import TableProfile
+
+
+def pass_on(
+    changed: Iterable[str],
+    hierarchy: Hierarchy,
+    tables: Mapping[str, ScheduledTable],
+    inheritance: Inheritance,
+) -> list[str]:
+    """Let every table inherit what changed; the answer names those that may stand otherwise now."""
+    below = hierarchy.dependents_last(changed)
+    for name in below:
+        _inherit_period(tables[name], hierarchy, tables)
+    touched = hierarchy.ancestors_last(below)
+    for name in touched:
+        _inherit_weight(tables[name], hierarchy, tables, inheritance)
+    return touched
+
+
+def _inherit_period(
+    table: ScheduledTable, hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable]
+) -> None:
+    sources = hierarchy.upstream(table.name)
+    declared = hierarchy.tables[table.name].period_seconds
+    table.is_base = not sources
+    if not sources:
+        table.period_seconds = table.pace.period(declared or 1.0)
+    elif declared is not None:
+        table.period_seconds = declared
+    else:
+        table.period_seconds = max(tables[each].period_seconds for each in sources)
+    usual = table.period_seconds
+    table.interval_seconds = usual if table.is_base else table.pace.interval(usual)
+
+
+def _inherit_weight(
+    table: ScheduledTable,
+    hierarchy: Hierarchy,
+    tables: Mapping[str, ScheduledTable],
+    inheritance: Inheritance,
+) -> None:
+    name = table.name
+    table.priority = inherited_priority(
+        name, hierarchy, inheritance, lambda reader: tables[reader].priority
+    )
+    table.ahead_alpha = table.ahead_beta = 0.0
+    if inheritance.rule is Rule.CHAIN:
+        _inherit_chain(table, [tables[each] for each in hierarchy.downstream(name)])
+    own = hierarchy.tables[name].promise_seconds
+    readers = [(tables[each], hierarchy.tables[each]) for each in hierarchy.downstream(name)]
+    table.wished = _leeway(
+        own, [as_reader(r, _through(profile, name, r.wished)) for r, profile in readers]
+    )
+    table.granted = _leeway(
+        own if table.is_granted else None,
+        [as_reader(r, _granted_through(profile, name, r)) for r, profile in readers],
+    )
+
+
+def _leeway(own: float | None, readers: list[DownstreamReader]) -> Leeway:
+    return Leeway(allowance(own, readers), allowance(None, readers))
+
+
+def _through(profile: TableProfile, source: str, leeway: Leeway) -> float | None:
+    """How long what comes to a table through one input may wait: for it, and for its readers."""
+    if leeway.whole is not None and source in profile.patience_by_input:
+        return _patiently(profile, source, leeway.whole)
+    if source not in profile.promise_by_input:
+        return leeway.whole
+    longer = profile.promise_by_input[source]
+    return longer if leeway.below is None else min(longer, leeway.below)
+
+
+def _granted_through(profile: TableProfile, source: str, table: ScheduledTable) -> float | None:
+    """The same of what is granted: a promise that can't be kept leaves what its readers do."""
+    if table.is_granted:
+        return _through(profile, source, table.granted)
+    return _patiently(profile, source, table.granted.below)
+
+
+def _patiently(profile: TableProfile, source: str, strictest: float | None) -> float | None:
+    """A bound with what may be added to it for one input: it may be another one's pathway's."""
+    if strictest is None:
+        return None
+    longer = strictest + profile.patience_by_input.get(source, 0.0)
+    return longer if longer < inf else None
+
+
+def as_reader(table: ScheduledTable, bound: float | None) -> DownstreamReader:
+    """A table to one that it reads. One that may wait loads what comes while it does."""
+    interval = table.interval_seconds
+    if table.promise is not None and bound is not None:
+        interval = max(interval, bound)
+    return DownstreamReader(bound, table.cost.seconds(interval), table.margin)
+
+
+def _inherit_chain(table: ScheduledTable, readers: list[ScheduledTable]) -> None:
+    own = Chain(table.own_priority, table.cost.cost)
+    job = chain(own, map(_chain_of, readers), table.interval_seconds)
+    table.priority = job.priority
+    table.ahead_alpha = job.cost.alpha - own.cost.alpha
+    table.ahead_beta = job.cost.beta - own.cost.beta
+
+
+def _chain_of(table: ScheduledTable) -> Chain:
+    cost = table.cost.cost
+    return Chain(
+        table.priority,
+        LoadCost(cost.alpha + table.ahead_alpha, cost.beta + table.ahead_beta),
+    )

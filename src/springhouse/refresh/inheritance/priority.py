@@ -1,0 +1,84 @@
+"""How important is a table to those who read it?
+
+A view can't be fresher than what it reads, so a source inherits the priority of its dependents (001
+section 3.3): the sum of them, the largest, or the largest times K for every level in between. The
+paper words max-plus without levels, but says that it favours what has long chains above it; so a
+table that nobody reads keeps its own priority, and each level below it counts K times more.
+
+`chain` is ours. The sum counts what readers bring and not what they cost, and the largest lets
+every table of a chain claim the whole benefit. Here a table and those of its dependents that are
+worth it count as one job: the priorities in sum, over the seconds in sum. A reader is worth it if
+its own chain brings more per second than the job without it (Horn's rule for jobs in a tree,
+which is optimal there; where paths meet again, what they share counts more than once).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from springhouse.refresh.inheritance.hierarchy import Hierarchy
+from springhouse.refresh.table.load_cost import LoadCost
+
+
+class Rule(Enum):
+    """How priority is inherited."""
+
+    NONE = "none"
+    SUM = "sum"
+    MAX = "max"
+    MAX_PLUS = "max-plus"
+    CHAIN = "chain"
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """A rule; `k` is the factor per level of max-plus."""
+
+    rule: Rule = Rule.CHAIN
+    k: float = 1.5
+
+
+class Chain(NamedTuple):
+    """What tables that are refreshed one after the other bring, and what they cost."""
+
+    priority: float
+    cost: LoadCost
+
+    def worth(self, interval: float) -> float:
+        return self.priority / max(self.cost.seconds(interval), 1e-9)
+
+
+def chain(own: Chain, readers: Iterable[Chain], interval: float) -> Chain:
+    """A table with the chains of those readers that are worth it, for so much data.
+
+    >>> base = Chain(0.0, LoadCost(1.0, 0.0))
+    >>> chain(base, [Chain(6.0, LoadCost(2.0, 0.0)), Chain(1.0, LoadCost(9.0, 0.0))], 60.0)
+    Chain(priority=6.0, cost=LoadCost(alpha=3.0, beta=0.0))
+    """
+    job = own
+    for reader in sorted(readers, key=lambda each: each.worth(interval), reverse=True):
+        if reader.worth(interval) <= job.worth(interval):
+            break
+        cost = LoadCost(job.cost.alpha + reader.cost.alpha, job.cost.beta + reader.cost.beta)
+        job = Chain(job.priority + reader.priority, cost)
+    return job
+
+
+def inherited_priority(
+    name: str, hierarchy: Hierarchy, inheritance: Inheritance, of: Callable[[str], float]
+) -> float:
+    """The priority of a table, given that of those who read it directly (`of`)."""
+    own = hierarchy.tables[name].priority
+    match inheritance.rule:
+        case Rule.NONE | Rule.CHAIN:
+            return own
+        case Rule.SUM:
+            # Over the dependents themselves: adding up what they inherited counts diamonds twice.
+            reached = hierarchy.dependents_last([name])
+            return sum(hierarchy.tables[each].priority for each in reached)
+        case Rule.MAX:
+            return max(own, max(map(of, hierarchy.downstream(name)), default=own))
+        case Rule.MAX_PLUS:
+            readers = map(of, hierarchy.downstream(name))
+            return max(own, inheritance.k * max(readers, default=0.0))

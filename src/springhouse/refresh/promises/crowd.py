@@ -1,0 +1,79 @@
+"""When do promises that come due together have to be seen to?
+
+Each job alone could start at its latest start, but not all of them at once: with N tracks, what
+comes due up to the k-th needs the time of all before it. So the first is seen to at
+
+    wake  =  min over k of ( latest start of k  -  (E of the 1st + … + E of the (k-1)-th) / N )
+
+and when it has started, the same is asked of the rest: a crowd starts one after the other, the last
+at its latest start. Nobody is hurried before half of the time that its promise leaves has passed:
+if more is due than can be done, all would be urgent always, and nothing would be just in time.
+"""
+
+from bisect import bisect_left, insort
+from math import inf
+
+from springhouse.refresh.table.scheduled_table import ScheduledTable
+
+_LOOKED_AT = 32
+"""A crowd is looked at no further than this: who comes later is seen when the first are gone."""
+
+
+class Crowd:
+    """The jobs that wait with a promise and are not urgent yet, by their latest start."""
+
+    __slots__ = ("_due", "_tracks", "_wake")
+
+    def __init__(self, tracks: int) -> None:
+        self._due: list[tuple[float, int, ScheduledTable]] = []
+        self._tracks = tracks
+        self._wake: float | None = inf
+
+    def resize(self, tracks: int) -> None:
+        self._tracks, self._wake = tracks, None
+
+    def put(self, table: ScheduledTable, latest: float) -> None:
+        """A job has to start by `latest`."""
+        before = table.due
+        if before is not None:
+            if before[0] == latest:
+                return
+            self._remove(before)
+        table.due = latest, table.order, table
+        insort(self._due, table.due)
+        self._wake = None
+
+    def leave(self, table: ScheduledTable) -> None:
+        """A job started, is urgent already, or is no longer wanted."""
+        if table.due is not None:
+            self._remove(table.due)
+            table.due = None
+            self._wake = None
+
+    def wake(self) -> float:
+        """When the first of them becomes urgent because of those after it."""
+        if self._wake is None:
+            self._wake = self._found()
+        return self._wake
+
+    def hurried(self, now: float) -> list[ScheduledTable]:
+        """Those that are urgent by now; they leave the crowd."""
+        hurried = []
+        while self.wake() <= now:
+            table = self._due[0][2]
+            self.leave(table)
+            hurried.append(table)
+        return hurried
+
+    def _remove(self, entry: tuple[float, int, ScheduledTable]) -> None:
+        del self._due[bisect_left(self._due, entry)]
+
+    def _found(self) -> float:
+        if not self._due:
+            return inf
+        wake, ahead = inf, 0.0
+        for latest, _, table in self._due[:_LOOKED_AT]:
+            wake = min(wake, latest - ahead)
+            ahead += table.part_seconds / self._tracks
+        first = self._due[0]
+        return max(wake, (first[0] + first[2].pending.oldest.since) / 2)

@@ -1,0 +1,157 @@
+"""How long will a refresh take?
+
+`E(n) = alpha + beta × n` (001 section 2.4): a start, and a time for each second of data that is
+loaded. Both are learned from finished refreshes by least squares in which old ones fade. A refresh
+that took far longer or shorter than expected counts only up to a limit, which widens when it
+happens again and again: one pause of the machine changes little, a new pace is learned in a few
+refreshes.
+
+Where rows are told, the time is learned per row, and apart from that how many rows a second of data
+has: all rows over all seconds, so that a long silence counts as long as it was. A table's data may
+come seldom and be much, or often and little; `beta` is the product of both.
+
+The paper does not say what to do when every refresh loaded equally much, so that alpha and beta
+can't be told apart: then the prior says which share of the time is the start. A table that was
+never refreshed is taken to be like a typical refresh of the others, and all of it to be start.
+That is a guess on the good side, on purpose: if a guess said that data is dear, a table with much
+waiting would look too long to be worth a turn, and without a turn the guess is never put right.
+"""
+
+from dataclasses import dataclass
+from math import exp, log
+
+from springhouse.units import Seconds
+
+FIRST_GUESS = Seconds(1.0)
+"""What a refresh is taken to need before any has finished."""
+
+SHORTEST = 1e-9
+"""What a refresh takes at least: benefits are divided by it."""
+
+_FADE = 0.95
+_TRUSTED_AFTER = 4
+_LIMIT = 4.0
+_SHAPE_WEIGHT = 0.5
+
+
+@dataclass(frozen=True)
+class LoadCost:
+    """`E(n)` in seconds, for `n` seconds of data.
+
+    >>> LoadCost(alpha=1.0, beta=0.1).seconds(100.0)
+    11.0
+    """
+
+    alpha: float
+    beta: float
+
+    def seconds(self, interval: float) -> float:
+        return self.alpha + self.beta * interval
+
+
+class LearnedCost:
+    """The cost of one table's refreshes, and how wrong it was (mean absolute error)."""
+
+    __slots__ = (
+        "_counted",
+        "_n",
+        "_nn",
+        "_ns",
+        "_prior",
+        "_rows",
+        "_s",
+        "_seconds",
+        "_w",
+        "cost",
+        "count",
+        "deviation",
+    )
+
+    def __init__(self, prior: LoadCost) -> None:
+        self.cost = prior
+        self.count = 0
+        self.deviation = 0.0
+        self._prior = prior
+        # The same per row, where rows are told.
+        self._counted = prior
+        # The rows that were told, and the seconds of data in which they came.
+        self._rows = self._seconds = 0.0
+        self._w = self._n = self._nn = self._s = self._ns = 0.0
+
+    def seconds(self, interval: float) -> float:
+        """What loading so many seconds of data is expected to take."""
+        return max(self.cost.alpha + self.cost.beta * interval, SHORTEST)
+
+    def observe(self, interval: float, seconds: float, rows: float | None = None) -> None:
+        """Learn from a refresh that loaded so much and took `seconds`."""
+        if rows is not None and rows > 0 and interval > 0:
+            self._learn_rate(interval, rows)
+        n = interval * self._rate if rows is None else float(rows)
+        expected = self._counted.seconds(n)
+        error = seconds - expected
+        if self.count >= _TRUSTED_AFTER:
+            limit = _LIMIT * max(self.deviation, 0.05 * expected)
+            error = min(max(error, -limit), limit)
+            seconds = expected + error
+        if self.count:
+            # The first error is that of the prior, and says nothing about what was learned.
+            weight = max(0.1, 1.0 / self.count)
+            self.deviation += weight * (abs(error) - self.deviation)
+        self.count += 1
+        self._w = self._w * _FADE + 1.0
+        self._n = self._n * _FADE + n
+        self._nn = self._nn * _FADE + n * n
+        self._s = self._s * _FADE + seconds
+        self._ns = self._ns * _FADE + n * seconds
+        self._counted = self._fitted(self._rate)
+        self.cost = LoadCost(self._counted.alpha, self._counted.beta * self._rate)
+
+    @property
+    def _rate(self) -> float:
+        """How many rows a second of data has; where none are told, a second is what is counted."""
+        return self._rows / self._seconds if self._seconds else 1.0
+
+    def _learn_rate(self, interval: float, rows: float) -> None:
+        if not self._seconds:
+            # What was seen before was counted in seconds: from here on in rows.
+            rate = rows / interval
+            self._n, self._nn, self._ns = self._n * rate, self._nn * rate * rate, self._ns * rate
+            self._counted = LoadCost(self.cost.alpha, self.cost.beta / rate)
+        self._rows = self._rows * _FADE + rows
+        self._seconds = self._seconds * _FADE + interval
+
+    def _fitted(self, rate: float) -> LoadCost:
+        """Least squares, with one faint point at n = 0 that keeps the prior's share of starts."""
+        mean_n, mean_s = self._n / self._w, self._s / self._w
+        whole = self._prior.seconds(mean_n / rate)
+        start = mean_s * (self._prior.alpha / whole if whole > 0 else 1.0)
+        w, s = self._w + _SHAPE_WEIGHT, self._s + _SHAPE_WEIGHT * start
+        spread = self._nn - self._n * self._n / w
+        if spread <= 1e-9 * self._nn or spread <= 0.0:
+            return LoadCost(mean_s, 0.0)
+        beta = (self._ns - self._n * s / w) / spread
+        alpha = (s - beta * self._n) / w
+        if beta < 0.0:
+            return LoadCost(mean_s, 0.0)
+        if alpha < 0.0:
+            return LoadCost(0.0, self._ns / self._nn)
+        return LoadCost(alpha, beta)
+
+
+class TypicalRefresh:
+    """How long refreshes of all tables take, as a mean in which no single one weighs much."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self) -> None:
+        self._log: float | None = None
+
+    def observe(self, seconds: float) -> None:
+        log_seconds = log(max(seconds, 1e-6))
+        self._log = (
+            log_seconds if self._log is None else self._log + 0.05 * (log_seconds - self._log)
+        )
+
+    def cost(self) -> LoadCost:
+        """What to expect of a table that was never refreshed."""
+        return LoadCost(FIRST_GUESS if self._log is None else exp(self._log), 0.0)
