@@ -21,11 +21,11 @@ class Coming:
         self._lane = lane
         self._heap: list[tuple[float, int, ScheduledTable]] = []
 
-    def expect(self, standing: ScheduledTable) -> None:
+    def expect(self, table: ScheduledTable) -> None:
         """Expect a table at its next arrival, if one is known."""
-        at = standing.expected_arrival
+        at = table.expected_arrival
         if at is not None:
-            heappush(self._heap, (at, standing.order, standing))
+            heappush(self._heap, (at, table.order, table))
 
     def between(self, now: float, until: float, most: int) -> list[Prospect]:
         """What the next few would bring of which nothing waits or runs."""
@@ -34,14 +34,14 @@ class Coming:
         found: list[Prospect] = []
         while heap and heap[0][0] <= until and len(found) < most:
             each = heappop(heap)
-            at, _, standing = each
-            if standing.expected_arrival != at or at <= now or standing.lane != self._lane:
+            at, _, table = each
+            if table.expected_arrival != at or at <= now or table.lane != self._lane:
                 continue
             kept.append(each)
-            if standing.running is None and not standing.pending and not standing.leaving:
-                period = standing.period_seconds
-                seconds = standing.cost.seconds(period)
-                found.append(Prospect(standing.priority * period, seconds, at))
+            if table.running is None and not table.pending and not table.leaving:
+                period = table.period_seconds
+                seconds = table.cost.seconds(period)
+                found.append(Prospect(table.priority * period, seconds, at))
         for each in kept:
             heappush(heap, each)
         return found

@@ -23,19 +23,25 @@ class Foresight:
     """What runs, what is about to come, and what that means for a job that could start."""
 
     def __init__(self, policy: Policy, lanes: Lanes) -> None:
-        self.looks_ahead = policy.basic is Basic.LOOKAHEAD
+        self._looks_ahead = policy.basic is Basic.LOOKAHEAD
         self._weighs = policy.weigh_last_track
         self._lanes = lanes
         self.on_tracks: dict[int, ScheduledTable] = {}
 
-    def ended(self, standing: ScheduledTable, track: int) -> None:
+    def expect_next(self, table: ScheduledTable) -> None:
+        """Data came for a table: note when the next is expected, for Lookahead."""
+        if self._looks_ahead:
+            table.expected_arrival = table.pace.next_arrival(table.period_seconds)
+            self._lanes.coming[table.lane].expect(table)
+
+    def ended(self, table: ScheduledTable, track: int) -> None:
         """A refresh has left its track."""
-        if self.on_tracks.get(track) is standing:
+        if self.on_tracks.get(track) is table:
             del self.on_tracks[track]
 
     def weighed(self, best: Entry, lane: int, free: int, now: float) -> Entry | None:
         """The job to start instead of the best one of a lane; None if it is better to wait."""
-        if self.looks_ahead:
+        if self._looks_ahead:
             best = self._looked_ahead(best, lane, now)
         if free > 1 or not self.on_tracks or not self._weighs or self._lanes.busy >= 1.0:
             return best
@@ -49,10 +55,10 @@ class Foresight:
         return next((each for each in others if self._takes_last_track(each, remaining)), None)
 
     def _takes_last_track(self, entry: Entry, remaining: float) -> bool:
-        standing = entry[4]
-        blocked = blocked_seconds(standing.part_seconds, remaining)
+        table = entry[4]
+        blocked = blocked_seconds(table.part_seconds, remaining)
         weight = self._lanes.weight_of_shorter(blocked)
-        return is_worth_it(standing.priority * standing.freshness_delta, blocked, weight)
+        return is_worth_it(table.priority * table.freshness_delta, blocked, weight)
 
     def _looked_ahead(self, best: Entry, lane: int, now: float) -> Entry:
         """The job to start instead of the best, if one that is better still is about to come."""
@@ -65,5 +71,5 @@ class Foresight:
         return entries[chosen]
 
 
-def _prospect(standing: ScheduledTable) -> Prospect:
-    return Prospect(standing.priority * standing.freshness_delta, standing.expected_seconds)
+def _prospect(table: ScheduledTable) -> Prospect:
+    return Prospect(table.priority * table.freshness_delta, table.expected_seconds)

@@ -32,22 +32,22 @@ class Crowd:
     def resize(self, tracks: int) -> None:
         self._tracks, self._wake = tracks, None
 
-    def put(self, standing: ScheduledTable, latest: float) -> None:
+    def put(self, table: ScheduledTable, latest: float) -> None:
         """A job has to start by `latest`."""
-        before = standing.due
+        before = table.due
         if before is not None:
             if before[0] == latest:
                 return
             self._remove(before)
-        standing.due = latest, standing.order, standing
-        insort(self._due, standing.due)
+        table.due = latest, table.order, table
+        insort(self._due, table.due)
         self._wake = None
 
-    def leave(self, standing: ScheduledTable) -> None:
+    def leave(self, table: ScheduledTable) -> None:
         """A job started, is urgent already, or is no longer wanted."""
-        if standing.due is not None:
-            self._remove(standing.due)
-            standing.due = None
+        if table.due is not None:
+            self._remove(table.due)
+            table.due = None
             self._wake = None
 
     def wake(self) -> float:
@@ -60,9 +60,9 @@ class Crowd:
         """Those that are urgent by now; they leave the crowd."""
         found = []
         while self.wake() <= now:
-            standing = self._due[0][2]
-            self.leave(standing)
-            found.append(standing)
+            table = self._due[0][2]
+            self.leave(table)
+            found.append(table)
         return found
 
     def _remove(self, entry: tuple[float, int, ScheduledTable]) -> None:
@@ -72,8 +72,8 @@ class Crowd:
         if not self._due:
             return inf
         wake, ahead = inf, 0.0
-        for latest, _, standing in self._due[:_LOOKED_AT]:
+        for latest, _, table in self._due[:_LOOKED_AT]:
             wake = min(wake, latest - ahead)
-            ahead += standing.part_seconds / self._tracks
+            ahead += table.part_seconds / self._tracks
         first = self._due[0]
         return max(wake, (first[0] + first[2].pending.oldest.since) / 2)

@@ -12,31 +12,29 @@ from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 
 def findings(
-    hierarchy: Hierarchy, standings: Mapping[str, ScheduledTable], tracks: int
+    hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int
 ) -> list[Finding]:
     """The promises that can't be kept."""
     order = reversed(hierarchy.ancestors_last(hierarchy.tables))
-    return unkeepable([_asked(standings[name], hierarchy) for name in order], tracks)
+    return unkeepable([_asked(tables[name], hierarchy) for name in order], tracks)
 
 
-def granted(
-    hierarchy: Hierarchy, standings: Mapping[str, ScheduledTable], tracks: int
-) -> list[str]:
+def granted(hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int) -> list[str]:
     """Note which promises are deadlines; the answer names those for which that changed."""
-    refused = {each.table for each in findings(hierarchy, standings, tracks)}
-    changed = [name for name in hierarchy.tables if standings[name].is_granted == (name in refused)]
+    refused = {each.table for each in findings(hierarchy, tables, tracks)}
+    changed = [name for name in hierarchy.tables if tables[name].is_granted == (name in refused)]
     for name in changed:
-        standings[name].is_granted = name not in refused
+        tables[name].is_granted = name not in refused
     return changed
 
 
-def _asked(standing: ScheduledTable, hierarchy: Hierarchy) -> TableLoad:
+def _asked(table: ScheduledTable, hierarchy: Hierarchy) -> TableLoad:
     return TableLoad(
-        standing.name,
-        tuple(hierarchy.upstream(standing.name)),
-        standing.interval_seconds,
-        standing.own_priority,
-        standing.promise,
+        table.name,
+        tuple(hierarchy.upstream(table.name)),
+        table.interval_seconds,
+        table.own_priority,
+        table.promise,
         # No promise is given up because of a guess.
-        standing.cost.cost if standing.is_known else LoadCost(0.0, 0.0),
+        table.cost.cost if table.is_known else LoadCost(0.0, 0.0),
     )

@@ -27,18 +27,18 @@ class JobQueue:
 
     def push(self, entry: Entry) -> None:
         """Put a job in its place; it leaves the one that it had."""
-        standing = entry[4]
-        if standing.entry is None:
+        table = entry[4]
+        if table.entry is None:
             self._waiting += 1
-        standing.entry = entry
+        table.entry = entry
         heappush(self._heap, entry)
         if len(self._heap) > 2 * self._waiting + _LEFTOVERS:
             self._heap = [each for each in self._heap if each[4].entry is each]
             heapify(self._heap)
 
-    def leave(self, standing: ScheduledTable) -> None:
-        if standing.entry is not None:
-            standing.entry = None
+    def leave(self, table: ScheduledTable) -> None:
+        if table.entry is not None:
+            table.entry = None
             self._waiting -= 1
 
     def head(self) -> Entry | None:
@@ -71,13 +71,13 @@ class Timers:
         self._heap: list[tuple[float, int, ScheduledTable]] = []
         self._most = _LEFTOVERS
 
-    def set(self, standing: ScheduledTable, at: float | None) -> None:
+    def set(self, table: ScheduledTable, at: float | None) -> None:
         """Wake a table then, and no longer when it was to be woken before."""
-        if at is None or standing.timer == at:
-            standing.timer = at
+        if at is None or table.timer == at:
+            table.timer = at
             return
-        standing.timer = at
-        heappush(self._heap, (at, standing.order, standing))
+        table.timer = at
+        heappush(self._heap, (at, table.order, table))
         if len(self._heap) > self._most:
             self._heap = [each for each in self._heap if each[2].timer == each[0]]
             self._most = 2 * len(self._heap) + _LEFTOVERS
@@ -99,8 +99,8 @@ class Timers:
             return []
         found = []
         while heap and heap[0][0] <= now:
-            at, _, standing = heappop(heap)
-            if standing.timer == at:
-                standing.timer = None
-                found.append(standing)
+            at, _, table = heappop(heap)
+            if table.timer == at:
+                table.timer = None
+                found.append(table)
         return found

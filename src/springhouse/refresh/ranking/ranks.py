@@ -43,12 +43,12 @@ class Ranks:
 
     def wake(self, now: float) -> None:
         """Rank those anew whose urgency has changed by itself."""
-        for standing in self._timers.due(now):
-            self.rank(standing, now)
+        for table in self._timers.due(now):
+            self.rank(table, now)
         if self.crowd.wake() <= now:
-            for standing in self.crowd.hurried(now):
-                standing.crowded = True
-                self.rank(standing, now)
+            for table in self.crowd.hurried(now):
+                table.crowded = True
+                self.rank(table, now)
 
     def next_change(self) -> Instant | None:
         """When a rank changes by itself."""
@@ -56,102 +56,102 @@ class Ranks:
         first = crowded if at is None else min(at, crowded)
         return Instant(first) if first < inf else None
 
-    def leave(self, standing: ScheduledTable) -> None:
+    def leave(self, table: ScheduledTable) -> None:
         """A job waits no more."""
-        self._lanes.queues[standing.lane].leave(standing)
-        self.crowd.leave(standing)
-        self._timers.set(standing, None)
+        self._lanes.queues[table.lane].leave(table)
+        self.crowd.leave(table)
+        self._timers.set(table, None)
 
-    def rank(self, standing: ScheduledTable, now: float) -> None:
+    def rank(self, table: ScheduledTable, now: float) -> None:
         """Put a table in its place among those that wait, or take it away."""
-        queue, pending = self._lanes.queues[standing.lane], standing.pending
-        if standing.running is not None or not pending:
-            self.leave(standing)
+        queue, pending = self._lanes.queues[table.lane], table.pending
+        if table.running is not None or not pending:
+            self.leave(table)
             return
-        if not standing.cost.count and standing.declared_cost is None:
-            standing.cost = LearnedCost(self._typical.cost())
-        period, freshness = standing.period_seconds, standing.freshness
+        if not table.cost.count and table.declared_cost is None:
+            table.cost = LearnedCost(self._typical.cost())
+        period, freshness = table.period_seconds, table.freshness
         assert freshness is not None, "it is known from the first arrival on"
-        cost, newest = standing.cost, pending.newest
+        cost, newest = table.cost, pending.newest
         # Late records make nothing fresher, and still have to be loaded: they count as a period.
         delta = newest - freshness
-        standing.freshness_delta = delta = delta if delta > 0 else period
-        learned, told = cost.seconds(delta), standing.told_seconds
-        standing.expected_seconds = standing.part_seconds = learned if told is None else told
+        table.freshness_delta = delta = delta if delta > 0 else period
+        learned, told = cost.seconds(delta), table.told_seconds
+        table.expected_seconds = table.part_seconds = learned if told is None else told
         chopping = self._policy.chopping
         until = newest
         if chopping is not None and delta > chopping.periods * period:
-            until = chopped(pending, freshness, self._most_at_once(standing, chopping))
-        standing.until = until
+            until = chopped(pending, freshness, self._most_at_once(table, chopping))
+        table.until = until
         if until < newest:
             part = cost.seconds(until - freshness if until > freshness else period)
-            standing.part_seconds = part * standing.expected_seconds / learned
-        standing.released = pending.oldest.released
-        urgency, latest, timer = self._urgency(standing, now)
-        if standing.timer is not timer:
-            self._timers.set(standing, timer)
+            table.part_seconds = part * table.expected_seconds / learned
+        table.released = pending.oldest.released
+        urgency, latest, timer = self._urgency(table, now)
+        if table.timer is not timer:
+            self._timers.set(table, timer)
         if urgency is None:
-            queue.leave(standing)
+            queue.leave(table)
             return
         key: Key
         if urgency in _BY_DEADLINE:
             key = latest, 0.0
         elif self._by_index:
-            key = whittle(standing, self._lanes.patience)
+            key = whittle(table, self._lanes.patience)
         elif self._ordinary is not None:
-            key = self._ordinary(standing)
+            key = self._ordinary(table)
         else:
             key = race(queue.passed, self._dice)
-        queue.push((urgency, key[0], key[1], standing.order, standing))
+        queue.push((urgency, key[0], key[1], table.order, table))
 
-    def _most_at_once(self, standing: ScheduledTable, chopping: Chopping) -> float:
+    def _most_at_once(self, table: ScheduledTable, chopping: Chopping) -> float:
         """How many seconds of data the next refresh of a table loads at most."""
-        pays, cost = 0.0, standing.cost.cost
+        pays, cost = 0.0, table.cost.cost
         if not chopping.fixed:
             lanes = self._lanes
-            blocked = lanes.weight_of_better(lanes.index(standing)) / len(lanes.tracks)
+            blocked = lanes.weight_of_better(lanes.index(table)) / len(lanes.tracks)
             pays = part_that_pays(cost, self.price, blocked, lanes.data_share)
-        return chopping.most(standing.period_seconds, cost, standing.allowance, pays)
+        return chopping.most(table.period_seconds, cost, table.allowance, pays)
 
     def _urgency(
-        self, standing: ScheduledTable, now: float
+        self, table: ScheduledTable, now: float
     ) -> tuple[Urgency | None, float, float | None]:
         """How urgent a job is (None: not released), its latest start, and when that changes."""
-        ready = max(standing.retry_at, standing.released)
-        if standing.unmade or standing.wished.whole is None or not self._policy.heed_promises:
-            standing.ready_at = ready
-            self.crowd.leave(standing)
-            first = standing.unmade and self._policy.heed_promises
+        ready = max(table.retry_at, table.released)
+        if table.unmade or table.wished.whole is None or not self._policy.heed_promises:
+            table.ready_at = ready
+            self.crowd.leave(table)
+            first = table.unmade and self._policy.heed_promises
             urgency = Urgency.UNMADE if first else Urgency.NONE
             return (None, 0.0, ready) if now < ready else (urgency, 0.0, None)
-        needs = standing.part_seconds + standing.error.seconds
+        needs = table.part_seconds + table.error.seconds
         release = ready
-        if standing.promise is not None and standing.is_known and not standing.crowded:
-            rested = standing.pending.oldest.since + standing.wished.whole
-            rested = min(rested, standing.due_by) - needs - standing.wait.seconds
+        if table.promise is not None and table.is_known and not table.crowded:
+            rested = table.pending.oldest.since + table.wished.whole
+            rested = min(rested, table.due_by) - needs - table.wait.seconds
             release = max(ready, rested)
-        standing.ready_at = release
-        if standing.allowance is None:
-            self.crowd.leave(standing)
+        table.ready_at = release
+        if table.allowance is None:
+            self.crowd.leave(table)
             return (None, 0.0, release) if now < release else (Urgency.NONE, 0.0, None)
-        return self._by_deadline(standing, ready, _breaks(standing), needs, now)
+        return self._by_deadline(table, ready, _breaks(table), needs, now)
 
     def _by_deadline(
-        self, standing: ScheduledTable, ready: float, breaks: float, needs: float, now: float
+        self, table: ScheduledTable, ready: float, breaks: float, needs: float, now: float
     ) -> tuple[Urgency | None, float, float | None]:
         """The same for a job that has a deadline, because its promise can be kept."""
-        latest, release = breaks - needs, standing.ready_at
-        if standing.claims_from > now >= release:
-            self.crowd.leave(standing)
-            return Urgency.NONE, latest, standing.claims_from
-        if now < ready or now >= latest or standing.crowded:
-            self.crowd.leave(standing)
+        latest, release = breaks - needs, table.ready_at
+        if table.claims_from > now >= release:
+            self.crowd.leave(table)
+            return Urgency.NONE, latest, table.claims_from
+        if now < ready or now >= latest or table.crowded:
+            self.crowd.leave(table)
         else:
-            self.crowd.put(standing, latest)
+            self.crowd.put(table, latest)
         if now < release:
             return None, latest, release
         if now < latest:
-            return Urgency.CROWDED if standing.crowded else Urgency.NONE, latest, latest
+            return Urgency.CROWDED if table.crowded else Urgency.NONE, latest, latest
         if now < breaks:
             return Urgency.ABOUT_TO_BREAK, latest, breaks
         return Urgency.BROKEN, latest, None
@@ -165,7 +165,7 @@ class Ranks:
         return sign * entry[1], f"{said.get(entry[0], '')}{name}"
 
 
-def _breaks(standing: ScheduledTable) -> float:
+def _breaks(table: ScheduledTable) -> float:
     """When a promise is broken, that of a table or of who reads it."""
-    assert standing.allowance is not None
-    return min(standing.pending.oldest.since + standing.allowance, standing.due_by)
+    assert table.allowance is not None
+    return min(table.pending.oldest.since + table.allowance, table.due_by)

@@ -80,20 +80,20 @@ class ScheduledTable:
         """Whether what it costs is more than a guess."""
         return self.cost.count > 0 or self.declared_cost is not None
 
-    def __init__(self, table: TableProfile, order: int, prior: LoadCost) -> None:
-        self.name = table.name
+    def __init__(self, profile: TableProfile, order: int, prior: LoadCost) -> None:
+        self.name = profile.name
         self.order = order
         self.lane = 0
         # Declared and inherited.
         self.is_base = True
-        self.own_priority = table.priority
-        self.priority = table.priority
+        self.own_priority = profile.priority
+        self.priority = profile.priority
         # What it still costs to bring its data to those from whom it has that priority.
         self.ahead_alpha = self.ahead_beta = 0.0
-        self.period_seconds: float = table.period_seconds or 1.0
+        self.period_seconds: float = profile.period_seconds or 1.0
         # The data of one usual refresh: by its own pace, not by that of its slowest ancestor.
         self.interval_seconds = self.period_seconds
-        self.promise: float | None = table.promise_seconds
+        self.promise: float | None = profile.promise_seconds
         # Whether its promise can be kept; one that can't is no deadline, and its weight decides.
         self.is_granted = True
         # By the promises that can be kept, which are deadlines; and by all, for resting.
@@ -129,7 +129,7 @@ class ScheduledTable:
         self.taken: list[PendingBatch] = []
         self.last_started = -inf
         # What was learned.
-        self.declared_cost = table.cost
+        self.declared_cost = profile.cost
         self.cost = LearnedCost(prior)
         self.load_seconds = prior.seconds(self.period_seconds)
         self.error = Margin()

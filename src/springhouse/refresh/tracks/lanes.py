@@ -63,17 +63,17 @@ class Lanes:
         self._lengths: list[float] = []
         self._weights: list[float] = [0.0]
 
-    def welcome(self, standing: ScheduledTable) -> None:
+    def welcome(self, table: ScheduledTable) -> None:
         """Put a table that came after the layout was made where similar ones are."""
-        if standing.name not in self.layout.lane_of and standing.entry is None:
-            standing.lane = self.layout.nearest(standing.period_seconds)
+        if table.name not in self.layout.lane_of and table.entry is None:
+            table.lane = self.layout.nearest(table.period_seconds)
 
-    def note_speed(self, standing: ScheduledTable) -> bool:
+    def note_speed(self, table: ScheduledTable) -> bool:
         """Whether a table has changed its speed since the tracks were laid out."""
-        load = standing.cost.seconds(standing.interval_seconds)
-        if abs(load - standing.load_seconds) <= DRIFT * standing.load_seconds:
+        load = table.cost.seconds(table.interval_seconds)
+        if abs(load - table.load_seconds) <= DRIFT * table.load_seconds:
             return False
-        standing.load_seconds = load
+        table.load_seconds = load
         self.moves += 1
         return True
 
@@ -84,8 +84,8 @@ class Lanes:
     def lay_out(self, here: Sequence[ScheduledTable]) -> list[ScheduledTable]:
         """Divide the tracks anew among these tables; the answer is who changed lanes."""
         self.moves = 0
-        for standing in here:
-            standing.load_seconds = standing.cost.seconds(standing.interval_seconds)
+        for table in here:
+            table.load_seconds = table.cost.seconds(table.interval_seconds)
         loads = [TrackLoad(s.name, s.interval_seconds, s.load_seconds) for s in here]
         self.busy = sum(load.utilisation for load in loads) / max(len(self.tracks), 1)
         self.layout = self._rule.layout(loads, self.tracks)
@@ -93,14 +93,14 @@ class Lanes:
             self.queues.append(JobQueue())
             self.coming.append(Coming(lane))
         moved = []
-        for standing in here:
-            lane = self.layout.lane_of[standing.name]
-            if lane == standing.lane:
+        for table in here:
+            lane = self.layout.lane_of[table.name]
+            if lane == table.lane:
                 continue
-            self.queues[standing.lane].leave(standing)
-            standing.lane = lane
-            moved.append(standing)
-            self.coming[lane].expect(standing)
+            self.queues[table.lane].leave(table)
+            table.lane = lane
+            moved.append(table)
+            self.coming[lane].expect(table)
         del self.queues[len(self.layout.lanes) :], self.coming[len(self.layout.lanes) :]
         self._note_weights(here)
         return moved
@@ -119,15 +119,15 @@ class Lanes:
         self._indexes = [index for index, _ in worst]
         self._below = [0.0, *accumulate(priority for _, priority in worst)]
 
-    def _usual_index(self, standing: ScheduledTable) -> float:
-        interval = standing.interval_seconds
-        ahead = standing.ahead_alpha + standing.ahead_beta * interval
-        seconds = max(standing.load_seconds + ahead, 1e-9)
-        return float(standing.priority * interval ** (1.0 + self.patience) / seconds)
+    def _usual_index(self, table: ScheduledTable) -> float:
+        interval = table.interval_seconds
+        ahead = table.ahead_alpha + table.ahead_beta * interval
+        seconds = max(table.load_seconds + ahead, 1e-9)
+        return float(table.priority * interval ** (1.0 + self.patience) / seconds)
 
-    def index(self, standing: ScheduledTable) -> float:
+    def index(self, table: ScheduledTable) -> float:
         """What all that waits for a table is worth."""
-        return -whittle(standing, self.patience)[0]
+        return -whittle(table, self.patience)[0]
 
     def weight_of_better(self, index: float) -> float:
         """The priorities of all tables that have a higher index with the data of one refresh."""
