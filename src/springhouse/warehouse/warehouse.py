@@ -21,7 +21,7 @@ from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.landing.quarantine import settle
+from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sinks.delivery import ledger_astray, needed_by_sinks
 from springhouse.lake.sinks.sink_registry import known_sinks
 from springhouse.lake.sources.source_registry import known_sources
@@ -275,7 +275,7 @@ class Warehouse:
             keep = duration_seconds(retention)
         gone = {}
         for name in self.lake.tables():
-            settle(self.lake, name)
+            settle_quarantine(self.lake, name)
         for name in self.lake.tables():
             needed = self._needed_from(name)
             deleted = vacuum(self.lake, name, needed, keep, Seconds(grace_seconds))

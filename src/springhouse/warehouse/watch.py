@@ -16,7 +16,7 @@ from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.feeds import Feed, open_feed
 from springhouse.lake.ingest.sharing import same_records, sharing
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing.quarantine import pending
+from springhouse.lake.landing.quarantine import pending_records
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.presence import FileLost
 from springhouse.lake.views.healing import lost_by
@@ -204,7 +204,7 @@ class Watch:
         newest = (commits[0].version, commits[-1].version) if commits else None
         if newest is None or self._settled.get(table) == newest:
             return False
-        if pending(self.lake, table):
+        if pending_records(self.lake, table):
             return True
         self._settled[table] = newest
         return False

@@ -27,9 +27,8 @@ from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 from springhouse.errors import LakeError, SchemaError
 from springhouse.lake.delta import buckets, changes
 from springhouse.lake.delta.alignment import aligned
-from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.commits import Change
 from springhouse.lake.delta.note import Note
-from springhouse.lake.delta.requirements import OffsetsUnread
 from springhouse.lake.delta.tables import (
     DataFile,
     TableVersion,
@@ -41,18 +40,17 @@ from springhouse.lake.delta.tables import (
 from springhouse.lake.delta.writing import paths_of, write_arrow, write_with_spark
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
-from springhouse.lake.ingest.refresh_table import (
-    Fit,
-    IngestRows,
-    batch_of,
-    described,
-    fitted,
-    with_aside,
+from springhouse.lake.ingest.flow_commit import (
+    batch_of_ranges,
+    commit_batch,
+    with_quarantine_file,
 )
+from springhouse.lake.ingest.ingest_rows import IngestRows
+from springhouse.lake.ingest.target_columns import TargetColumns, fit_columns
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
-from springhouse.lake.landing.quarantine import settle
+from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.spark.queries import blamed_on
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
@@ -87,7 +85,7 @@ def apply_changes(
     assert isinstance(flow, CdcFlow)
     began = lake.now()
     ground = lake.find(table.name)
-    settle(lake, table.name)
+    settle_quarantine(lake, table.name)
     ranges = feed.behind(ground, until)
     if not ranges:
         return None
@@ -108,15 +106,15 @@ def apply_changes(
             write=False,
             settings=flow_settings(project, table),
         )
-        aside = [*taken.bad, *arrived.aside]
-        columns = _row_columns(events, flow, empty=True)
-        fit, _ = fitted(lake, project, table, flow, ground, columns)
-        _prove_same_types(fit, table, flow)
-        ground = fit.ready(lake, table.name)
+        quarantined = [*taken.bad, *arrived.quarantined]
+        no_rows = _row_columns(events, flow, empty=True)
+        columns, _ = fit_columns(lake, project, table, flow, ground, no_rows)
+        _prove_same_types(columns, table, flow)
+        ground = columns.ready(lake, table.name)
         events = _again(lake, table.name, arrived, events.schema)
         merged = _merge(lake, flow, ground, events, small=arrived.rows is not None)
-        batch = batch_of(lake, project, feed, ranges, taken.count, len(aside))
-        batch = with_aside(lake, table, flow, batch, aside)
+        batch = batch_of_ranges(lake, project, feed, ranges, taken.count, len(quarantined))
+        batch = with_quarantine_file(lake, table, flow, batch, quarantined)
         note = Note(
             kind="merge",
             at=lake.now(),
@@ -130,27 +128,24 @@ def apply_changes(
             changes=merged.changes,
             state={TOMBSTONES: merged.tombstones} if merged.tombstones else {},
         )
-        note = described(lake, table, flow, batch, arrived, note)
-        requires = [OffsetsUnread(ground, batch.noted.offsets), *lake.required]
-        commit(ground, Change(note, merged.add, merged.remove, batch.ends), requires)
-        if aside:
-            settle(lake, table.name)
+        change = Change(note, merged.add, merged.remove)
+        commit_batch(lake, table, flow, ground, batch, arrived, change)
         return Done(
             table.name,
             "merge",
             note.rows,
             merged.inserted,
             merged.deleted,
-            len(aside),
+            len(quarantined),
             lake.now() - began,
             plan.reason,
         )
 
 
-def _prove_same_types(fit: Fit, table: Table, flow: CdcFlow) -> None:
+def _prove_same_types(columns: TargetColumns, table: Table, flow: CdcFlow) -> None:
     """An error if stored columns would have to be widened: their files hold more than rows."""
-    stored = fit.ground.schema if fit.ground is not None else fit.schema
-    for old, new in zip(stored.fields, fit.schema.fields, strict=False):
+    stored = columns.ground.schema if columns.ground is not None else columns.schema
+    for old, new in zip(stored.fields, columns.schema.fields, strict=False):
         if old.dataType != new.dataType:
             was, given = (f.dataType.simpleString().upper() for f in (old, new))
             raise SchemaError(

@@ -1,14 +1,15 @@
 """How do the records of one source get into several tables in one pass, each exactly once?
 
-One of the tables leads: the range that waits for it is taken in once, and Spark computes what every
-table wants as columns and flags beside its rows (`flows.one_pass`). One flow gives each table its
-rows (`flows.arriving`), and then each has a commit of its own, as if it had been alone: on the
-ground that was opened before anything was read, with the ends of its own ranges as transactions. So
-a process that dies between two commits has committed some tables and not the others; those stand
-where they stood, take the same records in by themselves, and meet the rest again.
+One of the tables leads: the range that waits for it is read once, and Spark computes the columns of
+every table beside its rows, with a flag that says which rows a table takes (`flows.one_pass`). One
+flow splits the rows by table (`flows.arriving`), and then each table has a commit of its own, as if
+it had been refreshed alone: on the table version that was opened before anything was read, with the
+ends of its own ranges as transactions. If the process dies between two commits, some tables are
+committed and the others are not. Those stay where they are, read the same records by themselves,
+and meet the rest again.
 
-Nobody depends on it. What goes wrong in the common part is not told: the tables are then refreshed
-one by one, and each meets its own problem.
+Nothing depends on this pass. An error in the common part is not reported: the tables are then
+refreshed one by one, and each meets its own error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from springhouse.errors import SpringhouseError
 from springhouse.flows.flow_settings import Settings
@@ -24,7 +26,7 @@ from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition
 from springhouse.lake.delta.alignment import same_columns
 from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import TableVersion, quoted
-from springhouse.lake.delta.writing import rows_of, write_arrow
+from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.flows.arriving import (
     Arrived,
     TableShare,
@@ -33,11 +35,13 @@ from springhouse.lake.flows.arriving import (
 )
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
-from springhouse.lake.ingest.refresh_table import Fit, IngestRows, batch_of, finish, fitted
+from springhouse.lake.ingest.flow_commit import batch_of_ranges, commit_append
+from springhouse.lake.ingest.ingest_rows import IngestRows
 from springhouse.lake.ingest.sharing import RowPipeline, chain, same_records
+from springhouse.lake.ingest.target_columns import TargetColumns, fit_columns
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing.landing import Done, Landed
-from springhouse.lake.landing.quarantine import settle
+from springhouse.lake.landing.landing import Done, Landed, landed_rows
+from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import blamed_on
@@ -47,14 +51,14 @@ from springhouse.project.declarations.declaration import AppendFlow, OnViolation
 from springhouse.units import Instant, Seconds
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _KEPT, _JSON = HIDDEN_COLUMNS
 
 
 @dataclass(frozen=True)
 class Member:
-    """A table that wants what waits for it; its commits require the `permit`."""
+    """A table for which records wait; its commits require the `permit`."""
 
     table: Table
     feed: Feed
@@ -73,7 +77,7 @@ class Member:
 
 @dataclass(frozen=True)
 class _Ready:
-    """A member of a pass: what its work stands on, and what it takes in."""
+    """A member of a pass: the table version that it will commit to, and the ranges it reads."""
 
     member: Member
     ground: TableVersion | None
@@ -82,11 +86,11 @@ class _Ready:
 
 
 @dataclass(frozen=True)
-class _Given:
-    """What a table was given by the pass, to be committed on its ground."""
+class _PassResult:
+    """The rows of one table after the pass, not yet committed; or the error that keeps it back."""
 
     ready: _Ready
-    fit: Fit
+    columns: TargetColumns
     landed: Landed | SpringhouseError
 
 
@@ -96,9 +100,9 @@ def append_together(
     members: Sequence[Member],
     until: Mapping[str, int] | None = None,
 ) -> Iterator[tuple[str, Done | Exception]]:
-    """Append what waits for all of them, as far as it is the same; what became of each.
+    """Append the records that wait for all of them; for each table the result or the error.
 
-    Nothing is said of a table that could not be served with the others: it is as it was.
+    A table that can't share the pass is left out, and stays as it was.
     """
     began = lake.now()
     shared = _sharing(lake, project, members, until)
@@ -106,18 +110,18 @@ def append_together(
         return
     try:
         with shared[0].member.feed.keeping_memory():
-            taken, given = _pass(lake, project, shared)
+            taken, results = _pass(lake, project, shared)
     except Exception:  # noqa: BLE001  each table alone will meet it, and say whose it is
         return
-    share = Seconds((lake.now() - began) / max(len(given), 1))
-    together = [each.ready.member.name for each in given]
-    for each in given:
-        member = each.ready.member
+    share = Seconds((lake.now() - began) / max(len(results), 1))
+    together = [result.ready.member.name for result in results]
+    for result in results:
+        member = result.ready.member
         outcome: Done | Exception
         try:
             with blamed_on(member.flow.place):
                 own = lake.under(member.permit)
-                outcome = _commit(own, project, each, taken, share, together)
+                outcome = _commit(own, project, result, taken, share, together)
         except Exception as error:  # noqa: BLE001  it is this table's alone
             outcome = error
         yield member.name, outcome
@@ -129,7 +133,7 @@ def _sharing(
     """The first member for which something waits, and those for which the same does."""
     shared: list[_Ready] = []
     for member in members:
-        # What is wrong with it will be met, and told, when it is alone.
+        # An error comes again, and is reported, when the table is refreshed alone.
         with suppress(Exception):
             ready = _ready(lake, project, member, until, shared[0] if shared else None)
             shared += [ready] if ready is not None else []
@@ -143,13 +147,12 @@ def _ready(
     until: Mapping[str, int] | None,
     lead: _Ready | None,
 ) -> _Ready | None:
-    """What a member takes in: what waits for it, or of this what waits for the one that leads."""
+    """What a member takes in: all that waits for it, or the part that also waits for the leader."""
     lake = lake.under(member.permit)
-    settle(lake, member.name)
+    settle_quarantine(lake, member.name)
     ground = lake.find(member.name)
     member.feed.latest()
-    # Before records are compared, which offsets may still change places.
-    member.feed.admit(lake.required)
+    member.feed.admit(lake.required)  # Until then, records may still change their offsets.
     ranges = member.feed.behind(ground, until)
     if lead is not None:
         found = same_records(lead.member.feed, lead.ranges, member.feed, ranges)
@@ -161,49 +164,43 @@ def _ready(
 
 def _pass(
     lake: Lake, project: Project, shared: Sequence[_Ready]
-) -> tuple[IngestRows, list[_Given]]:
+) -> tuple[IngestRows, list[_PassResult]]:
     """Read once, compute for all, and write the files of all."""
     lead = shared[0]
     size = lead.member.feed.size(lead.ranges)
     if not fits_here(size) and not lake.spark.shares_our_code:
-        raise Alone("nobody's code but Spark's runs in these tasks")
+        raise Alone("Spark's tasks can't run our code here")
     taken = IngestRows(lake, lead.member.feed, lead.ranges)
     (source,) = taken.good().values()
-    rows, lanes = _selected(source, shared)
-    grounds: dict[str, Fit] = {}
-    for each in shared:
-        if each.member.name in lanes:
-            found = _fitting(lake, project, each, rows, lanes[each.member.name])
-            if found is not None:
-                grounds[each.member.name], rows, lanes[each.member.name] = found
-    served = [each for each in shared if each.member.name in grounds]
-    if len(served) < 2:
-        raise Alone("nobody shares this pass")
-    rows, arrivals = _judged(rows, [(each.member, lanes[each.member.name]) for each in served])
-    landed = _land(lake, rows, arrivals, size, flow_settings(project, lead.member.table))
-    for each in served:
-        if each is not lead:
-            each.member.feed.learn_from(lead.member.feed)
+    rows, outputs = _selected(source, shared)
+    rows, fitted = _fit_all(lake, project, shared, rows, outputs)
+    if len(fitted) < 2:
+        raise Alone("no other table can share this pass")
+    rows, shares = _with_verdicts(rows, [(each.ready.member, each.output) for each in fitted])
+    landed = _land(lake, rows, shares, size, flow_settings(project, lead.member.table))
+    for each in fitted:
+        if each.ready is not lead:
+            each.ready.member.feed.learn_from(lead.member.feed)
     return taken, [
-        _Given(each, grounds[each.member.name], landed[each.member.name]) for each in served
+        _PassResult(each.ready, each.columns, landed[each.ready.member.name]) for each in fitted
     ]
 
 
 def _selected(
     source: "DataFrame", shared: Sequence[_Ready]
-) -> "tuple[DataFrame, dict[str, QueryOutput]]":
-    """The rows with what every query computes beside them, and where each has its own."""
+) -> "tuple[DataFrame, list[tuple[_Ready, QueryOutput]]]":
+    """The rows with the columns that every query computes beside them, and which are whose."""
     one = OnePass(source.columns)
-    lanes: dict[str, QueryOutput] = {}
+    outputs: list[tuple[_Ready, QueryOutput]] = []
     for each in shared:
-        lane = one.begin()
+        output = one.begin()
         try:
             for _, selection in each.chain.steps:
-                lane = one.select(lane, selection)
+                output = one.select(output, selection)
         except Alone:
             continue
-        lanes[each.member.name] = lane
-    return _computed(source, one), lanes
+        outputs.append((each, output))
+    return _computed(source, one), outputs
 
 
 def _computed(rows: "DataFrame", one: OnePass) -> "DataFrame":
@@ -212,121 +209,141 @@ def _computed(rows: "DataFrame", one: OnePass) -> "DataFrame":
     return rows
 
 
-def _fitting(
-    lake: Lake, project: Project, ready: _Ready, rows: "DataFrame", lane: QueryOutput
-) -> "tuple[Fit, DataFrame, QueryOutput] | None":
-    """The columns that the table will have, and its lane with the same."""
-    member = ready.member
-    own = rows.select(*(sf.col(quoted(column)).alias(name) for name, column in lane.columns))
-    try:
-        fit, _ = fitted(lake, project, member.table, member.flow, ready.ground, own)
-    except SpringhouseError:
-        return None
-    if same_columns(own.schema, fit.schema):
-        return fit, rows, lane
-    have = {name.lower(): column for name, column in lane.columns}
-    columns, more = [], {}
-    for number, wanted in enumerate(fit.schema.fields):
-        column = have.get(wanted.name.lower())
+@dataclass(frozen=True)
+class _Fitted:
+    """A member of the pass whose columns in the pass have the types of its table."""
+
+    ready: _Ready
+    columns: TargetColumns
+    output: QueryOutput
+
+
+def _fit_all(
+    lake: Lake,
+    project: Project,
+    shared: Sequence[_Ready],
+    rows: "DataFrame",
+    outputs: "Sequence[tuple[_Ready, QueryOutput]]",
+) -> "tuple[DataFrame, list[_Fitted]]":
+    """The rows with columns of the right types for all tables; without tables that don't fit."""
+    members: list[_Fitted] = []
+    for ready, output in outputs:
+        member = ready.member
+        own = rows.select(*(sf.col(quoted(column)).alias(name) for name, column in output.columns))
+        try:
+            columns, _ = fit_columns(lake, project, member.table, member.flow, ready.ground, own)
+        except SpringhouseError:
+            continue
+        if not same_columns(own.schema, columns.schema):
+            rows, output = _cast(rows, member.name, output, columns.schema)
+        members.append(_Fitted(ready, columns, output))
+    return rows, members
+
+
+def _cast(
+    rows: "DataFrame", table: str, output: QueryOutput, schema: StructType
+) -> "tuple[DataFrame, QueryOutput]":
+    """The rows with further columns, so that one table finds all of its own with their types."""
+    known = {name.lower(): column for name, column in output.columns}
+    columns, added = [], {}
+    for number, wanted in enumerate(schema.fields):
+        column = known.get(wanted.name.lower())
         if column is None or rows.schema[column].dataType != wanted.dataType:
-            given = sf.lit(None) if column is None else sf.col(quoted(column))
-            column = f"__springhouse_fitted_{member.name}_{number}"
-            more[column] = given.cast(wanted.dataType)
+            value = sf.lit(None) if column is None else sf.col(quoted(column))
+            column = f"__springhouse_fitted_{table}_{number}"
+            added[column] = value.cast(wanted.dataType)
         columns.append((wanted.name, column))
-    return fit, rows.withColumns(more) if more else rows, QueryOutput(tuple(columns), lane.flag)
+    return rows.withColumns(added) if added else rows, QueryOutput(tuple(columns), output.flag)
 
 
-def _judged(
-    rows: "DataFrame", lanes: Sequence[tuple[Member, QueryOutput]]
+def _with_verdicts(
+    rows: "DataFrame", outputs: Sequence[tuple[Member, QueryOutput]]
 ) -> "tuple[DataFrame, list[TableShare]]":
-    """The rows with the verdicts of all tables, and what each table picks out of them."""
+    """The rows with the verdicts of all tables, and the columns that each table picks."""
     one = OnePass(rows.columns, "__springhouse_verdict_")
-    records, arrivals = {}, []
-    for member, lane in lanes:
+    records: dict[str, Column] = {}
+    shares: list[TableShare] = []
+    for member, output in outputs:
         expectations = member.table.expectations
-        columns = list(lane.columns)
-        for number, each in enumerate(expectations):
-            verdict = one.compute(lane, condition(each.condition))
-            columns.append((f"{_KEPT}{number}", verdict))
+        columns = list(output.columns)
+        for number, expectation in enumerate(expectations):
+            columns.append(
+                (f"{_KEPT}{number}", one.compute(output, condition(expectation.condition)))
+            )
         if any(each.on_violation is OnViolation.QUARANTINE for each in expectations):
-            named = (sf.col(quoted(column)).alias(name) for name, column in lane.columns)
-            record = sf.to_json(sf.struct(*named))
             column = f"__springhouse_record_{member.name}"
-            records[column] = sf.when(sf.col(lane.flag), record) if lane.flag else record
+            records[column] = _record_column(output)
             columns.append((_JSON, column))
-        arrivals.append(
-            TableShare(member.name, tuple(columns), lane.flag, expectations, member.table.timestamp)
-        )
+        timestamp = member.table.timestamp
+        shares.append(TableShare(member.name, tuple(columns), output.flag, expectations, timestamp))
     rows = _computed(rows, one)
-    rows = rows.withColumns(records) if records else rows
-    flags = [each.flag for each in arrivals]
-    wanted = dict.fromkeys(flag for flag in flags if flag is not None)
-    if None not in flags:
-        rows = rows.where(" OR ".join(f"`{flag}`" for flag in wanted))
-    needed = dict.fromkeys(column for each in arrivals for _, column in each.columns)
-    return rows.select(*(sf.col(quoted(column)) for column in (needed | wanted))), arrivals
+    return _needed(rows.withColumns(records) if records else rows, shares), shares
+
+
+def _record_column(output: QueryOutput) -> "Column":
+    """A row as JSON, as the quarantine keeps it; NULL for rows of other tables."""
+    named = (sf.col(quoted(column)).alias(name) for name, column in output.columns)
+    record = sf.to_json(sf.struct(*named))
+    return sf.when(sf.col(output.flag), record) if output.flag else record
+
+
+def _needed(rows: "DataFrame", shares: Sequence[TableShare]) -> "DataFrame":
+    """The rows and columns that at least one table picks."""
+    flags = dict.fromkeys(share.flag for share in shares if share.flag is not None)
+    if all(share.flag is not None for share in shares):
+        rows = rows.where(" OR ".join(f"`{flag}`" for flag in flags))
+    needed = dict.fromkeys(column for share in shares for _, column in share.columns)
+    return rows.select(*(sf.col(quoted(column)) for column in (needed | flags)))
 
 
 def _land(
-    lake: Lake, rows: "DataFrame", arrivals: Sequence[TableShare], size: int, settings: Settings
+    lake: Lake, rows: "DataFrame", shares: Sequence[TableShare], size: int, settings: Settings
 ) -> dict[str, Landed | SpringhouseError]:
     """The rows of each table in files that nobody has committed yet."""
-    places = {each.table: lake.place(each.table) for each in arrivals}
+    places = {share.table: lake.place(share.table) for share in shares}
     landed: dict[str, Landed | SpringhouseError] = {}
     if not fits_here(size):
         session = lake.spark.session()
-        files, judgements = arrive_together_in_tasks(session, rows, arrivals, places, settings)
-        for name, found in judgements.items():
-            landed[name] = (
-                _landed(name, found, Landed(files[name], rows_of(files[name])))
-                if isinstance(found, Arrived)
-                else found
-            )
+        files, arrivals = arrive_together_in_tasks(session, rows, shares, places, settings)
+        for name, arrived in arrivals.items():
+            if isinstance(arrived, Arrived):
+                landed[name] = landed_rows(name, arrived, files[name])
+            else:
+                landed[name] = arrived
         return landed
-    kept, judgements = arrive_together(rows.toArrow(), arrivals, settings)
-    for name, found in judgements.items():
-        if isinstance(found, Arrived):
+    kept, arrivals = arrive_together(rows.toArrow(), shares, settings)
+    for name, arrived in arrivals.items():
+        if isinstance(arrived, Arrived):
             add = [write_arrow(places[name], kept[name])] if kept[name].num_rows else []
-            landed[name] = _landed(name, found, Landed(add, kept[name].num_rows, kept[name]))
+            landed[name] = landed_rows(name, arrived, add, kept[name])
         else:
-            landed[name] = found
+            landed[name] = arrived
     return landed
-
-
-def _landed(table: str, arrived: Arrived, written: Landed) -> Landed:
-    return replace(
-        written,
-        aside=[(reason, record, table) for reason, record in arrived.set_aside],
-        violations=arrived.violations,
-        newest=arrived.newest,
-        activities=arrived.activities,
-    )
 
 
 def _commit(
     lake: Lake,
     project: Project,
-    given: _Given,
+    result: _PassResult,
     taken: IngestRows,
     share: Seconds,
     together: Sequence[str],
 ) -> Done:
-    """One table's commit. Of the pass it bears its share: all of them are what it took."""
-    if isinstance(given.landed, SpringhouseError):
-        raise given.landed
-    member, ranges = given.ready.member, given.ready.ranges
-    aside = [*taken.bad, *given.landed.aside]
-    batch = batch_of(lake, project, member.feed, ranges, taken.count, len(aside))
+    """One table's commit. `share` is its part of the seconds that the whole pass took."""
+    if isinstance(result.landed, SpringhouseError):
+        raise result.landed
+    member, ranges = result.ready.member, result.ready.ranges
+    quarantined = [*taken.bad, *result.landed.quarantined]
+    batch = batch_of_ranges(lake, project, member.feed, ranges, taken.count, len(quarantined))
     others = tuple(name for name in together if name != member.name)
-    began = Instant(lake.now() - share)
-    return finish(
+    return commit_append(
         lake,
         member.table,
         member.flow,
-        given.fit,
-        given.landed,
-        aside,
+        result.columns,
+        result.landed,
+        quarantined,
         replace(batch, together=others),
         member.plan,
-        began,
+        Instant(lake.now() - share),
     )

@@ -1,5 +1,5 @@
 """What does every refresh do, of a table as of a view?
 
-It reads inputs as of chosen versions (`inputs`), lands the good rows in one commit (`landing`), and
-sets the bad ones aside (`quarantine`).
+It reads inputs as of chosen versions (`inputs`), writes the good rows to files for one commit
+(`landing`), and puts the bad ones into the quarantine (`quarantine`).
 """

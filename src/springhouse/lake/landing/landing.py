@@ -1,15 +1,15 @@
-"""How do computed rows land in a table: kept rows, rows set aside, and one atomic commit?
+"""How do computed rows become files that a commit can add?
 
-Everything that writes a table (a flow, a view, a merge) comes through here with its rows as a
-lazy DataFrame and leaves with files that a commit can add. Small inputs are computed to Arrow in
-this process; for large ones Spark writes the files. What is done twice by mistake is invisible:
-files that no commit names are nobody's.
+Every flow and every view brings its rows here as a lazy DataFrame, and gets back files that nobody
+can see until a commit names them. Rows that break an expectation are counted, dropped, or returned
+for the quarantine. Small inputs are computed to Arrow in this process; for large ones Spark writes
+the files. Work that is done twice by mistake is invisible: no commit names its files.
 
-What becomes of rows that are set aside is told in `quarantine`.
+`quarantine` stores the records that are returned for it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,9 +19,9 @@ from pyspark.sql import functions as sf
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.delta.tables import quoted
 from springhouse.lake.delta.writing import rows_of, write_arrow, write_with_spark
-from springhouse.lake.flows.arriving import arrive, arrive_in_tasks, instant_of
+from springhouse.lake.flows.arriving import Arrived, arrive, arrive_in_tasks, instant_of
 from springhouse.lake.lake import Lake
-from springhouse.lake.landing.quarantine import Aside
+from springhouse.lake.landing.quarantine import QuarantinedRecord
 from springhouse.lake.spark.quality import (
     count_violations,
     failure,
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Landed:
-    """Rows that are written and not yet committed; `rows` is set when they are in this process."""
+    """Rows that are written and not yet committed; `rows` is set if they are in this process."""
 
     add: Sequence[AddAction]
     count: int
     rows: pa.Table | None = None
-    aside: Sequence[Aside] = ()
+    quarantined: Sequence[QuarantinedRecord] = ()
     violations: Mapping[str, int] = field(default_factory=dict)
     newest: Instant | None = None
     activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -77,17 +77,19 @@ def land(
     write: bool = True,
     settings: Settings = Settings(),  # noqa: B008  a frozen value
 ) -> Landed:
-    """Compute the rows, hold them against their expectations, and write what is kept.
+    """Compute the rows, check their expectations, and write the rows that stay.
 
     `size` is how many bytes the inputs have. With `write` off, small rows are left to the caller.
     """
-    judgeable = with_verdicts(rows, expectations)
-    if not fits_here(size):
-        if (expectations or timestamp) and lake.spark.shares_our_code:
-            return _land_in_tasks(lake, table, judgeable, expectations, timestamp, settings)
-        return _land_large(lake, table, judgeable, expectations, timestamp)
-    given = _arrow(judgeable)
-    return land_arrow(lake, table, given, expectations, timestamp, write=write, settings=settings)
+    checked = with_verdicts(rows, expectations)
+    if fits_here(size):
+        in_process = checked.toArrow()
+        return land_arrow(
+            lake, table, in_process, expectations, timestamp, write=write, settings=settings
+        )
+    if (expectations or timestamp) and lake.spark.shares_our_code:
+        return _land_in_tasks(lake, table, checked, expectations, timestamp, settings)
+    return _land_large(lake, table, checked, expectations, timestamp)
 
 
 def land_arrow(
@@ -100,12 +102,20 @@ def land_arrow(
     write: bool = True,
     settings: Settings = Settings(),  # noqa: B008  a frozen value
 ) -> Landed:
-    """Write what is kept of rows that are in this process already, with their verdicts."""
+    """Write the rows that stay, of rows with their verdicts that are in this process already."""
     kept, arrived = arrive(rows, expectations, table, timestamp, settings)
+    add = [write_arrow(lake.place(table), kept)] if write and kept.num_rows else []
+    return landed_rows(table, arrived, add, kept)
+
+
+def landed_rows(
+    table: str, arrived: Arrived, add: Sequence[AddAction], rows: pa.Table | None = None
+) -> Landed:
+    """The files of a table's rows, with the counts of the flow that wrote them."""
     return Landed(
-        [write_arrow(lake.place(table), kept)] if write and kept.num_rows else [],
-        kept.num_rows,
-        kept,
+        add,
+        rows_of(add) if rows is None else rows.num_rows,
+        rows,
         [(reason, record, table) for reason, record in arrived.set_aside],
         arrived.violations,
         arrived.newest,
@@ -124,9 +134,7 @@ def _land_in_tasks(
     """One pass for rows, verdicts and counts, where Spark alone would need one for each."""
     spark, place = lake.spark.session(), lake.place(table)
     add, arrived = arrive_in_tasks(spark, rows, expectations, table, timestamp, place, settings)
-    aside = [(reason, record, table) for reason, record in arrived.set_aside]
-    counts = arrived.violations, arrived.newest, arrived.activities
-    return Landed(add, rows_of(add), None, aside, *counts)
+    return landed_rows(table, arrived, add)
 
 
 def _land_large(
@@ -136,28 +144,30 @@ def _land_large(
     expectations: Sequence[Expectation],
     timestamp: str | None,
 ) -> Landed:
-    violations: dict[str, int] = {}
-    aside: list[Aside] = []
-    if expectations:
-        rows = rows.persist()
+    """The same by Spark alone, which runs none of our code in its tasks."""
+    if not expectations:
+        return _write_large(lake, table, rows, timestamp)
+    rows = rows.persist()
+    try:
         violations = count_violations(rows, expectations)
         broken = [e for e in expectations if e.name in violations]
         for expectation in broken:
             if expectation.on_violation is OnViolation.FAIL_UPDATE:
-                rows.unpersist()
                 raise failure(expectation, table, violations[expectation.name])
+        quarantined: list[QuarantinedRecord] = []
         if any(e.on_violation is OnViolation.QUARANTINE for e in broken):
-            found = rows_set_aside(rows, expectations).collect()
-            aside = [(row["reason"], row["record"], table) for row in found]
-    add = write_with_spark(lake.place(table), kept_rows(rows, expectations))
+            bad = rows_set_aside(rows, expectations).collect()
+            quarantined = [(row["reason"], row["record"], table) for row in bad]
+        written = _write_large(lake, table, kept_rows(rows, expectations), timestamp)
+    finally:
+        rows.unpersist()
+    return replace(written, quarantined=quarantined, violations=violations)
+
+
+def _write_large(lake: Lake, table: str, kept: "DataFrame", timestamp: str | None) -> Landed:
+    add = write_with_spark(lake.place(table), kept)
     newest = None
     if timestamp is not None:
-        top = kept_rows(rows, expectations).agg(sf.max(sf.col(quoted(timestamp)).cast("timestamp")))
+        top = kept.agg(sf.max(sf.col(quoted(timestamp)).cast("timestamp")))
         newest = instant_of(top.toArrow().column(0)[0].as_py())
-    if expectations:
-        rows.unpersist()
-    return Landed(add, rows_of(add), None, aside, violations, newest)
-
-
-def _arrow(rows: "DataFrame") -> pa.Table:
-    return rows.toArrow()
+    return Landed(add, rows_of(add), newest=newest)

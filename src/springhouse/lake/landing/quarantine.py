@@ -28,8 +28,8 @@ from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.spark.quality import QUARANTINE_SCHEMA
 from springhouse.units import Instant
 
-Aside = tuple[str, str | None, str]
-"""Reason, record (None: there is none to show) and origin of what goes to quarantine."""
+QuarantinedRecord = tuple[str, str | None, str]
+"""Reason, record (None: there is none to show) and origin of a record in a quarantine."""
 
 _TRIES = 5
 
@@ -41,7 +41,9 @@ class UnsettledRecords(NamedTuple):
     ends: Mapping[str, int]
 
 
-def write_aside(lake: Lake, table: str, flow: str, rows: Sequence[Aside], at: Instant) -> str:
+def write_quarantine_file(
+    lake: Lake, table: str, flow: str, rows: Sequence[QuarantinedRecord], at: Instant
+) -> str:
     """Write records to a file that the quarantine may add; its path, empty without records."""
     if not rows:
         return ""
@@ -56,7 +58,7 @@ def write_aside(lake: Lake, table: str, flow: str, rows: Sequence[Aside], at: In
     return str(write_arrow(lake.place(table + QUARANTINE), pa.table(columns)).path)
 
 
-def pending(lake: Lake, table: str) -> list[UnsettledRecords]:
+def pending_records(lake: Lake, table: str) -> list[UnsettledRecords]:
     """What the table's commits have set aside and its quarantine does not hold, oldest first."""
     stored = _Offsets(lake, table)
     found: list[UnsettledRecords] = []
@@ -72,23 +74,25 @@ def pending(lake: Lake, table: str) -> list[UnsettledRecords]:
     return found[::-1]
 
 
-def settle(lake: Lake, table: str) -> None:
+def settle_quarantine(lake: Lake, table: str) -> None:
     """Add to the quarantine what the table's commits have set aside and it does not hold yet."""
     for _ in range(_TRIES):
-        left = pending(lake, table)
+        left = pending_records(lake, table)
         if not left:
             return
         # A conflict means that another process settles the same right now: look again.
         with suppress(CommitConflict):
             for each in left:
                 _add(lake, table, each.path, each.ends)
-    for each in pending(lake, table):
+    for each in pending_records(lake, table):
         _add(lake, table, each.path, each.ends)
 
 
-def set_aside(lake: Lake, table: str, flow: str, rows: Sequence[Aside], at: Instant) -> None:
+def quarantine_view_rows(
+    lake: Lake, table: str, flow: str, rows: Sequence[QuarantinedRecord], at: Instant
+) -> None:
     """Add records to the quarantine of a view, which is made anew with the view."""
-    path = write_aside(lake, table, flow, rows, at)
+    path = write_quarantine_file(lake, table, flow, rows, at)
     if path:
         _add(lake, table, path, {})
 

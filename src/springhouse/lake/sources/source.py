@@ -115,7 +115,8 @@ class Source(ABC):
     def admit(self) -> None:  # noqa: B027  optional
         """Write down which record has which offset, for all that `latest` has counted.
 
-        Called before a refresh reads; `status` and `plan` call `latest` alone.
+        Called by a refresh before it compares the records of two tables; `read` must do the same.
+        `status` and `plan` call `latest` alone, and write nothing.
         """
 
     def admit_under(self, requires: Sequence[Requirement]) -> None:

@@ -33,7 +33,7 @@ from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.lake import QUARANTINE, InputsSame, Lake, required_of_view
 from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
-from springhouse.lake.landing.quarantine import set_aside
+from springhouse.lake.landing.quarantine import quarantine_view_rows
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared
@@ -109,14 +109,14 @@ def recompute(
         landed.count,
         delta.inserted,
         delta.deleted,
-        len(landed.aside),
+        len(landed.quarantined),
         reason=planned.reason,
         read=inputs.read,
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):
         return replace(done, seconds=lake.now() - began, committed=False)
     InputsSame(lake, note).check()  # Before the quarantine is emptied.
-    if landed.aside or lake.log(view.name + QUARANTINE).newest():
+    if landed.quarantined or lake.log(view.name + QUARANTINE).newest():
         _set_aside_anew(lake, view, landed)
     files = _files(lake, view.name, landed, delta, ground, built)
     _put(lake, view.name, ground, built.visible, files, replace(note, seconds=lake.now() - began))
@@ -296,8 +296,8 @@ def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
     if quarantine is not None and quarantine.files:
         gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
         commit(quarantine, Change(gone, (), quarantine.files), lake.required)
-    if landed.aside:
-        set_aside(lake, view.name, view.name, landed.aside, lake.now())
+    if landed.quarantined:
+        quarantine_view_rows(lake, view.name, view.name, landed.quarantined, lake.now())
 
 
 def stored_provenance(lake: Lake, name: str) -> Provenance:

@@ -1,0 +1,208 @@
+"""What does a commit of a flow say, and in which order does it become visible?
+
+One commit holds the rows of a range of offsets *and* the ends of the range, as transactions on the
+table version from which the starts were read. So both are stored or neither is, and a second
+attempt at the same range is rejected. The commit also says which sources the offsets count, what
+the sources remember, and which versions of other tables the rows came from.
+
+    1. the records for the quarantine are written to a file that nobody can see yet
+    2. the table is created, or its columns grow
+    3. the commit: rows, ends of offsets, and the name of the file
+    4. the quarantine adds the file
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from springhouse.lake.delta.commits import Change, commit
+from springhouse.lake.delta.note import FlowNote, Note
+from springhouse.lake.delta.requirements import OffsetsUnread
+from springhouse.lake.delta.tables import TableVersion
+from springhouse.lake.ingest.checkpoints import StreamingFlow
+from springhouse.lake.ingest.feeds import Feed
+from springhouse.lake.ingest.target_columns import TargetColumns
+from springhouse.lake.lake import Lake
+from springhouse.lake.landing.landing import Done, Landed
+from springhouse.lake.landing.quarantine import (
+    QuarantinedRecord,
+    settle_quarantine,
+    write_quarantine_file,
+)
+from springhouse.lake.sources.source import Range
+from springhouse.planner.logs import provenance_of
+from springhouse.planner.provenance import Provenance, joined
+from springhouse.planner.refresh_plan import RefreshPlan
+from springhouse.project.declarations.declaration import Flow, Project, Table
+from springhouse.project.lineage.channels import is_channel
+from springhouse.units import Instant
+
+
+@dataclass(frozen=True)
+class IngestBatch:
+    """What one commit of a flow takes in.
+
+    `ends` are its transactions, `reflected` the versions of other tables that the rows came from;
+    `channel` says that something outside the warehouse flows in, so that the table is a channel;
+    `partial` that more of the same versions follows; `together` are the tables in the same pass.
+    """
+
+    ends: Mapping[str, int]
+    note: FlowNote
+    channel: bool
+    reflected: Provenance
+    partial: bool = False
+    together: tuple[str, ...] = ()
+
+
+def batch_of_ranges(
+    lake: Lake,
+    project: Project,
+    feed: Feed,
+    ranges: Mapping[str, Range],
+    rows_in: int,
+    quarantined: int,
+) -> IngestBatch:
+    """What the commit of these ranges takes in; an error if a source was replaced meanwhile."""
+    offsets = {name: (given.start, given.end) for name, given in ranges.items()}
+    note = FlowNote(offsets, feed.memory(), rows_in, quarantined, streams=feed.noted(ranges))
+    ends = {name: given.end for name, given in ranges.items()}
+    channel = is_channel(project, feed.flow.target)
+    return IngestBatch(ends, note, channel, provenance_of(lake, feed.inputs(ranges)))
+
+
+def batch_of_stream(
+    lake: Lake,
+    project: Project,
+    stream: StreamingFlow,
+    number: int,
+    landed: Landed,
+    reflected: Mapping[str, int] | None,
+) -> IngestBatch:
+    """What the commit of a micro-batch takes in: its number versions its transaction.
+
+    `reflected` is None for a batch after which more comes from the same versions.
+    """
+    flow = stream.flow
+    note = FlowNote(
+        {stream.transaction: (number, number + 1)},
+        rows_in=landed.count,
+        quarantined=len(landed.quarantined),
+        streams=stream.noted(),
+    )
+    channel = is_channel(project, flow.target)
+    if reflected is None:
+        provenance = _reflected_by_flow(lake, flow.target).get(flow.name, Provenance())
+    else:
+        provenance = provenance_of(lake, reflected)
+    partial = reflected is None and not channel
+    return IngestBatch({stream.transaction: number + 1}, note, channel, provenance, partial)
+
+
+def commit_append(
+    lake: Lake,
+    table: Table,
+    flow: Flow,
+    columns: TargetColumns,
+    landed: Landed,
+    quarantined: Sequence[QuarantinedRecord],
+    batch: IngestBatch,
+    plan: RefreshPlan,
+    began: Instant,
+) -> Done:
+    """Commit rows that are added to a table, in the order that this module describes."""
+    batch = with_quarantine_file(lake, table, flow, batch, quarantined)
+    ground = columns.ready(lake, table.name)
+    note = Note(
+        kind="append",
+        at=lake.now(),
+        variant="append",
+        reason=plan.reason,
+        since=plan.since,
+        rows=ground.rows + landed.count,
+        rows_added=landed.count,
+        seconds=lake.now() - began,
+        changes=None if landed.add else (),
+    )
+    commit_batch(lake, table, flow, ground, batch, landed, Change(note, landed.add))
+    return Done(
+        table.name,
+        "append",
+        note.rows,
+        landed.count,
+        rows_set_aside=len(quarantined),
+        seconds=lake.now() - began,
+        reason=plan.reason,
+    )
+
+
+def with_quarantine_file(
+    lake: Lake,
+    table: Table,
+    flow: Flow,
+    batch: IngestBatch,
+    records: Sequence[QuarantinedRecord],
+) -> IngestBatch:
+    """The batch with the file of its bad records, which the quarantine adds after the commit."""
+    path = write_quarantine_file(lake, table.name, flow.name, records, lake.now())
+    return replace(batch, note=replace(batch.note, aside=path))
+
+
+def commit_batch(
+    lake: Lake,
+    table: Table,
+    flow: Flow,
+    ground: TableVersion,
+    batch: IngestBatch,
+    landed: Landed,
+    change: Change,
+) -> None:
+    """Commit a change with the ends of its offsets, and then add its bad records."""
+    note = _flow_note(lake, table, flow, batch, landed, change.note)
+    requires = [OffsetsUnread(ground, batch.note.offsets), *lake.required]
+    commit(ground, replace(change, note=note, transactions=batch.ends), requires)
+    if batch.note.aside:
+        settle_quarantine(lake, table.name)
+
+
+def _flow_note(
+    lake: Lake, table: Table, flow: Flow, batch: IngestBatch, landed: Landed, note: Note
+) -> Note:
+    """The note with what every commit of a flow says: its offsets, and what it reflects."""
+    newest = lake.log(table.name).newest()
+    before = newest.note.after if newest and newest.note else Provenance()
+    by_flow = _reflected_by_flow(lake, table.name)
+    others = [provenance for name, provenance in by_flow.items() if name != flow.name]
+    return replace(
+        note,
+        channel=batch.channel,
+        partial=batch.partial,
+        together=batch.together,
+        freshness=_freshness(lake, table, landed, note.at),
+        before=before,
+        after=joined([batch.reflected, *others]),
+        flows={flow.name: replace(batch.note, reflects=batch.reflected.as_json())},
+        violations=landed.violations,
+        activities=landed.activities,
+    )
+
+
+def _reflected_by_flow(lake: Lake, table: str) -> dict[str, Provenance]:
+    """What each flow into the table had passed on when it committed last."""
+    last: dict[str, Provenance] = {}
+    for made in reversed(lake.log(table).commits()):
+        for name, note in made.note.flows.items() if made.note else ():
+            last.setdefault(name, Provenance.from_json(note.reflects))
+    return last
+
+
+def _freshness(lake: Lake, table: Table, landed: Landed, at: Instant) -> Instant | None:
+    """The safe trailing edge (001 section 2.2): no record that is older will come any more."""
+    if table.timestamp is None:
+        return at
+    newest = lake.log(table.name).newest()
+    before = newest.note.freshness if newest and newest.note else None
+    if landed.newest is None:
+        return before
+    # A record dated in the future can't say that nothing older comes any more.
+    edge = Instant(min(landed.newest - table.lateness_seconds, at))
+    return edge if before is None else max(before, edge)
