@@ -44,7 +44,7 @@ from springhouse.flows.row_expressions import (
     tree_of,
     type_of,
 )
-from springhouse.flows.sql.parser import STAR, Call, Literal, Name, Tree
+from springhouse.flows.sql.syntax_tree import STAR, Call, Literal, Name, Tree
 from springhouse.flows.sql.terms import typed
 from springhouse.flows.sql.types import is_number, is_plain, spelled
 

@@ -15,7 +15,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declarations.contents import Written, read_text
+from springhouse.project.declarations.contents import PlacedValue, read_text
 from springhouse.project.declarations.declaration import Place
 from springhouse.project.declarations.names import did_you_mean
 from springhouse.project.settings import check_setting
@@ -34,7 +34,7 @@ class PipelineFile:
     storage: str = ""
     catalog: str | None = None
     database: str | None = None
-    configuration: dict[str, Written] = field(default_factory=dict)
+    configuration: dict[str, PlacedValue] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     files_missing: bool = False  # Some of `libraries` could not be read.
     errors: list[DeclarationError] = field(default_factory=list)
@@ -169,7 +169,7 @@ class _YamlReader:
             error = check_setting(name, text, self._place(key))
             if error is not None:
                 self._said.errors.append(error)
-            self._said.configuration[name] = Written(text, self._place(key))
+            self._said.configuration[name] = PlacedValue(text, self._place(key))
 
     # Files
 

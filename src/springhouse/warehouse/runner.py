@@ -11,14 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from springhouse.errors import CommitConflict, NotOwned, told
+from springhouse.errors import CommitConflict, NotOwned, error_text
 from springhouse.lake.delta.log import one_look
 from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.landing.inputs import NotThereYet
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.lake.storage.clock import SteadyClock
-from springhouse.loop.schedule import Order, Schedule
+from springhouse.loop.order import Order
+from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
@@ -180,7 +181,7 @@ class Runner:
                 self.watch.permits.progressed(self.watch.progress(ended.table))
             self._listener(Finished(ended.table, ended.track, total(ended.done), gave_way))
             return
-        problem = told(ended.error)
+        problem = error_text(ended.error)
         failure = failed(self.failures.get(ended.table), problem, now, self._retry)
         self.failures[ended.table] = failure
         self._listener(Failed(ended.table, ended.track, failure))
@@ -191,7 +192,7 @@ class Runner:
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:
                 before = self.failures.get(key)
-                failure = failed(before, told(error), self._clock(), self._retry)
+                failure = failed(before, error_text(error), self._clock(), self._retry)
                 self.failures[key] = failure
                 self.watch.hold(flow.name, self._held_until(failure))
                 self._listener(Failed(key, ended.track, failure))

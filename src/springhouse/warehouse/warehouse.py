@@ -44,7 +44,7 @@ from springhouse.project.declarations.durations import duration_seconds
 from springhouse.project.declarations.names import did_you_mean_the
 from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
-from springhouse.project.lineage.keys import key_of
+from springhouse.project.lineage.keys import reference_key
 from springhouse.project.load import load
 from springhouse.project.settings import (
     COMPACT_FILES,
@@ -54,8 +54,8 @@ from springhouse.project.settings import (
     TRACKS,
     check_setting,
 )
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 from springhouse.refresh.policy_settings import configured_policy
 from springhouse.refresh.promises.feasible import Finding
 from springhouse.refresh.retry import Failure
@@ -236,7 +236,7 @@ class Warehouse:
             if temporary is not None:
                 keys += self._tables_in(temporary.query.references)
             elif reference.reading in (ReadMode.TABLE, ReadMode.DELTA):
-                keys.append(key_of(reference))
+                keys.append(reference_key(reference))
         return list(dict.fromkeys(keys))
 
     def status(self, *, scheduled: bool = True) -> list[TableStatus]:
@@ -385,7 +385,10 @@ class Warehouse:
         for table in self.project.tables:
             stored = self.watch.stored(table)
             for stream in (s for feed in self.watch.feeds(table) for s in feed.streams):
-                if stream.reference.reading is ReadMode.SOURCE or key_of(stream.reference) != name:
+                if (
+                    stream.reference.reading is ReadMode.SOURCE
+                    or reference_key(stream.reference) != name
+                ):
                     continue
                 needed.append(max(stored.offset(stream.transaction("0")) - 1, 0) if stored else 0)
         return needed

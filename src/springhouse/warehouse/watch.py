@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from springhouse.errors import LakeError, told
+from springhouse.errors import LakeError, error_text
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.feeds import Feed, open_feed
 from springhouse.lake.ingest.sharing import same_records, sharing
@@ -149,7 +149,7 @@ class Watch:
                 warning="; ".join(warnings) or None,
             )
         except Exception as error:  # noqa: BLE001  a source may be anybody's code
-            return SourceAnswer(problem=told(error))
+            return SourceAnswer(problem=error_text(error))
 
     def _ends(self, table: str) -> SourceAnswer:
         """Where the sources end, and where what is loaded of them does."""
@@ -164,7 +164,7 @@ class Watch:
                 feed = self.feed(flow)
                 found = feed.behind(stored)
             except Exception as error:  # noqa: BLE001  a source may be anybody's code
-                problems.append(told(error))
+                problems.append(error_text(error))
                 continue
             is_cut = is_cut or feed.is_cut(found)
             behind |= found
@@ -331,7 +331,7 @@ class Watch:
         if problem:
             return problem
         damage = self.planning.damage(table)
-        return told(damage) if damage is not None else None
+        return error_text(damage) if damage is not None else None
 
     def warning(self, table: str) -> str | None:
         """What is odd about a table or its sources, though it can be refreshed."""

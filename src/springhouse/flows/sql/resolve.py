@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.sql import conditional, logic, moments, numbers, texts
 from springhouse.flows.sql.casts import cast
-from springhouse.flows.sql.parser import CastTo, Literal, Name, Tree
+from springhouse.flows.sql.syntax_tree import CastTo, Literal, Name, Tree
 from springhouse.flows.sql.terms import NotInSpark, Term, Value, constant, folded, strict, typed
 from springhouse.flows.sql.types import (
     BIGINT,
@@ -52,7 +52,7 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
     if isinstance(tree, Name):
         return _column(tree, schema)
     if isinstance(tree, CastTo):
-        return _computed(cast(resolve(tree.what, schema), tree.type, tries=tree.tries))
+        return _computed(cast(resolve(tree.operand, schema), tree.type, tries=tree.tries))
     if tree.function == "field":
         inner, name = tree.arguments
         assert isinstance(name, Literal)

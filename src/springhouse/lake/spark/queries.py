@@ -33,8 +33,8 @@ from springhouse.project.declarations.declaration import (
     SqlQuery,
 )
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

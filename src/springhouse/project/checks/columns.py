@@ -32,10 +32,10 @@ from springhouse.project.declarations.declaration import (
 )
 from springhouse.project.declarations.names import Names, did_you_mean
 from springhouse.project.options.built_in import columns_of_source
-from springhouse.project.options.calls import understand
+from springhouse.project.options.calls import parse_call
+from springhouse.project.sql.references import ReferencedQuery, parse_query
 from springhouse.project.sql.schema_text import column_names
-from springhouse.project.sql.sql_references import ReferencedQuery, parse_query
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.sql_text import SqlText
 
 Columns = tuple[str, ...] | None
 """The names of columns, in order; None if they are not known."""
@@ -53,7 +53,7 @@ _MAKES_NAMES = (exp.Lateral, exp.Pivot, exp.Unnest, exp.MatchRecognize, exp.UDTF
 
 
 @dataclass(frozen=True)
-class _Unknown:
+class _UnknownColumn:
     """A column that a query names and its inputs do not have."""
 
     name: str
@@ -106,7 +106,7 @@ class KnownColumns:
         """The columns of a query's rows."""
         return self._looked_at(query).columns if isinstance(query, SqlQuery) else None
 
-    def unknown(self, query: SqlQuery) -> Iterator[_Unknown]:
+    def unknown(self, query: SqlQuery) -> Iterator[_UnknownColumn]:
         """The columns that a query names and nobody has."""
         yield from self._looked_at(query).unknown
 
@@ -118,8 +118,8 @@ class KnownColumns:
         """The line of a character of a query."""
         return SqlText(query.text, query.place.file, query.place.line).place(start)
 
-    def _looked_at(self, query: SqlQuery) -> "_Look":
-        return _Look(query, self, self._names)
+    def _looked_at(self, query: SqlQuery) -> "_QueryColumns":
+        return _QueryColumns(query, self, self._names)
 
     def of_reference(self, reference: Reference) -> Columns:
         """The columns of what a query reads."""
@@ -129,7 +129,7 @@ class KnownColumns:
             return None
         call = reference.source
         try:
-            understood: Any = understand(
+            understood: Any = parse_call(
                 "source", call, self._project.sources, self._project.folder
             )
         except SpringhouseError:
@@ -146,12 +146,12 @@ def _of_schema(text: str) -> Columns:
         return None
 
 
-class _Look:
+class _QueryColumns:
     """One query, scope by scope."""
 
     def __init__(self, query: SqlQuery, known: KnownColumns, names: Names) -> None:
         self.columns: Columns = None
-        self.unknown: list[_Unknown] = []
+        self.unknown: list[_UnknownColumn] = []
         self.given_twice: str | None = None
         self._known = known
         place = query.place
@@ -238,7 +238,7 @@ class _Look:
         left_out |= {each.name.lower() for each in star.args.get("except") or ()}
         return tuple(n for columns in chosen for n in columns or () if n.lower() not in left_out)
 
-    def _unresolved(self, scope: Scope) -> Iterator[_Unknown]:
+    def _unresolved(self, scope: Scope) -> Iterator[_UnknownColumn]:
         visible: dict[str, Columns] = {}
         aliases: set[str] = set()
         at: Scope | None = scope
@@ -277,7 +277,7 @@ def _given_twice(scope: Scope) -> str | None:
 
 def _missing(
     column: exp.Column, visible: Mapping[str, Columns], aliases: set[str]
-) -> _Unknown | None:
+) -> _UnknownColumn | None:
     """The column, if nothing that it could mean is there."""
     first = column.parts[0]
     start = first.meta.get("start")
@@ -296,7 +296,7 @@ def _missing(
         # A struct may have the name of a table: `a.b` is then its field.
         if name in there or first.name.lower() in _all_names(visible):
             return None
-        return _Unknown(f"{first.name}.{column.name}", start, own)
+        return _UnknownColumn(f"{first.name}.{column.name}", start, own)
     if any(columns is None for columns in visible.values()):
         return None
     wanted = first.name.lower()
@@ -304,7 +304,7 @@ def _missing(
     if wanted in names or wanted in aliases or wanted in _WORDS or wanted in visible:
         return None
     everything = tuple(each for columns in visible.values() for each in columns or ())
-    return _Unknown(first.name, start, everything)
+    return _UnknownColumn(first.name, start, everything)
 
 
 def _all_names(visible: Mapping[str, Columns]) -> set[str]:

@@ -22,7 +22,7 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 Call = SourceCall | SinkCall
 
 
-def bind(
+def bind_arguments(
     kind: str, call: Call, plugin: Callable[..., Any], error: type[SpringhouseError], folder: Path
 ) -> tuple[list[str], dict[str, Any]]:
     """The arguments of a call by position and by name, proven to fit; secrets are resolved."""
@@ -87,7 +87,7 @@ def check_methods(kind: str, call: Call, plugin: type, error: type[SpringhouseEr
             )
 
 
-def understand(kind: str, call: Call, own: Mapping[str, type], folder: Path) -> Any:
+def parse_call(kind: str, call: Call, own: Mapping[str, type], folder: Path) -> Any:
     """What a call of a built-in plug-in means; None of others. An error if it does not fit."""
     name = call.plugin.lower()
     readers = built_in.SOURCES if kind == "source" else built_in.SINKS
@@ -100,7 +100,7 @@ def understand(kind: str, call: Call, own: Mapping[str, type], folder: Path) -> 
         return None  # Told already: no plug-in has this name.
     if isinstance(plugin, type):
         check_methods(kind, call, plugin, DeclarationError)
-    arguments, options = bind(kind, call, plugin, DeclarationError, folder)
+    arguments, options = bind_arguments(kind, call, plugin, DeclarationError, folder)
     if name not in readers:
         return None
     try:

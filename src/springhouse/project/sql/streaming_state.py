@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from springhouse.project.declarations.declaration import ReadMode, SqlQuery
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import ReferencedQuery, parse_query
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import ReferencedQuery, parse_query
+from springhouse.project.sql.sql_text import SqlText
 
 STREAMING = frozenset({ReadMode.STREAM, ReadMode.SOURCE, ReadMode.DELTA_STREAM})
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from springhouse.errors import DeclarationError
 from springhouse.project.declarations.declaration import Place, Reference, SqlQuery
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 
 SHOP = Names("main", "shop")
 
