@@ -50,7 +50,7 @@ class ClusterMember:
         timing = joining.timing
         self._patience = _LEAVING_TIMEOUTS * timing.keep_alive_seconds
         self.agent = Agent(members, timing, joining.memory(members.name), self.permits)
-        self.permits.report_to(self.agent.tell, lambda: self.agent.may_process)
+        self.permits.report_to(self.agent.notify, lambda: self.agent.may_process)
         self._warehouse: Warehouse | None = None
         self._machine = Machine()
         self._ready = threading.Event()
@@ -73,7 +73,7 @@ class ClusterMember:
         from springhouse.warehouse.unit_survey import Survey
 
         self._warehouse = warehouse
-        survey = Survey(warehouse.watch, self.permits)
+        survey = Survey(warehouse.internals.watch, self.permits)
         threads = [
             threading.Thread(
                 target=self._pulse, args=(warehouse, survey), name="pulse", daemon=True
@@ -106,8 +106,9 @@ class ClusterMember:
         pause, longest = _SPARK_PAUSES
         while not self._over.is_set():
             try:
-                warehouse.lake.spark.session().range(1).count()
-                warehouse.lake.spark.quick().range(1).count()
+                spark = warehouse.internals.lake.spark
+                spark.session().range(1).count()
+                spark.quick().range(1).count()
             except Exception as error:  # noqa: BLE001  whatever it is, others can work
                 if self._over.is_set():
                     return  # Its warehouse was closed, and Spark with it.
@@ -141,13 +142,13 @@ class ClusterMember:
                 surveyed_at = now
                 units = survey.units()
                 if units is not None:
-                    self.agent.tell(UnitsDeclared(units))
+                    self.agent.notify(UnitsDeclared(units))
             self._measure()
 
     def _measure(self) -> None:
         permits, machine = self.permits, self._machine
         able = self._ready.is_set() and not self._leaving.is_set()
-        self.agent.tell(
+        self.agent.notify(
             LoadMeasured(
                 NodeLoad(
                     machine.cpu(),

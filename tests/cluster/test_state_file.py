@@ -4,7 +4,6 @@ from contextlib import closing
 
 import pytest
 
-from springhouse.cluster.keeping import StateFile
 from springhouse.cluster.state import (
     EMPTY,
     Assignment,
@@ -12,6 +11,7 @@ from springhouse.cluster.state import (
     PersistentState,
     SnapshotVersion,
 )
+from springhouse.cluster.state_file import StateFile
 from springhouse.errors import SpringhouseError
 
 STATE = ClusterState(
@@ -58,7 +58,9 @@ def test_what_was_saved_is_there(keeping, memory):
 def test_a_damaged_memory_is_an_error_and_not_an_empty_disk(keeping, damage):
     keeping.save(MEMORY)
     keeping.file.write_bytes(damage(keeping.file.read_bytes()))
-    with pytest.raises(SpringhouseError, match='the memory of node "a" is damaged') as error:
+    with pytest.raises(
+        SpringhouseError, match='the file with the state of node "a" is damaged'
+    ) as error:
         keeping.load()
     assert str(keeping.file) in str(error.value)
     assert "delete the file" in str(error.value)
@@ -75,11 +77,11 @@ def test_the_memory_of_another_node_is_not_taken_for_ours(tmp_path):
         ours.save(MEMORY)
     with (
         closing(StateFile(tmp_path, "shop", "b")) as other,
-        pytest.raises(SpringhouseError, match='memory of node "a" of the cluster "shop"'),
+        pytest.raises(SpringhouseError, match='file belongs to node "a" of the cluster "shop"'),
     ):
         other.load()
 
 
 def test_two_processes_can_not_share_a_memory(keeping, tmp_path):
-    with pytest.raises(SpringhouseError, match='another process runs as node "a"'):
+    with pytest.raises(SpringhouseError, match='another process already runs as node "a"'):
         StateFile(tmp_path, "shop", "a")

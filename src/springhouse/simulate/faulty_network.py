@@ -1,9 +1,9 @@
-"""What goes wrong between nodes, and with them?
+"""What goes wrong with nodes, and between them?
 
-A network that loses, delays, repeats and reorders messages, whose links fail in one direction or
-both; and, every now and then, one of the troubles below, all rolled by the dice of one seed. Some
-messages are so late that they arrive in another term. Which nodes can hear each other at all is
-said here too, because without a majority in touch nothing may be processed.
+This network loses, delays, repeats and reorders messages, and its links fail in one direction or in
+both. Some messages are so late that they arrive in another term. Now and then one of the troubles
+below comes up; the dice of one seed choose all of it. The network also knows which nodes can hear
+each other, because without a majority in touch no node may process anything.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -13,7 +13,7 @@ from springhouse.units import Dice
 
 
 class Trouble(Enum):
-    """What may happen to a cluster."""
+    """The kinds of trouble that a cluster may have."""
 
     CRASH = "crash"
     TORN = "crash in the middle of a step"
@@ -51,14 +51,14 @@ _TROUBLES = (
 )
 
 
-class Weather:
+class FaultyNetwork:
     """The network of one run, and when the next trouble comes. Times are in election time-outs."""
 
     def __init__(self, dice: Dice, names: Sequence[str], election_seconds: float) -> None:
         self._dice = dice
         self._names = tuple(names)
         self._unit = election_seconds
-        # In some runs one trouble follows the other, in some there is time to recover.
+        # In some runs one trouble follows another at once, in some there is time to recover.
         self._pace = dice.pick((1.0, 2.0, 4.0))
         self._cut: set[tuple[str, str]] = set()
         self._loss = self._repeat = self._late = 0.0
@@ -66,23 +66,23 @@ class Weather:
         self.change()
 
     def change(self) -> None:
-        """Another network: good or bad, quick or slow."""
+        """Become another network: good or bad, fast or slow."""
         pick = self._dice.pick
         self._loss = pick((0.0, 0.0, 0.05, 0.3))
         self._repeat = pick((0.0, 0.05, 0.2))
         self._late = pick((0.0, 0.02, 0.1))
         self._most = pick((0.01, 0.05, 0.2))
 
-    def calm(self) -> None:
-        """No trouble any more."""
+    def repair(self) -> None:
+        """Have no trouble any more."""
         self._cut.clear()
         self._loss = self._repeat = self._late = 0.0
         self._most = 0.02
 
     def arrivals(self, sender: str, to: str, *, large: bool = False) -> Iterable[float]:
-        """After how many seconds a message arrives; not at all, once, or twice.
+        """The delays after which a message arrives: none, one, or two.
 
-        Large ones take longer, and are sent again more often.
+        Large messages arrive twice more often.
         """
         if self._cut and (sender, to) in self._cut:
             return ()
@@ -91,7 +91,7 @@ class Weather:
         if roll < self._loss:
             return ()
         if roll > 1.0 - (4 * self._repeat if large else self._repeat):
-            # What comes a second time is often about something long past.
+            # The second copy is often about something long past.
             return (self._delay(), self._unit * between(self._least, 4.0))
         return (self._delay(),)
 
@@ -104,7 +104,7 @@ class Weather:
     # --- Links ----------------------------------------------------------------------------------
 
     def change_links(self, trouble: Trouble, central: Collection[str]) -> None:
-        """Links fail or heal."""
+        """Let links fail or heal."""
         match trouble:
             case Trouble.SPLIT:
                 self.split(self.some(1, len(self._names) // 2))
@@ -120,7 +120,7 @@ class Weather:
                 self.change()
 
     def split(self, apart: Collection[str]) -> None:
-        """These and the others can't reach each other; nothing else is cut."""
+        """Cut these nodes from all others, and nothing else."""
         self._cut = {
             (one, other)
             for one in self._names
@@ -129,14 +129,14 @@ class Weather:
         }
 
     def cut_one_way(self) -> None:
-        """Some links fail in one direction."""
+        """Let some links fail in one direction."""
         for one in self._names:
             for other in self._names:
                 if one != other and self._dice.between(0.0, 1.0) < 0.25:
                     self._cut.add((one, other))
 
     def in_touch(self, running: Collection[str]) -> int:
-        """The most nodes that one node can talk with, both ways, itself included."""
+        """The most nodes that one node can talk with in both directions, including itself."""
         cut = self._cut
         if not cut:
             return len(running)
@@ -151,15 +151,15 @@ class Weather:
     # --- Troubles -------------------------------------------------------------------------------
 
     def next_trouble(self) -> tuple[float, Trouble]:
-        """After how many seconds comes what?"""
+        """The seconds until the next trouble, and its kind."""
         return self._unit * self._pace * self._dice.between(0.05, 0.7), self._dice.pick(_TROUBLES)
 
     def lasts(self) -> float:
-        """For how many seconds a node is away."""
+        """The seconds for which a node is away."""
         return self._unit * self._dice.pick((0.02, 0.3, 1.0, 2.5)) * self._dice.between(0.5, 1.5)
 
     def some(self, least: int, most: int) -> list[str]:
-        """So many nodes, any."""
+        """Some nodes, at random."""
         left = list(self._names)
         count = min(least + int(self._dice.between(0, most - least + 1)), len(left))
         return [left.pop(int(self._dice.between(0, len(left)))) for _ in range(count)]

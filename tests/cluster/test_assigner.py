@@ -2,7 +2,7 @@
 
 import pytest
 
-from springhouse.cluster.assigning import Assigner, Presence
+from springhouse.cluster.assigner import Assigner, Presence
 from springhouse.cluster.ring import Ring
 from springhouse.cluster.state import Assignment, ClusterState, SnapshotVersion
 
@@ -15,19 +15,19 @@ ALL_HERE = Presence(NODES, set(), unsure=False)
 class Story:
     """A leader's decisions, one version after the other."""
 
-    def __init__(self, **holdings):
-        self.state = ClusterState(SnapshotVersion(1, 1), holdings=holdings)
+    def __init__(self, **assignments):
+        self.state = ClusterState(SnapshotVersion(1, 1), assignments=assignments)
         self.assigner = Assigner(
-            RING, self.state, UNITS if not holdings else dict.fromkeys(holdings, 1.0)
+            RING, self.state, UNITS if not assignments else dict.fromkeys(assignments, 1.0)
         )
 
     def decide(self, presence=ALL_HERE):
-        stamp = SnapshotVersion(1, self.state.stamp.version + 1)
-        holdings, expelled = self.assigner.changes(self.state, stamp.version, presence)
-        made = {**self.state.holdings, **holdings}
-        made = {unit: holding for unit, holding in made.items() if holding is not None}
-        self.state = ClusterState(stamp, holdings=made, shares=self.state.shares)
-        return holdings, expelled
+        version = SnapshotVersion(1, self.state.version.number + 1)
+        assignments, fenced = self.assigner.next_changes(self.state, version.number, presence)
+        made = {**self.state.assignments, **assignments}
+        made = {unit: assignment for unit, assignment in made.items() if assignment is not None}
+        self.state = ClusterState(version, assignments=made, shares=self.state.shares)
+        return assignments, fenced
 
 
 def without(*gone):
@@ -42,8 +42,8 @@ def settled():
 
 
 def test_units_without_an_owner_get_one_at_once(settled):
-    assert set(settled.state.holdings) == set(UNITS)
-    assert {holding.heir for holding in settled.state.holdings.values()} == {None}
+    assert set(settled.state.assignments) == set(UNITS)
+    assert {assignment.heir for assignment in settled.state.assignments.values()} == {None}
     assert settled.decide() == ({}, set())
 
 
@@ -52,23 +52,25 @@ def test_as_long_as_somebody_may_still_come_nothing_is_moved():
 
 
 def test_units_of_a_node_that_is_gone_change_hands_and_it_is_expelled(settled):
-    lost = {unit for unit, holding in settled.state.holdings.items() if holding.owner == "b"}
-    changed, expelled = settled.decide(without("b"))
+    lost = {
+        unit for unit, assignment in settled.state.assignments.items() if assignment.owner == "b"
+    }
+    changed, fenced = settled.decide(without("b"))
     assert set(changed) == lost
-    assert expelled == {"b"}
+    assert fenced == {"b"}
     assert all(each.owner in ("a", "c") and each.heir is None for each in changed.values())
 
 
 def test_a_node_that_comes_back_is_an_heir_first_and_an_owner_when_the_other_let_go(settled):
     settled.decide(without("b"))
-    named, expelled = settled.decide()
+    named, fenced = settled.decide()
     assert named
-    assert expelled == set()
+    assert fenced == set()
     assert {each.heir for each in named.values()} == {"b"}
     assert settled.decide() == ({}, set())
-    unit, holding = next(iter(named.items()))
-    acting = settled.state.stamp
-    assert settled.assigner.released(holding.owner, [unit], acting, settled.state.holdings)
+    unit, assignment = next(iter(named.items()))
+    version, assignments = settled.state.version, settled.state.assignments
+    assert settled.assigner.record_release(assignment.owner, [unit], version, assignments)
     handed, _ = settled.decide()
     assert {unit: each.owner for unit, each in handed.items()} == {unit: "b"}
 
@@ -79,46 +81,50 @@ def test_a_node_that_comes_back_is_an_heir_first_and_an_owner_when_the_other_let
 )
 def test_a_release_that_does_not_count(told, who, version):
     story = Story(one=Assignment("a", "b", since=7))
-    assert not story.assigner.released(
-        who, ["one"], SnapshotVersion(1, version), story.state.holdings
+    assert not story.assigner.record_release(
+        who, ["one"], SnapshotVersion(1, version), story.state.assignments
     ), told
 
 
 def test_the_heir_goes_before_the_owner_let_go_and_the_owner_keeps_it():
     for owner in ("a", "c"):
         story = Story(one=Assignment(owner, "b", since=1))
-        changed, expelled = story.decide(without("b"))
-        assert expelled == set()
+        changed, fenced = story.decide(without("b"))
+        assert fenced == set()
         assert changed["one"] == Assignment(owner, owner, since=1)
 
 
 def test_who_may_have_nothing_keeps_nothing_though_the_heir_goes():
     story = Story(one=Assignment("a", "b", since=1))
-    story.state = ClusterState(story.state.stamp, holdings=story.state.holdings, shares={"a": 0.0})
+    story.state = ClusterState(
+        story.state.version, assignments=story.state.assignments, shares={"a": 0.0}
+    )
     changed, _ = story.decide(without("b"))
     assert changed["one"] == Assignment("a", "c", since=1)
 
 
 def test_the_owner_goes_before_it_let_go():
     story = Story(one=Assignment("a", "b", since=1, offset=5))
-    changed, expelled = story.decide(without("a"))
-    assert expelled == {"a"}
+    changed, fenced = story.decide(without("a"))
+    assert fenced == {"a"}
     assert changed["one"] == Assignment("b", None, 2, 5)
 
 
 def test_a_drained_node_gives_everything_away(settled):
-    had = {unit for unit, holding in settled.state.holdings.items() if holding.owner == "b"}
+    had = {
+        unit for unit, assignment in settled.state.assignments.items() if assignment.owner == "b"
+    }
     settled.state = ClusterState(
-        settled.state.stamp, holdings=settled.state.holdings, shares={"b": 0.0}
+        settled.state.version, assignments=settled.state.assignments, shares={"b": 0.0}
     )
-    changed, expelled = settled.decide()
+    changed, fenced = settled.decide()
     assert set(changed) == had
-    assert expelled == set()
+    assert fenced == set()
     assert all(each.heir in ("a", "c") for each in changed.values())
 
 
 def test_units_come_and_go_with_the_project(settled):
     settled.assigner.declare({"unit 0": 1.0, "news": 1.0})
     changed, _ = settled.decide()
-    assert set(settled.state.holdings) == {"unit 0", "news"}
+    assert set(settled.state.assignments) == {"unit 0", "news"}
     assert changed["unit 1"] is None

@@ -1,9 +1,9 @@
-"""How does a node keep what it must not forget?
+"""How does a node store its persistent state?
 
-One small file per node: a line that says what it is, a checksum, and the memory. It is written to
-another name, brought to the disk, renamed over the old one, and the folder is brought to the disk
-as well; so after a crash at any moment there is the old file or the new one, whole. A file that is
-there and can't be read is an error and never taken for an empty disk: a node that forgets its vote
+Each node has one small file: a title line, a checksum, and the state. The node writes a new file
+under another name, syncs it to disk, renames it over the old one, and syncs the folder. So after a
+crash at any moment either the old file or the new one is there, complete. A file that is there but
+can't be read is an error. The node never takes it for an empty disk: a node that forgets its vote
 can help to elect two leaders.
 """
 
@@ -13,7 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 
 from springhouse.cluster.state import PersistentState
-from springhouse.cluster.wire import MessageRefused, recalled, remembered
+from springhouse.cluster.wire import (
+    MessageRefused,
+    decode_persistent_state,
+    encode_persistent_state,
+)
 from springhouse.errors import SpringhouseError
 
 _TITLE = b"springhouse cluster memory 1\n"
@@ -21,7 +25,7 @@ _DIGEST = 32
 
 
 class StateFile:
-    """The file of one node, and the lock that keeps a second process of that node away."""
+    """The file of one node, and a lock that keeps a second process of that node away."""
 
     def __init__(self, folder: Path, cluster: str, node: str) -> None:
         self._folder = folder
@@ -34,13 +38,13 @@ class StateFile:
         except BlockingIOError:
             os.close(self._lock)
             raise SpringhouseError(
-                f'another process runs as node "{node}" already',
+                f'another process already runs as node "{node}"',
                 where=str(folder),
                 hint="Stop it first, or give this node another name and a folder of its own.",
             ) from None
 
     def load(self) -> PersistentState | None:
-        """What was kept last; None if nothing ever was."""
+        """The state that was saved last, or None if there is none."""
         try:
             data = self.file.read_bytes()
         except FileNotFoundError:
@@ -49,21 +53,21 @@ class StateFile:
         if not data.startswith(_TITLE) or data[len(_TITLE) :][:_DIGEST] != _digest(body):
             raise self._damaged()
         try:
-            cluster, node, memory = recalled(body)
+            cluster, node, state = decode_persistent_state(body)
         except MessageRefused:
             raise self._damaged() from None
         if (cluster, node) != (self._cluster, self._node):
             raise SpringhouseError(
-                f'this is the memory of node "{node}" of the cluster "{cluster}", '
-                f'not of "{self._node}" of "{self._cluster}"',
+                f'this file belongs to node "{node}" of the cluster "{cluster}", '
+                f'not to node "{self._node}" of the cluster "{self._cluster}"',
                 where=str(self.file),
                 hint="Give each node a folder of its own (springhouse.cluster.memory).",
             )
-        return memory
+        return state
 
-    def save(self, memory: PersistentState) -> None:
-        """Keep this instead; it is on the disk when the call returns."""
-        body = remembered(self._cluster, self._node, memory)
+    def save(self, state: PersistentState) -> None:
+        """Replace the saved state; it is on the disk when the call returns."""
+        body = encode_persistent_state(self._cluster, self._node, state)
         fresh = self._folder / "memory.new"
         with fresh.open("wb") as file:
             file.write(_TITLE + _digest(body) + body)
@@ -77,14 +81,14 @@ class StateFile:
             os.close(folder)
 
     def close(self) -> None:
-        """Let another process of this node begin."""
+        """Release the lock, so that another process of this node can start."""
         os.close(self._lock)
 
     def _damaged(self) -> SpringhouseError:
         return SpringhouseError(
-            f'the memory of node "{self._node}" is damaged',
+            f'the file with the state of node "{self._node}" is damaged',
             where=str(self.file),
-            hint="If a majority of the other nodes is well, delete the file: the node then comes "
+            hint="If a majority of the other nodes runs well, delete the file: the node then comes "
             "back as one that lost its disk, and gets everything from them.",
         )
 

@@ -1,9 +1,15 @@
-"""What a follower does with a state that it is sent: term, stamp kept, message -> what is kept."""
+"""What a follower does with a message: its term, its version, the message -> its new version."""
 
 import pytest
 
-from springhouse.cluster.following import MISSING, OUTDATED, is_committed, of_owner, verdict
-from springhouse.cluster.messages import AppendEntries, Sent
+from springhouse.cluster.follower import (
+    MISSING,
+    OUTDATED,
+    accept_entries,
+    assignments_of,
+    is_committed,
+)
+from springhouse.cluster.messages import AppendEntries, SendTime
 from springhouse.cluster.state import (
     NO_CHANGES,
     ZERO,
@@ -15,10 +21,10 @@ from springhouse.cluster.state import (
 from springhouse.units import Instant, Seconds
 
 
-def message(term, stamp, previous=ZERO, *, force=False, changes=NO_CHANGES):
-    state = ClusterState(SnapshotVersion(*stamp)) if force else None
+def message(term, version, previous=ZERO, *, force=False, changes=NO_CHANGES):
+    state = ClusterState(SnapshotVersion(*version)) if force else None
     return AppendEntries(
-        term, Sent(1, Instant(0)), None, SnapshotVersion(*previous), SnapshotVersion(*stamp),
+        term, SendTime(1, Instant(0)), None, SnapshotVersion(*previous), SnapshotVersion(*version),
         changes, state, ZERO, ZERO, has_quorum=True, quorum_age=Seconds(0.0),
     )  # fmt: skip
 
@@ -41,15 +47,15 @@ def message(term, stamp, previous=ZERO, *, force=False, changes=NO_CHANGES):
     ],
 )  # fmt: skip
 def test_what_is_kept(told, term, own, sent, expected):
-    kept = verdict(term, ClusterState(SnapshotVersion(*own)), sent)
-    assert (kept.stamp if isinstance(kept, ClusterState) else kept) == expected, told
+    kept = accept_entries(term, ClusterState(SnapshotVersion(*own)), sent)
+    assert (kept.version if isinstance(kept, ClusterState) else kept) == expected, told
 
 
 def test_changes_are_applied():
-    own = ClusterState(SnapshotVersion(2, 5), holdings={"orders 0": Assignment("a")})
+    own = ClusterState(SnapshotVersion(2, 5), assignments={"orders 0": Assignment("a")})
     changes = StateChanges({"orders 1": Assignment("b")})
-    kept = verdict(2, own, message(2, (2, 6), (2, 5), changes=changes))
-    assert kept.holdings == {"orders 0": Assignment("a"), "orders 1": Assignment("b")}
+    kept = accept_entries(2, own, message(2, (2, 6), (2, 5), changes=changes))
+    assert kept.assignments == {"orders 0": Assignment("a"), "orders 1": Assignment("b")}
 
 
 @pytest.mark.parametrize(
@@ -66,9 +72,9 @@ def test_only_within_a_term_a_later_commit_tells_of_an_earlier_state(own, commit
 
 
 def test_what_a_node_owns():
-    holdings = {
+    assignments = {
         "orders 0": Assignment("a"),
         "orders 1": Assignment("b"),
         "orders 2": Assignment("a", "b"),
     }
-    assert set(of_owner("a", holdings)) == {"orders 0", "orders 2"}
+    assert set(assignments_of("a", assignments)) == {"orders 0", "orders 2"}
