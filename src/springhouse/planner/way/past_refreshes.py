@@ -37,7 +37,7 @@ _ALIKE = 3.0
 """Refreshes whose estimates differ by up to this factor teach about each other."""
 
 _MOST = (4.0, 4.0, 20.0)
-"""The largest correction by none, one or two lessons: a first refresh in a cold process says little.
+"""The largest correction by none, one or two lessons: the first refresh of a process says little.
 
 More lessons may correct by any factor, because a function of a user may take any time.
 """
