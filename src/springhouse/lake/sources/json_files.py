@@ -15,7 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
+from springhouse.lake.sources.client_json import json_parser, json_records
 from springhouse.lake.sources.encodings import readable
 from springhouse.lake.sources.file_batch import FILE, FileBatch
 from springhouse.lake.sources.records import (
@@ -69,10 +70,10 @@ class JsonFiles:
     ) -> DataFrame:
         """The records as rows."""
         batch, problems = readable(batch)
-        apart = taken_apart.is_needed(spark)
+        apart = client_records.is_needed(spark)
         found = no_rows(spark, schema)
         if batch.paths:
-            read = self._taken_apart if apart else self._parsed
+            read = self._client_rows if apart else self._parsed
             found = read(spark, batch, schema, why=why)
         return found.union(bad_files(spark, schema, problems)) if problems else found
 
@@ -94,15 +95,15 @@ class JsonFiles:
         records = records.select(sf.explode(found).alias(VALUE), ORIGIN)
         return rows(records, self._grammar, schema, schema, why=why)
 
-    def _taken_apart(
+    def _client_rows(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         asked = [*self._reader, *(["multiline"] if self._multiline else [])]
-        taken_apart.prove_simple(schema, asked, heeded=("linesep",))
-        lines = taken_apart.lines(batch, self._reader.get("linesep"))
-        records = [record for line in lines for record in taken_apart.json_records(line)]
-        parse = taken_apart.json_parser(schema)
-        return taken_apart.rows(spark, records, parse, schema, self._grammar.no_record, why=why)
+        client_records.prove_simple(schema, asked, supported=("linesep",))
+        lines = client_records.lines(batch, self._reader.get("linesep"))
+        records = [record for line in lines for record in json_records(line)]
+        parse = json_parser(schema)
+        return client_records.rows(spark, records, parse, schema, self._grammar.no_record, why=why)
 
     def _elements(self) -> Column:
         """The records of a document: the elements of an array, or else the document itself."""

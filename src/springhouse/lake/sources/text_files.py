@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
 from springhouse.lake.sources.encodings import readable
 from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import NOT_UTF8, VALUE, bad_files, no_rows
@@ -47,7 +47,7 @@ class TextFiles:
         line = sf.col(VALUE)
         marks = dict.fromkeys((BAD, RECORD, ORIGIN), sf.lit(None).cast("string"))
         # Who lacks the functions keeps texts as Arrow does, which holds nothing but UTF-8.
-        if not taken_apart.is_needed(spark):
+        if not client_records.is_needed(spark):
             is_bad = ~sf.is_valid_utf8(VALUE)
             told = {BAD: sf.lit(NOT_UTF8), RECORD: sf.make_valid_utf8(VALUE), ORIGIN: origin()}
             marks = {name: sf.when(is_bad, mark) for name, mark in told.items()}
