@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from springhouse.flows.one_pass import Alone
-from springhouse.lake.ingest.feeds import Feed, Stream
+from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.ingest.sharing import Sharing, chain, same_records, sharing
+from springhouse.lake.ingest.source_stream import Stream
 from springhouse.lake.ingest.stream_names import Claim, Named
 from springhouse.lake.sources.source import Range, Source
 from springhouse.lake.sources.source_registry import known_sources

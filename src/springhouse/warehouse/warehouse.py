@@ -22,7 +22,7 @@ from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.landing.quarantine import settle_quarantine
-from springhouse.lake.sinks.delivery import ledger_astray, needed_by_sinks
+from springhouse.lake.sinks.delivery import ledger_problem, needed_by_sinks
 from springhouse.lake.sinks.sink_registry import known_sinks
 from springhouse.lake.sources.source_registry import known_sources
 from springhouse.lake.spark.queries import blamed_on, run_sql
@@ -307,9 +307,9 @@ class Warehouse:
         """In what the sources and sinks of a table are not those that its offsets count."""
         if name in self.project.tables:
             for feed in self.watch.feeds(name):
-                yield from feed.astray()
+                yield from feed.identity_problems()
         for sink in self.project.sinks_of(name):
-            problem = ledger_astray(self.lake, name, sink)
+            problem = ledger_problem(self.lake, name, sink)
             if problem is not None:
                 yield problem
 

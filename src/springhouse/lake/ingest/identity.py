@@ -18,6 +18,7 @@ gone.
 """
 
 import hashlib
+import json
 import os.path
 import re
 import threading
@@ -66,6 +67,11 @@ class StreamNote:
     # What the last record of each partition is known by, as JSON.
     marks: str = ""
 
+    @property
+    def last_marks(self) -> dict[str, str]:
+        """The fingerprint of the last record, by partition."""
+        return dict(json.loads(self.marks)) if self.marks else {}
+
     def as_json(self) -> dict[str, str]:
         return {name: text for name, text in vars(self).items() if text or name in _ALWAYS}
 
@@ -76,14 +82,14 @@ class StreamNote:
 
 
 @dataclass
-class Settled:
-    """Which source a stream was found to read when it was last looked at."""
+class SourceIdentity:
+    """Which source a stream had when it was last looked up: its incarnation, and the epoch."""
 
     id: str | None = None
     epoch: str = ""
 
     def is_still(self, now: str | None) -> bool:
-        """Whether it is the same one; what was not there before has just been made."""
+        """Whether it is the same source; one that did not exist before has just been created."""
         if self.id is None:
             self.id = now
         return self.id == now
