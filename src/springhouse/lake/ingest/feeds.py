@@ -95,7 +95,7 @@ class Feed:
         return f"once:{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
 
     def horizon(self) -> dict[str, int]:
-        """The ends of the sources outside the warehouse: tables inside grow while these are read."""
+        """The ends of the sources outside the warehouse: tables inside grow meanwhile."""
         outside = [s for s in self.streams if s.reference.reading is ReadMode.SOURCE]
         return {
             name: end
