@@ -22,7 +22,7 @@ from springhouse.lake.ingest.identity import (
     IdentityPolicy,
     RecordedStreams,
     StreamNote,
-    refused_change,
+    other_source_error,
 )
 from springhouse.lake.lake import Lake
 from springhouse.lake.storage.storage import Storage
@@ -139,7 +139,7 @@ def _prove_not_renamed(
     }
     gone = sorted(begun - declared)
     if flow.name not in begun and gone and not policy.reread:
-        raise refused_change(
+        raise other_source_error(
             flow, [f'the function "{flow.name}"'], [f'the function "{name}"' for name in gone]
         )
 
@@ -148,8 +148,8 @@ def _refused(flow: AppendFlow, problem: str) -> SourceError:
     return SourceError(
         f"{problem}, and nobody knows what the table has of what the flow would read",
         where=str(flow.place),
-        hint=f'To have the table "{flow.target}" made anew from what is there now: delete its '
-        f"folder (tables/{flow.target} in the storage). To keep its rows and read everything that "
-        f"is there after them: '{RECREATED.key}' = 'read' in its table_properties. Or put back the "
+        hint=f'To create the table "{flow.target}" again from the present source: delete its '
+        f"folder (tables/{flow.target} in the storage). To keep its rows and add all rows of the "
+        f"present source: '{RECREATED.key}' = 'read' in its table_properties. Or put back the "
         "folder `streams` of the storage.",
     )

@@ -24,9 +24,9 @@ from springhouse.lake.ingest.identity import (
     IdentityPolicy,
     RecordedStreams,
     StreamNote,
+    doubtful_flow_error,
     in_words,
-    refused_change,
-    refused_doubt,
+    other_source_error,
 )
 from springhouse.lake.ingest.source_stream import Stream
 from springhouse.lake.ingest.stream_names import Named, named_streams
@@ -120,10 +120,10 @@ class Feed:
         names = [stream.name for stream in self.streams]
         _, gone = self.recorded.replaced(self.flow.name, names)
         if gone and not self.policy.reread:
-            raise refused_change(self.flow, self.unread(), list(map(self.recorded.text, gone)))
+            raise other_source_error(self.flow, self.unread(), list(map(self.recorded.text, gone)))
         for stream in self.streams:
             if self._is_doubtful(stream) and not self.policy.reread:
-                raise refused_doubt(self.flow, stream.reads, stream.named.doubtful)
+                raise doubtful_flow_error(self.flow, stream.reads, stream.named.doubtful)
             stream.identify(self.flow, self.recorded, self.policy)
 
     def identity_problems(self) -> Iterator[str]:

@@ -22,7 +22,7 @@ from springhouse.lake.delta.changes import appended
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import open_table
 from springhouse.lake.ingest.checkpoints import StreamingFlow
-from springhouse.lake.ingest.identity import refused_source
+from springhouse.lake.ingest.identity import recreated_error
 from springhouse.lake.storage.storage import Storage
 from springhouse.project.declarations.declaration import Reference
 
@@ -42,7 +42,7 @@ def link_new_files(
     ids = (folder.read_text(_IDS) or table_id).split()
     if not log.has_id(ids[-1]):
         if not stream.policy.read_recreated:
-            raise refused_source(stream.flow, f"table:{log.name}")
+            raise recreated_error(stream.flow, f"table:{log.name}")
         ids.append(table_id)
     suffix = f"-{table_id[:8]}" if len(ids) > 1 else ""
     linked = _linked_names(folder, suffix)

@@ -18,8 +18,8 @@ from springhouse.lake.ingest.identity import (
     SourceIdentity,
     StreamNote,
     epoch_of,
-    refused_copy,
-    refused_source,
+    older_copy_error,
+    recreated_error,
 )
 from springhouse.lake.ingest.stream_names import Named
 from springhouse.lake.sources.source import Range, Source
@@ -73,7 +73,7 @@ class Stream:
         is_lost = now is None and source.must_be_there
         if is_lost and recorded.end(self.name):
             if not policy.read_recreated:
-                raise refused_source(flow, self.reads)
+                raise recreated_error(flow, self.reads)
             source.begin_anew()
             now = source.incarnation()
         epoch = epoch_of(flow, self.name, self.reads, recorded, now, policy)
@@ -83,19 +83,19 @@ class Stream:
         self.identity.id, self.identity.epoch = now, epoch
         marks = self._marks(recorded).values()
         if now is not None and not all(map(source.has_mark, marks)):
-            raise refused_copy(flow, self.reads, str(flow.place))
+            raise older_copy_error(flow, self.reads, str(flow.place))
 
     def identity_problems(self, flow: Flow, recorded: RecordedStreams) -> Iterator[str]:
         """Why the source is not the one that the offsets count; nothing is changed."""
         noted, now = recorded.stream(self.name), self.source.incarnation()
         if now is None:
             if self.source.must_be_there and recorded.end(self.name):
-                yield refused_source(flow, self.reads).problem
+                yield recreated_error(flow, self.reads).problem
         elif noted is not None and noted.id:
             if now != noted.id:
-                yield refused_source(flow, self.reads).problem
+                yield recreated_error(flow, self.reads).problem
             elif not all(map(self.source.has_mark, noted.last_marks.values())):
-                yield refused_copy(flow, self.reads, "").problem
+                yield older_copy_error(flow, self.reads, "").problem
 
     def prove_same(self) -> None:
         """Raise an error if the source was created again since its identity was looked up."""
