@@ -78,11 +78,11 @@ class Nodes:
 
     def report(self) -> ClusterReport | None:
         """How the cluster is, as the first node tells that answers; None if none does."""
-        asked = wire.question(self._cluster)
+        asked = wire.encode_question(self._cluster)
         for name in self.running:
             with closing(PeerChannel(self._cluster, self.addresses[name], None)) as line:
                 try:
-                    return wire.to_cluster_report(line.call("Status", asked, _ASK_SECONDS))
+                    return wire.decode_cluster_report(line.call("Status", asked, _ASK_SECONDS))
                 except SpringhouseError:
                     continue
         return None

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 
-from springhouse.cluster.assigning import Assigner, Presence
+from springhouse.cluster.assigner import Assigner, Presence
 from springhouse.cluster.ring import ring_of
 from springhouse.cluster.state import ClusterState, SnapshotVersion, StateChanges
 
@@ -51,21 +51,25 @@ class Leader:
         start = perf_counter()
         here = [node for node in self.nodes if node not in gone]
         if shares:
-            self.state = self.state.changed(self.state.stamp, StateChanges(shares=shares))
-        stamp = SnapshotVersion(1, self.state.stamp.version + 1)
-        holdings, _ = self.assigner.changes(self.state, stamp.version, Presence(here, gone, False))
-        self.state = self.state.changed(stamp, StateChanges(holdings))
-        return len(holdings), (perf_counter() - start) * 1000
+            self.state = self.state.apply(self.state.version, StateChanges(shares=shares))
+        version = SnapshotVersion(1, self.state.version.number + 1)
+        assignments, _ = self.assigner.next_changes(
+            self.state, version.number, Presence(here, gone, False)
+        )
+        self.state = self.state.apply(version, StateChanges(assignments))
+        return len(assignments), (perf_counter() - start) * 1000
 
     def owned_by(self, nodes: frozenset[str]) -> int:
         """How many units these are meant to have."""
-        return sum(each.next_owner in nodes for each in self.state.holdings.values())
+        return sum(each.next_owner in nodes for each in self.state.assignments.values())
 
     def let_go(self) -> None:
         """All that is to be handed on has been let go."""
-        for unit, holding in self.state.holdings.items():
-            if holding.heir is not None:
-                self.assigner.released(holding.owner, [unit], self.state.stamp, self.state.holdings)
+        for unit, assignment in self.state.assignments.items():
+            if assignment.heir is not None:
+                self.assigner.record_release(
+                    assignment.owner, [unit], self.state.version, self.state.assignments
+                )
 
 
 def ownership(count: int, units: int) -> dict[str, dict[str, float]]:
@@ -82,8 +86,8 @@ def ownership(count: int, units: int) -> dict[str, dict[str, float]]:
 
     occasion("the first assignment", units, *leader.decide())
     loads = [0] * count
-    for holding in leader.state.holdings.values():
-        loads[int(holding.owner[4:])] += 1
+    for assignment in leader.state.assignments.values():
+        loads[int(assignment.owner[4:])] += 1
     print(f"units per node: {min(loads)} to {max(loads)}, {units / count:g} on average")
     one, tenth = frozenset({nodes[7]}), frozenset(nodes[: count // 10])
     for told, gone in (("one node leaves", one), ("it comes back", frozenset[str]())):
@@ -100,7 +104,7 @@ def ownership(count: int, units: int) -> dict[str, dict[str, float]]:
     leader.let_go()
     occasion("and the others have let go", units, *leader.decide())
     hot, had = nodes[9], leader.owned_by(frozenset({nodes[9]}))
-    share = 0.8 * leader.assigner.bounding_share(hot, count)
+    share = 0.8 * leader.assigner.limiting_share(hot, count)
     occasion("one stays overloaded", had, *leader.decide(**{hot: share}))
     had = leader.owned_by(frozenset({hot}))
     occasion("one is drained", had, *leader.decide(**{hot: 0.0}))

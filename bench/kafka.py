@@ -175,8 +175,8 @@ def bare(session: SparkSession, folder: Path, address: str, _: object) -> int:
 
 
 def warehouse(session: SparkSession, folder: Path, address: str, springhouse: object) -> int:
-    with springhouse.open(folder / "project") as opened:  # type: ignore[attr-defined]
-        assert not opened.refresh().failures
+    with springhouse.open(folder / "project") as decode_message:  # type: ignore[attr-defined]
+        assert not decode_message.refresh().failures
     return count(folder / "project" / "storage" / "tables" / "orders")
 
 
@@ -199,7 +199,7 @@ def kill(folder: Path, address: str, jars: str, messages: int) -> None:
     def owners() -> Counter[str]:
         """How many partitions each node has; of nobody before all that there are have an owner."""
         report = nodes.report()
-        units = {} if report is None else report.newest.holdings
+        units = {} if report is None else report.newest.assignments
         found = Counter(of.owner for unit, of in units.items() if unit.startswith("orders/"))
         return found if found.total() == PARTITIONS else Counter()
 

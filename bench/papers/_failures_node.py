@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from springhouse.cluster.members import Members, read_peers
+from springhouse.cluster.members import Members, parse_peers
 from springhouse.cluster.messages import Progressed, Released, UnitsDeclared
 from springhouse.cluster.run import Agent
 from springhouse.cluster.timing import Timing
@@ -52,7 +52,7 @@ class Writer:
                 if file is not None:
                     file.close()
         assert self.agent is not None
-        self.agent.tell(Released(units))
+        self.agent.notify(Released(units))
 
     def write(self) -> None:
         """Write everything that has happened by now and is not in its file."""
@@ -65,7 +65,7 @@ class Writer:
                     continue
                 start = file.offset
                 file.write([self._line(unit, offset) for offset in range(start, end)], start, end)
-                self.agent.tell(Progressed(unit, end))
+                self.agent.notify(Progressed(unit, end))
 
     def _open(self, unit: str) -> PositionedFile | None:
         if self._files[unit] is None:
@@ -102,11 +102,11 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: over.set())
-    members = Members("experiment", given.name, given.listen, read_peers(given.peers))
+    members = Members("experiment", given.name, given.listen, parse_peers(given.peers))
     writer = Writer(given.folder / "events", given.name, given.anchor)
     agent = Agent(members, timing(given.pace), given.folder / "memory" / given.name, writer)
     writer.agent = agent
-    agent.tell(UnitsDeclared({f"partition-{n}": 1.0 for n in range(given.partitions)}))
+    agent.notify(UnitsDeclared({f"partition-{n}": 1.0 for n in range(given.partitions)}))
     agent.start()
     while not over.wait(LOOK_SECONDS):
         writer.write()

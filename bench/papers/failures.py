@@ -105,7 +105,7 @@ class Experiment:
             report, running = self.nodes.report(), self.nodes.running
             if report is None or report.leader not in running:
                 return None
-            owners = [of.owner for of in report.newest.holdings.values()]
+            owners = [of.owner for of in report.newest.assignments.values()]
             settled = len(owners) == PARTITIONS and set(owners) <= set(running)
             return report.leader if settled else None
 

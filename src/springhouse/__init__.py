@@ -1,5 +1,6 @@
 """Springhouse: a streaming warehouse on Spark, whose tables and views stay as fresh as promised."""
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from springhouse.warehouse import Warehouse, open  # noqa: A004  `springhouse.open` is what it's called
 
 __version__ = "0.1.0"
+
+# Who wants to read the log adds a handler; the command line does so for `--log-level`.
+logging.getLogger("springhouse").addHandler(logging.NullHandler())
 
 __all__ = [
     "Changes",

@@ -1,33 +1,35 @@
 """What went wrong, where, and what can the user do about it?
 
-Every error that a user can cause is a `SpringhouseError`: a problem in the user's own nouns, the
-place (`file:line`, a table, a path) and a hint. The command line prints these three and no
-traceback. A bug of ours is an `AssertionError` or whatever Python raises, with its traceback.
+Every error that a user can cause is a `SpringhouseError`. It has three parts: the problem in the
+user's own words, the place (`file:line`, a table, a path), and a hint. The command line prints
+these three and no traceback. A bug of Springhouse is an `AssertionError` or any other exception of
+Python, with its traceback.
 """
 
 from collections.abc import Sequence
 
 _CONCEALED: dict[str, str] = {}
 _LEAST_CHARACTERS = 4
-"""Shorter values are no secrets, and would be found in the midst of words."""
+"""A shorter value is not concealed, because it would also occur inside ordinary words."""
 
 
 def conceal(value: str, reference: str) -> None:
-    """Show `reference` wherever an error of this process would show `value`."""
+    """From now on, show `reference` in every error of this process that contains `value`."""
     if len(value) >= _LEAST_CHARACTERS:
         _CONCEALED[value] = reference
 
 
 def without_secrets(text: str) -> str:
-    """The text with the reference in the place of each value that is to be concealed."""
-    # A copy, because another thread may conceal one more; long first, because one may hold another.
+    """The text with each concealed value replaced by its reference."""
+    # A copy, because another thread may add a value. Long values first, because a long value may
+    # contain a short one.
     for value, reference in sorted(_CONCEALED.items(), key=lambda item: -len(item[0])):
         text = text.replace(value, reference)
     return text
 
 
 class SpringhouseError(Exception):
-    """Something that the user, or the world around the warehouse, has to mend."""
+    """A problem that the user can solve, or that lies outside of the warehouse."""
 
     def __init__(self, problem: str, *, where: str | None = None, hint: str | None = None) -> None:
         problem = without_secrets(problem)
@@ -43,11 +45,11 @@ class SpringhouseError(Exception):
 
 
 class DeclarationError(SpringhouseError):
-    """A project's files say something that can't be."""
+    """The files of a project declare something that is wrong."""
 
 
 class ProjectErrors(SpringhouseError):
-    """All that is wrong with a project, at once."""
+    """All errors of a project together."""
 
     def __init__(self, errors: Sequence[SpringhouseError]) -> None:
         self.errors = tuple(errors)
@@ -59,35 +61,35 @@ class ProjectErrors(SpringhouseError):
 
 
 class LakeError(SpringhouseError):
-    """A Delta table can't be read or written as it should be."""
+    """A Delta table can't be read or written."""
 
 
 class SchemaError(LakeError):
-    """Data does not fit the table that it is meant for, and waiting will not mend it."""
+    """Data does not fit the schema of its table. A retry would fail too."""
 
 
 class SourceError(SpringhouseError):
-    """A source can't give the records that it was asked for."""
+    """A source can't deliver the requested records."""
 
 
 class SinkError(SpringhouseError):
-    """A sink can't take the changes that it was given."""
+    """A sink can't write the changes of its table."""
 
 
 class ExpectationFailed(SpringhouseError):
-    """A row broke an expectation that is declared ON VIOLATION FAIL UPDATE."""
+    """A row violates an expectation that is declared ON VIOLATION FAIL UPDATE."""
 
 
 class CommitConflict(LakeError):
-    """Somebody else committed the same work first; nothing of ours was written."""
+    """Another writer committed the same work first; this commit wrote nothing."""
 
 
 class NotOwned(LakeError):
-    """The work belongs to another node by now; nothing of ours was written."""
+    """The work now belongs to another node; this commit wrote nothing."""
 
 
-def told(error: Exception) -> str:
-    """An error in one text, for people."""
+def error_text(error: Exception) -> str:
+    """An error as one text for the user, without a traceback."""
     if isinstance(error, SpringhouseError):
         return str(error)
     first_line = next(iter(str(error).splitlines()), "")

@@ -1,8 +1,8 @@
 """What does every room measure in?
 
-The only vocabulary that all rooms share: moments, spans, counts, and the one door to randomness.
-An `Instant` is seconds since 1970 in UTC, a `Seconds` is a span; both are plain floats at run time,
-so arithmetic stays cheap and a simulator can hand in any clock it likes.
+These are the only types that all rooms share: points in time, durations, counts, and the one source
+of random numbers. An `Instant` is a number of seconds since 1970 in UTC, `Seconds` is a duration.
+Both are plain floats at run time, so arithmetic is cheap and a simulator can supply its own clock.
 """
 
 import random
@@ -19,7 +19,7 @@ _SPANS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
 class Dice:
-    """Randomness with a seed, so that whatever was rolled can be rolled again."""
+    """Random numbers from a seed: the same seed gives the same numbers again."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -34,12 +34,12 @@ class Dice:
         return self._random.gauss(mean, deviation)
 
     def pick(self, choices: Sequence[_Choice]) -> _Choice:
-        """One of `choices`, each as likely as the others."""
+        """One of `choices`, all with the same probability."""
         return self._random.choice(choices)
 
 
 def span_text(seconds: float) -> str:
-    """A span as a person reads it.
+    """A duration as people write it.
 
     >>> span_text(0.25), span_text(75), span_text(7200), span_text(90000)
     ('0.25 s', '1.2 min', '2 h', '1 d')

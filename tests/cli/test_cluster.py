@@ -28,10 +28,10 @@ HOLDINGS = {"orders": Assignment("a", None, 3, 120), "sales": Assignment("a", "b
 
 
 def node(name, role, **said):
-    stamp = SnapshotVersion(2, 9)
+    version = SnapshotVersion(2, 9)
     shares = said.pop("shares", {})
     return NodeReport(
-        name, role, "a", 2, stamp, stamp, True, Seconds(0.2), said.pop("load", LOAD),
+        name, role, "a", 2, version, version, True, Seconds(0.2), said.pop("load", LOAD),
         tuple(HOLDINGS) if name == "a" else (), True, HOLDINGS, shares,
     )  # fmt: skip
 
@@ -55,8 +55,8 @@ def address(tmp_path):
         address = f"127.0.0.1:{free.getsockname()[1]}"
     hands = Hands()
     agent = Agent(Members("shop", "a", address), TIMING, tmp_path / "memory", hands)
-    agent.tell(UnitsDeclared({"orders": 1.0, "sales": 1.0}))
-    agent.tell(LoadMeasured(LOAD))
+    agent.notify(UnitsDeclared({"orders": 1.0, "sales": 1.0}))
+    agent.notify(LoadMeasured(LOAD))
     agent.start()
     assert hands.taken.wait(patience(60.0))
     yield address

@@ -52,8 +52,8 @@ def test_a_node_whose_spark_does_not_start_gets_no_units(idle_shop: Path, tmp_pa
         told = next((line for line in node.stderr if "Spark does not start" in line), "nothing")
         assert "this node gets no units until it does" in told
         with closing(PeerChannel("shop", own, None)) as line:
-            answer = line.call("Status", wire.question("shop"), 20.0)
-        (report,) = wire.to_cluster_report(answer).nodes
+            answer = line.call("Status", wire.encode_question("shop"), 20.0)
+        (report,) = wire.decode_cluster_report(answer).nodes
         assert not report.load.able
         node.terminate()
         node.communicate(timeout=patience(60))

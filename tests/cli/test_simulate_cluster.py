@@ -31,7 +31,7 @@ def test_the_story_of_one_seed(springhouse):
 
 
 def test_a_broken_law_says_how_to_see_it_again(springhouse, monkeypatch):
-    monkeypatch.setattr(election, "up_to_date", lambda candidate, own: True)
+    monkeypatch.setattr(election, "is_up_to_date", lambda candidate, own: True)
     answer = springhouse("simulate", "cluster", "--seeds", 200, "--seed", 1)
     assert answer.code == 1
     assert "a law is broken (nothing lost)" in answer.err

@@ -61,8 +61,8 @@ class Cluster:
         for order in orders:
             self.log.append((self.now, name, order))
             match order:
-                case Persist(memory):
-                    self.disks[name] = memory
+                case Persist(state):
+                    self.disks[name] = state
                 case Send(to, message):
                     if (name, to) not in self.cut:
                         self._post(0.01, to, Received(name, message))

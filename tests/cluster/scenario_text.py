@@ -12,20 +12,20 @@ from springhouse.cluster.raft_node import Role
 from springhouse.cluster.state import ZERO
 
 
-def version_text(stamp):
-    return "nothing" if stamp == ZERO else f"version {stamp}"
+def version_text(version):
+    return "nothing" if version == ZERO else f"version {version}"
 
 
 def message_text(message):
     match message:
-        case AskForVote(term, stamp, canvass):
-            asked = "a pre-vote" if canvass else "the vote"
-            return f"asks for {asked} of term {term}, keeps {version_text(stamp)}"
+        case AskForVote(term, version, pre_vote):
+            asked = "a pre-vote" if pre_vote else "the vote"
+            return f"asks for {asked} of term {term}, keeps {version_text(version)}"
         case Vote():
             answer = "grants" if message.granted else "refuses"
-            vote = "the pre-vote" if message.canvass else "the vote"
-            own = "" if message.term <= message.asked else f", is in term {message.term}"
-            return f"{answer} {vote} of term {message.asked}{own}"
+            vote = "the pre-vote" if message.pre_vote else "the vote"
+            own = "" if message.term <= message.requested_term else f", is in term {message.term}"
+            return f"{answer} {vote} of term {message.requested_term}{own}"
         case AppendEntries():
             return _entries_text(message)
         case Appended():
@@ -37,8 +37,8 @@ def message_text(message):
 
 
 def _entries_text(message):
-    said = [f"{version_text(message.stamp)}{_content_text(message)}"]
-    if message.committed == message.stamp:
+    said = [f"{version_text(message.version)}{_content_text(message)}"]
+    if message.committed == message.version:
         said.append("committed")
     said.append("with a quorum" if message.has_quorum else "without a quorum")
     return ", ".join(said)
@@ -49,8 +49,8 @@ def _content_text(message):
         return " as a whole state"
     changes = message.changes
     said = [
-        f"{unit} is gone" if holding is None else assignment_text(unit, holding)
-        for unit, holding in changes.holdings.items()
+        f"{unit} is gone" if assignment is None else assignment_text(unit, assignment)
+        for unit, assignment in changes.assignments.items()
     ]
     if changes.voters is not None:
         said.append(f"voters {' '.join(changes.voters)}")
@@ -58,7 +58,7 @@ def _content_text(message):
         said += [f"share {share:.2f} for {node}" for node, share in sorted(changes.shares.items())]
     if said:
         return f" with ({'; '.join(said)})"
-    return "" if message.previous == message.stamp else " without changes"
+    return "" if message.previous == message.version else " without changes"
 
 
 def assignment_text(unit, assignment):
@@ -68,10 +68,10 @@ def assignment_text(unit, assignment):
 
 
 def _answer_text(message):
-    said = [f"keeps {version_text(message.stamp)}"]
-    if not message.taken:
+    said = [f"keeps {version_text(message.version)}"]
+    if not message.accepted:
         said = [f"can't accept that in term {message.term}", *said]
-    said.append(f"acts on {version_text(message.acting)}")
+    said.append(f"acts on {version_text(message.applied)}")
     if not message.bound:
         said.append("is not bound")
     if message.released:
@@ -84,7 +84,7 @@ def _answer_text(message):
 
 def memory_text(memory):
     vote = "no vote" if memory.vote is None else f"a vote for {memory.vote}"
-    return f"term {memory.term}, {vote}, {version_text(memory.state.stamp)}"
+    return f"term {memory.term}, {vote}, {version_text(memory.state.version)}"
 
 
 def role_text(node):

@@ -9,7 +9,7 @@ from math import inf
 
 from scenario_text import memory_text, message_text, role_text
 
-from springhouse.cluster.founding import FOUNDED
+from springhouse.cluster.bootstrap import FOUNDED
 from springhouse.cluster.messages import (
     Assign,
     Persist,
@@ -71,7 +71,8 @@ class World:
         assert not any(isinstance(order, Persist) for order in orders[1:])
         if name in self.failing and orders and isinstance(orders[0], Persist):
             self.failing.discard(name)
-            self.say(f"{name} dies before it persists {memory_text(orders[0].memory)}", always=True)
+            lost = memory_text(orders[0].persistent_state)
+            self.say(f"{name} dies before it persists {lost}", always=True)
             self.kill(name)
             return
         self._say_changes(node, before)
@@ -125,7 +126,7 @@ class World:
             ending = [
                 (node.lease_until, name)
                 for name, node in self.nodes.items()
-                if node.processing.under_way and node.lease_until <= to
+                if node.processing.is_busy and node.lease_until <= to
             ]
             if not ending:
                 break
@@ -137,7 +138,7 @@ class World:
     def wake(self, name):
         """Go to the moment at which a node wakes up next for another reason than that."""
         node = self.nodes[name]
-        while node.processing.under_way and node.lease_until <= node.wake_at:
+        while node.processing.is_busy and node.lease_until <= node.wake_at:
             self.advance(node.lease_until)
         self.advance(node.wake_at)
         self.step(name, Tick())

@@ -6,97 +6,97 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springhouse.cluster.balance import Books, moves
+from springhouse.cluster.balance import Placement, plan_moves
 from springhouse.cluster.ring import Ring
 
 NODES = ["a", "b", "c", "d", "e"]
 
 
-def books_of(count, weight=1.0):
-    books = Books()
+def placement_of(count, weight=1.0):
+    placement = Placement()
     for number in range(count):
-        books.put(f"unit {number}", weight)
-    return books
+        placement.put(f"unit {number}", weight)
+    return placement
 
 
 def shares_of(nodes):
     return dict.fromkeys(nodes, 1.0)
 
 
-def loads(books, nodes):
-    return [books.loads.get(node, 0.0) for node in nodes]
+def loads(placement, nodes):
+    return [placement.loads.get(node, 0.0) for node in nodes]
 
 
 def test_ten_partitions_on_five_nodes_are_two_or_three_each():
-    books = books_of(10)
-    assert len(moves(books, Ring(NODES), shares_of(NODES))) == 10
-    assert sum(loads(books, NODES)) == 10
-    assert 1 <= min(loads(books, NODES)) <= max(loads(books, NODES)) <= 3
+    placement = placement_of(10)
+    assert len(plan_moves(placement, Ring(NODES), shares_of(NODES))) == 10
+    assert sum(loads(placement, NODES)) == 10
+    assert 1 <= min(loads(placement, NODES)) <= max(loads(placement, NODES)) <= 3
 
 
 def test_what_is_well_stays():
-    books, ring = books_of(100), Ring(NODES)
-    moves(books, ring, shares_of(NODES))
-    assert moves(books, ring, shares_of(NODES)) == {}
+    placement, ring = placement_of(100), Ring(NODES)
+    plan_moves(placement, ring, shares_of(NODES))
+    assert plan_moves(placement, ring, shares_of(NODES)) == {}
 
 
 def test_when_a_node_goes_its_units_move_and_no_others():
-    books, ring = books_of(100), Ring(NODES)
-    moves(books, ring, shares_of(NODES))
-    orphans = set(books.units_of("c"))
-    moved = moves(books, ring, shares_of("abde"))
+    placement, ring = placement_of(100), Ring(NODES)
+    plan_moves(placement, ring, shares_of(NODES))
+    orphans = set(placement.units_of("c"))
+    moved = plan_moves(placement, ring, shares_of("abde"))
     assert set(moved) == orphans
     assert set(moved.values()) <= set("abde")
 
 
 def test_a_node_that_comes_gets_its_least_and_no_more_moves():
-    books, ring = books_of(100), Ring(NODES)
-    moves(books, ring, shares_of("abde"))
-    moved = moves(books, ring, shares_of(NODES))
+    placement, ring = placement_of(100), Ring(NODES)
+    plan_moves(placement, ring, shares_of("abde"))
+    moved = plan_moves(placement, ring, shares_of(NODES))
     assert set(moved.values()) == {"c"}
     assert len(moved) == floor(20 * 0.75)
 
 
 def test_a_smaller_share_gives_units_away():
-    books, ring = books_of(100), Ring(NODES)
-    moves(books, ring, shares_of(NODES))
-    before = books.loads["a"]
-    moved = moves(books, ring, {**shares_of(NODES), "a": 0.4})
+    placement, ring = placement_of(100), Ring(NODES)
+    plan_moves(placement, ring, shares_of(NODES))
+    before = placement.loads["a"]
+    moved = plan_moves(placement, ring, {**shares_of(NODES), "a": 0.4})
     fair = 100 * 0.4 / 4.4
-    assert books.loads["a"] == ceil(fair * 1.25) < before
-    assert len(moved) == before - books.loads["a"]
+    assert placement.loads["a"] == ceil(fair * 1.25) < before
+    assert len(moved) == before - placement.loads["a"]
 
 
 def test_a_small_share_is_good_for_one_unit():
-    books, ring = books_of(2), Ring(NODES)
-    moves(books, ring, {"a": 1.0})
-    moves(books, ring, {"a": 0.5, "b": 0.2, "c": 0.2, "d": 0.2, "e": 0.2})
-    assert books.loads["a"] == 1
+    placement, ring = placement_of(2), Ring(NODES)
+    plan_moves(placement, ring, {"a": 1.0})
+    plan_moves(placement, ring, {"a": 0.5, "b": 0.2, "c": 0.2, "d": 0.2, "e": 0.2})
+    assert placement.loads["a"] == 1
 
 
 def test_a_unit_too_heavy_for_anybody_does_not_wander():
-    books, ring = books_of(10, 0.1), Ring(NODES)
-    books.put("heavy", 50.0)
-    moves(books, ring, shares_of(NODES))
-    home = books.homes["heavy"]
+    placement, ring = placement_of(10, 0.1), Ring(NODES)
+    placement.put("heavy", 50.0)
+    plan_moves(placement, ring, shares_of(NODES))
+    home = placement.nodes_by_unit["heavy"]
     for _ in range(3):
-        moves(books, ring, shares_of(NODES))
-        assert books.homes["heavy"] == home
+        plan_moves(placement, ring, shares_of(NODES))
+        assert placement.nodes_by_unit["heavy"] == home
 
 
 def test_a_unit_that_is_no_more_weighs_nothing():
-    books = books_of(10)
-    moves(books, Ring(NODES), shares_of(NODES))
-    books.remove("unit 3")
-    assert books.total == sum(loads(books, NODES)) == 9
-    assert "unit 3" not in books.homes
+    placement = placement_of(10)
+    plan_moves(placement, Ring(NODES), shares_of(NODES))
+    placement.remove("unit 3")
+    assert placement.total == sum(loads(placement, NODES)) == 9
+    assert "unit 3" not in placement.nodes_by_unit
 
 
 def test_a_unit_that_weighs_more_now_counts_so():
-    books = books_of(10)
-    moves(books, Ring(NODES), shares_of(NODES))
-    books.put("unit 3", 5.0)
-    assert books.total == sum(loads(books, NODES)) == 14
+    placement = placement_of(10)
+    plan_moves(placement, Ring(NODES), shares_of(NODES))
+    placement.put("unit 3", 5.0)
+    assert placement.total == sum(loads(placement, NODES)) == 14
 
 
 @settings(max_examples=100)
@@ -106,23 +106,23 @@ def test_a_unit_that_weighs_more_now_counts_so():
     shares=st.lists(st.sampled_from([0.2, 0.5, 0.8, 1.0]), min_size=5, max_size=5),
 )
 def test_whoever_comes_and_goes_all_are_within_their_bounds(count, steps, shares):
-    books, ring = books_of(count), Ring(NODES)
+    placement, ring = placement_of(count), Ring(NODES)
     given_shares = dict(zip(NODES, shares, strict=True))
     for here in steps:
         present = {node: given_shares[node] for node in sorted(here)}
-        before = dict(books.homes)
-        moved = moves(books, ring, present)
-        assert set(books.homes) == set(books.weights)
-        assert set(books.homes.values()) <= here
+        before = dict(placement.nodes_by_unit)
+        moved = plan_moves(placement, ring, present)
+        assert set(placement.nodes_by_unit) == set(placement.weights)
+        assert set(placement.nodes_by_unit.values()) <= here
         for unit, home in before.items():
-            assert books.homes[unit] == moved.get(unit, home)
+            assert placement.nodes_by_unit[unit] == moved.get(unit, home)
         for node, share in present.items():
             fair = count * share / sum(present.values())
-            load = books.loads.get(node, 0.0)
+            load = placement.loads.get(node, 0.0)
             assert floor(fair * 0.75 + 1e-9) <= load <= ceil(fair * 1.25 - 1e-9)
-        assert moves(books, ring, present) == {}
+        assert plan_moves(placement, ring, present) == {}
 
 
 @pytest.mark.parametrize("nodes", [[], None])
 def test_without_nodes_nothing_moves(nodes):
-    assert moves(books_of(3), Ring(NODES), shares_of(nodes or [])) == {}
+    assert plan_moves(placement_of(3), Ring(NODES), shares_of(nodes or [])) == {}

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from springhouse.cluster.election import (
+    find_voter_without_memory,
     is_bound,
     is_heard,
+    is_up_to_date,
     is_voter,
     may_vote_for,
     quorum_since,
-    up_to_date,
-    without_memory,
 )
 from springhouse.cluster.state import ClusterState, SnapshotVersion
 from springhouse.units import Instant
@@ -29,7 +29,7 @@ FIVE = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
     ],
 )
 def test_a_candidate_must_not_lack_what_its_voter_keeps(candidate, own, expected):
-    assert up_to_date(candidate, own) is expected
+    assert is_up_to_date(candidate, own) is expected
 
 
 def test_one_vote_per_term():
@@ -79,5 +79,5 @@ def test_a_majority_answered_since_then_and_not_since_any_later(answered):
 
 
 def test_a_node_with_another_disk_is_not_the_voter_that_it_was():
-    assert without_memory(FIVE, [("b", 2), ("c", 9)]) == "c"
-    assert without_memory(FIVE, [("b", 2), ("x", 9)]) is None
+    assert find_voter_without_memory(FIVE, [("b", 2), ("c", 9)]) == "c"
+    assert find_voter_without_memory(FIVE, [("b", 2), ("x", 9)]) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from springhouse.cluster.members import Members, read_papers, read_peers
+from springhouse.cluster.members import Members, parse_peers, read_credentials
 from springhouse.errors import SpringhouseError
 
 
@@ -13,12 +13,12 @@ from springhouse.errors import SpringhouseError
         ("b=somewhere", '"somewhere" is not HOST:PORT'),
         ("b=:7100", '":7100" is not HOST:PORT'),
         ("b=host:99999", '"host:99999" is not HOST:PORT'),
-        ("b=host:1,b=host:2", 'the node "b" is named twice'),
+        ("b=host:1,b=host:2", 'the peers name the node "b" twice'),
     ],
 )
 def test_peers_that_are_none(text, problem):
     with pytest.raises(SpringhouseError, match=problem):
-        read_peers(text)
+        parse_peers(text)
 
 
 def test_without_tls_nodes_stay_on_one_machine():
@@ -40,11 +40,11 @@ def test_names_are_such_that_a_certificate_can_have_them():
 def test_papers_are_proven_before_a_node_starts(authority_class, tmp_path):
     certificate, key, authority = authority_class(tmp_path / "one").sign("shop")
     _, another_key, _ = authority_class(tmp_path / "two").sign("shop")
-    assert read_papers(certificate, key, authority).key == key.read_bytes()
+    assert read_credentials(certificate, key, authority).key == key.read_bytes()
     with pytest.raises(SpringhouseError, match="the key of this node can't be read") as missing:
-        read_papers(certificate, tmp_path / "nowhere", authority)
+        read_credentials(certificate, tmp_path / "nowhere", authority)
     assert missing.value.hint == "springhouse.cluster.tls.key names the file."
-    with pytest.raises(SpringhouseError, match="no certificate with its key"):
-        read_papers(certificate, another_key, authority)
-    with pytest.raises(SpringhouseError, match="no certificate with its key"):
-        read_papers(certificate, key, key)
+    with pytest.raises(SpringhouseError, match="not a certificate, its key"):
+        read_credentials(certificate, another_key, authority)
+    with pytest.raises(SpringhouseError, match="not a certificate, its key"):
+        read_credentials(certificate, key, key)

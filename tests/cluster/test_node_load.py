@@ -9,14 +9,16 @@ BUSY, CALM = NodeLoad(cpu=0.95), NodeLoad(cpu=0.3)
 MIDDLING = NodeLoad(cpu=0.78)
 
 
-def shares_after(reports, shares=None, here=("a", "b"), bounding=1.0):
+def shares_after(reports, shares=None, here=("a", "b"), limiting_share=1.0):
     """`reports`: (until, load of a, load of b), each told every second."""
     watch, shares, now = LoadWatch(), dict(shares or {}), 0
     for until, one, other in reports:
         while now < until:
-            watch.reported("a", one, Instant(now))
-            watch.reported("b", other, Instant(now))
-            shares = watch.shares(here, shares, lambda _: bounding, Instant(now)) or shares
+            watch.record("a", one, Instant(now))
+            watch.record("b", other, Instant(now))
+            shares = (
+                watch.next_shares(here, shares, lambda _: limiting_share, Instant(now)) or shares
+            )
             now += 1
     return shares
 
@@ -45,14 +47,14 @@ def test_a_drained_node_stays_drained():
 
 def test_a_node_that_is_gone_is_forgotten():
     watch = LoadWatch()
-    watch.reported("a", BUSY, Instant(0))
+    watch.record("a", BUSY, Instant(0))
     watch.forget("a")
-    watch.reported("b", CALM, Instant(100))
-    assert watch.shares(["a", "b"], {}, lambda _: 1.0, Instant(200)) is None
+    watch.record("b", CALM, Instant(100))
+    assert watch.next_shares(["a", "b"], {}, lambda _: 1.0, Instant(200)) is None
 
 
 def test_who_has_less_than_its_share_allows_is_helped_as_well():
-    assert shares_after([(70, BUSY, CALM)], bounding=0.6) == pytest.approx({"a": 0.48})
+    assert shares_after([(70, BUSY, CALM)], limiting_share=0.6) == pytest.approx({"a": 0.48})
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,10 @@ def sent(cluster, to=None, since=0.0):
 
 
 def test_section_4_2_1_each_mutation_is_one_version_and_all_nodes_get_the_latest(cluster):
-    versions = sorted({message.stamp.version for message in sent(cluster)})
+    versions = sorted({message.version.number for message in sent(cluster)})
     assert versions == list(range(versions[0], versions[-1] + 1))
-    assert {node.acting.stamp for node in cluster.nodes.values()} == {
-        cluster.nodes[cluster.leader].accepted.stamp
+    assert {node.applied.version for node in cluster.nodes.values()} == {
+        cluster.nodes[cluster.leader].accepted.version
     }
 
 
@@ -47,7 +47,7 @@ def test_section_4_2_1_a_node_that_fell_behind_gets_the_entire_state_by_force(cl
     cluster.start(behind)
     cluster.run(5)
     assert any(message.force for message in sent(cluster, behind, restored))
-    assert cluster.nodes[behind].acting == cluster.nodes[cluster.leader].acting
+    assert cluster.nodes[behind].applied == cluster.nodes[cluster.leader].applied
 
 
 def test_section_4_2_1_a_node_that_missed_one_message_gets_only_the_changes(cluster):

@@ -24,16 +24,16 @@ from springhouse.units import Dice, Instant
 VOTERS = {"a": 1, "b": 2, "c": 3}
 
 
-def remembering(term=4, vote=None, stamp=(3, 7), name="a"):
+def remembering(term=4, vote=None, version=(3, 7), name="a"):
     memory = PersistentState(
-        VOTERS[name], term, vote, ClusterState(SnapshotVersion(*stamp), VOTERS)
+        VOTERS[name], term, vote, ClusterState(SnapshotVersion(*version), VOTERS)
     )
     return Node(name, VOTERS, Timing(), Dice(1), Instant(0.0), memory)
 
 
-def asked(node, term, stamp, *, canvass=False, sender="b", now=10.0):
+def asked(node, term, version, *, pre_vote=False, sender="b", now=10.0):
     orders = node.step(
-        Received(sender, AskForVote(term, SnapshotVersion(*stamp), canvass)), Instant(now)
+        Received(sender, AskForVote(term, SnapshotVersion(*version), pre_vote)), Instant(now)
     )
     (answer,) = [order.message for order in orders if isinstance(order, Send)]
     assert isinstance(answer, Vote)
@@ -41,7 +41,7 @@ def asked(node, term, stamp, *, canvass=False, sender="b", now=10.0):
 
 
 @pytest.mark.parametrize(
-    ("told", "node", "term", "stamp", "granted"),
+    ("told", "node", "term", "version", "granted"),
     [
         ("a later term, as much kept", remembering(), 5, (3, 7), True),
         ("the same term, nobody has the vote", remembering(), 4, (3, 7), True),
@@ -52,8 +52,8 @@ def asked(node, term, stamp, *, canvass=False, sender="b", now=10.0):
         ("an older state with a higher version", remembering(), 5, (2, 9), False),
     ],
 )
-def test_a_vote(told, node, term, stamp, granted):
-    assert asked(node, term, stamp)[0] is granted, told
+def test_a_vote(told, node, term, version, granted):
+    assert asked(node, term, version)[0] is granted, told
 
 
 def test_a_vote_is_on_disk_before_it_is_given():
@@ -64,14 +64,14 @@ def test_a_vote_is_on_disk_before_it_is_given():
 
 def test_a_canvass_leaves_no_trace():
     node = remembering()
-    assert asked(node, 5, (3, 7), canvass=True) == (True, ["Send"])
+    assert asked(node, 5, (3, 7), pre_vote=True) == (True, ["Send"])
     assert (node.term, node.vote, node.role) == (4, None, Role.FOLLOWER)
 
 
-@pytest.mark.parametrize("canvass", [True, False])
-def test_who_just_started_may_have_acknowledged_a_leader_and_waits(canvass):
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_who_just_started_may_have_acknowledged_a_leader_and_waits(pre_vote):
     node = remembering()
-    assert asked(node, 9, (3, 7), canvass=canvass, now=2.9) == (False, ["Send"])
+    assert asked(node, 9, (3, 7), pre_vote=pre_vote, now=2.9) == (False, ["Send"])
     assert node.term == 4
 
 
@@ -79,16 +79,16 @@ def test_a_candidate_canvasses_first_then_stands_then_leads():
     node = remembering()
     now = node.wake_at
     orders = node.step(Tick(), now)
-    assert [order.message.canvass for order in orders] == [True, True]
+    assert [order.message.pre_vote for order in orders] == [True, True]
     assert (node.role, node.term) == (Role.CANDIDATE, 4)
     orders = node.step(Received("b", Vote(4, 5, True, True, 2)), now)
     assert isinstance(orders[0], Persist)
-    assert (orders[0].memory.term, orders[0].memory.vote) == (5, "a")
-    assert [order.message.canvass for order in orders[1:]] == [False, False]
+    assert (orders[0].persistent_state.term, orders[0].persistent_state.vote) == (5, "a")
+    assert [order.message.pre_vote for order in orders[1:]] == [False, False]
     orders = node.step(Received("c", Vote(5, 5, True, False, 3)), now)
     assert node.role is Role.LEADER
     assert isinstance(orders[0], Persist)
-    assert orders[0].memory.state.stamp == SnapshotVersion(5, 8)
+    assert orders[0].persistent_state.state.version == SnapshotVersion(5, 8)
 
 
 def test_a_vote_from_a_disk_that_is_not_the_voters_does_not_count():
@@ -150,22 +150,22 @@ def test_time_that_passed_unnoticed_stops_processing_before_anything_else(cluste
 def test_what_has_left_is_not_told_to_leave_again(cluster):
     """Though the node hears of it when it has to stop everything that is in its hands."""
     name = next(name for name in cluster.names if name != cluster.leader)
-    hands = cluster.nodes[name].processing
-    unit, *others = hands.taken
-    del hands.taken[unit]
-    hands.leaving[unit] = None
+    processing = cluster.nodes[name].processing
+    unit, *others = processing.working
+    del processing.working[unit]
+    processing.releasing[unit] = None
     orders = cluster.nodes[name].step(Released((unit,)), Instant(cluster.now + 100))
     assert [each for each in orders if isinstance(each, Release)] == (
         [Release(tuple(others), at_once=True)] if others else []
     )
-    assert not {unit} & {*hands.taken, *hands.leaving}
+    assert not {unit} & {*processing.working, *processing.releasing}
 
 
 def test_a_leader_knows_at_once_that_it_can_not_work(cluster):
     """Also before its first heartbeat: units may be handed on by then."""
 
     def workers():
-        return cluster.nodes[cluster.leader].office.presence(Instant(cluster.now)).here
+        return cluster.nodes[cluster.leader].leadership.presence(Instant(cluster.now)).present
 
     first = cluster.leader
     cluster.give(first, LoadMeasured(NodeLoad(able=False)))

@@ -36,7 +36,7 @@ class Hands:
 
     def let_go(self, units, *, at_once):
         self.working = self.working - set(units)
-        self.agent.tell(Released(units))
+        self.agent.notify(Released(units))
         self._moved.set()
 
 
@@ -57,7 +57,7 @@ class Trio:
         hands = Hands(self._moved)
         agent = Agent(members, TIMING, self.folder / name, hands)
         self.hands[name], self.agents[name], hands.agent = hands, agent, agent
-        agent.tell(UnitsDeclared(UNITS))
+        agent.notify(UnitsDeclared(UNITS))
         agent.start()
 
     def stop(self, name):
@@ -106,16 +106,16 @@ def test_three_nodes_elect_a_leader_and_share_the_work(trio):
     report = trio.agents["a"].report()
     assert report.leader == trio.leader
     assert [each.name for each in report.nodes] == ["a", "b", "c"]
-    assert set(report.newest.holdings) == set(UNITS)
+    assert set(report.newest.assignments) == set(UNITS)
 
 
 def test_the_others_take_over_from_a_leader_that_is_gone(trio):
     trio.until(lambda: trio.shared)
     first = trio.leader
     unit = trio.working[first][0]
-    trio.agents[first].tell(Progressed(unit, 41))
+    trio.agents[first].notify(Progressed(unit, 41))
     survivor = next(name for name in trio.agents if name != first)
-    trio.until(lambda: trio.agents[survivor].describe().holdings[unit].offset == 41)
+    trio.until(lambda: trio.agents[survivor].describe().assignments[unit].offset == 41)
     trio.stop(first)
     trio.until(lambda: trio.shared)
     assert max(hands.offsets.get(unit, 0) for hands in trio.hands.values()) == 41
@@ -136,10 +136,10 @@ def test_a_drained_node_has_no_units_whoever_is_asked(trio):
     follower = next(name for name in trio.agents if name != trio.leader)
     trio.until(lambda: trio.drains(follower, follower, True) and not trio.working[follower])
     trio.until(lambda: trio.drains(follower, follower, False) and trio.shared)
-    with pytest.raises(SpringhouseError, match='"x" is not a node of this cluster: a, b, c'):
+    with pytest.raises(SpringhouseError, match=r'"x" is not a node .* its nodes are a, b, c'):
         trio.agents["a"].drain("x", True)
 
 
 def test_a_second_process_can_not_be_the_same_node(trio, tmp_path):
-    with pytest.raises(SpringhouseError, match='runs as node "a" already'):
+    with pytest.raises(SpringhouseError, match='already runs as node "a"'):
         trio.start("a")

@@ -222,11 +222,11 @@ def nodes_text(world):
         if node is None:
             rows.append((name, "dead", "", "", "", ""))
             continue
-        kept, acting = version_text(node.accepted.stamp), version_text(node.acting.stamp)
+        kept, applied = version_text(node.accepted.version), version_text(node.applied.version)
         working = " ".join(sorted(world.working[name])) or "-"
         if world.working[name] and not node.may_process(Instant(world.now)):
             working += " (without the right to)"
-        rows.append((name, node.role.value, str(node.term), kept, acting, working))
+        rows.append((name, node.role.value, str(node.term), kept, applied, working))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -234,8 +234,8 @@ def nodes_text(world):
 
 
 def units_text(world):
-    newest = max((node.acting for node in world.nodes.values()), key=lambda state: state.stamp)
-    for unit, assignment in sorted(newest.holdings.items()):
+    newest = max((node.applied for node in world.nodes.values()), key=lambda state: state.version)
+    for unit, assignment in sorted(newest.assignments.items()):
         yield assignment_text(unit, assignment)
     yield "voters: " + ", ".join(
         f"{name} with a disk that is lost"

@@ -1,4 +1,4 @@
-"""Snapshots and their stamps."""
+"""Snapshots and their versions."""
 
 from springhouse.cluster.state import (
     NO_CHANGES,
@@ -22,18 +22,18 @@ def test_stamps_are_ordered_by_term_and_then_by_version():
 
 def test_changes_lead_to_another_snapshot_and_leave_the_first_as_it_was():
     changes = StateChanges({"orders 0": None, "orders 2": Assignment("a", since=6)}, {"a": 1})
-    after = BEFORE.changed(SnapshotVersion(2, 6), changes)
-    assert after.holdings == {"orders 1": Assignment("b"), "orders 2": Assignment("a", since=6)}
-    assert (after.stamp, after.voters, after.shares) == (SnapshotVersion(2, 6), {"a": 1}, {})
-    assert set(BEFORE.holdings) == {"orders 0", "orders 1"}
+    after = BEFORE.apply(SnapshotVersion(2, 6), changes)
+    assert after.assignments == {"orders 1": Assignment("b"), "orders 2": Assignment("a", since=6)}
+    assert (after.version, after.voters, after.shares) == (SnapshotVersion(2, 6), {"a": 1}, {})
+    assert set(BEFORE.assignments) == {"orders 0", "orders 1"}
 
 
 def test_two_changes_are_one():
     first = StateChanges({"orders 0": Assignment("b"), "orders 1": None}, shares={"a": 0.5})
     second = StateChanges({"orders 1": Assignment("a")}, {"a": 1})
-    stamp = SnapshotVersion(2, 7)
-    both = BEFORE.changed(SnapshotVersion(2, 6), first).changed(stamp, second)
-    assert BEFORE.changed(stamp, first.then(second)) == both
+    version = SnapshotVersion(2, 7)
+    both = BEFORE.apply(SnapshotVersion(2, 6), first).apply(version, second)
+    assert BEFORE.apply(version, first.then(second)) == both
 
 
 def test_no_changes_are_false_and_all_others_true():

@@ -21,10 +21,10 @@ def test_a_new_leader_waits_only_for_the_difference():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"heartbeat_seconds": 2.0}, "a heartbeat every 2 s is too seldom"),
-        ({"heartbeat_seconds": 0.0}, "a heartbeat every 0 s is too seldom"),
+        ({"heartbeat_seconds": 2.0}, "a heartbeat every 2 s is too slow"),
+        ({"heartbeat_seconds": 0.0}, "a heartbeat every 0 s is too slow"),
         ({"keep_alive_seconds": 0.4}, "a keep-alive time of 0.4 s is too short"),
-        ({"drift": 0.7}, "clocks that differ by 70%"),
+        ({"drift": 0.7}, "clocks whose speeds differ by 70%"),
     ],
 )
 def test_time_outs_that_can_not_work_are_refused(given, problem):

@@ -12,7 +12,7 @@ from springhouse.cluster.messages import (
     AskForVote,
     Introduce,
     Introduced,
-    Sent,
+    SendTime,
     Vote,
 )
 from springhouse.cluster.node_load import NodeLoad
@@ -30,7 +30,7 @@ AMOUNTS = some.floats(0, 1e9)
 NAMES = some.text(min_size=1, max_size=8)
 FLAGS = some.booleans()
 STAMPS = some.builds(SnapshotVersion, NUMBERS, NUMBERS)
-SENT = some.builds(Sent, NUMBERS, AMOUNTS.map(Instant))
+SENT = some.builds(SendTime, NUMBERS, AMOUNTS.map(Instant))
 HOLDINGS = some.builds(Assignment, NAMES, some.none() | NAMES, NUMBERS, NUMBERS)
 DISKS = some.dictionaries(NAMES, NUMBERS, max_size=4)
 SHARES = some.dictionaries(NAMES, AMOUNTS, max_size=4)
@@ -65,36 +65,36 @@ REPORTS = some.builds(
 
 @given(MESSAGES)
 def test_every_message_arrives_as_it_was_sent(message):
-    data = wire.sealed("shop", "b", "a", message)
-    assert wire.opened(data, "shop", "a", ["b"]) == ("b", message)
+    data = wire.encode_message("shop", "b", "a", message)
+    assert wire.decode_message(data, "shop", "a", ["b"]) == ("b", message)
 
 
 def test_a_leader_without_quorum_may_have_none_since_ever():
     zero = SnapshotVersion(0, 0)
     message = AppendEntries(
-        1, Sent(1, Instant(2.0)), None, zero, zero, StateChanges(), None, zero, zero, False,
+        1, SendTime(1, Instant(2.0)), None, zero, zero, StateChanges(), None, zero, zero, False,
         Seconds(float("inf")),
     )  # fmt: skip
-    data = wire.sealed("shop", "b", "a", message)
-    assert wire.opened(data, "shop", "a", ["b"]) == ("b", message)
+    data = wire.encode_message("shop", "b", "a", message)
+    assert wire.decode_message(data, "shop", "a", ["b"]) == ("b", message)
 
 
 @given(some.builds(PersistentState, NUMBERS, NUMBERS, some.none() | NAMES, STATES))
 def test_every_memory_is_recalled_as_it_was(memory):
-    data = wire.remembered("shop", "a", memory)
-    assert wire.recalled(data) == ("shop", "a", memory)
+    data = wire.encode_persistent_state("shop", "a", memory)
+    assert wire.decode_persistent_state(data) == ("shop", "a", memory)
 
 
 @given(some.lists(REPORTS, min_size=1, max_size=3))
 def test_every_report_arrives_as_it_was(reports):
     report = ClusterReport("a", tuple(reports), {"c": "it can't be reached"})
-    assert wire.to_cluster_report(wire.cluster_report(report)) == report
+    assert wire.decode_cluster_report(wire.encode_cluster_report(report)) == report
 
 
 @given(some.binary(max_size=200))
 def test_whatever_bytes_come_they_are_refused_or_a_message(data):
     try:
-        sender, _ = wire.opened(data, "shop", "a", ["b"])
+        sender, _ = wire.decode_message(data, "shop", "a", ["b"])
     except wire.MessageRefused:
         return
     assert sender == "b"
@@ -104,7 +104,5 @@ def test_an_envelope_without_a_message_says_nothing():
     from springhouse.cluster import cluster_pb2 as pb
 
     empty = pb.Envelope(protocol=wire.PROTOCOL, cluster="shop", sender="b", receiver="a")
-    with pytest.raises(
-        wire.MessageRefused, match='a message of "b" makes no sense: it says nothing'
-    ):
-        wire.opened(empty.SerializeToString(), "shop", "a", ["b"])
+    with pytest.raises(wire.MessageRefused, match='a message from "b" is not valid: it is empty'):
+        wire.decode_message(empty.SerializeToString(), "shop", "a", ["b"])

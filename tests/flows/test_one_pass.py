@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition, row_by_row
 from springhouse.project.declarations.declaration import Place, PythonQuery, SqlQuery
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 
 COLUMNS = ("id", "amount", "kind")
 

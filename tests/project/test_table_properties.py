@@ -1,6 +1,6 @@
 import pytest
 
-from springhouse.project.declarations.contents import Written
+from springhouse.project.declarations.contents import PlacedValue
 from springhouse.project.declarations.declaration import Place, Promise, RefreshMode
 from springhouse.project.declarations.names import Names
 from springhouse.project.settings import Holder
@@ -10,7 +10,7 @@ from springhouse.units import Seconds
 
 def read(holder: Holder, **properties: str) -> tuple[Properties, list[str]]:
     written = {
-        key.replace("__", "."): Written(value, Place("a.sql", 2))
+        key.replace("__", "."): PlacedValue(value, Place("a.sql", 2))
         for key, value in properties.items()
     }
     known, errors = read_properties("sales", holder, written, Names(database="shop"))

@@ -4,8 +4,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from springhouse.cluster import balance, election, following
-from springhouse.cluster.leading import LeaderState
+from springhouse.cluster import balance, election, follower
+from springhouse.cluster.leader_state import LeaderState
 from springhouse.cluster.messages import AskForVote, Persist, Received
 from springhouse.cluster.processing import Processing
 from springhouse.cluster.raft_node import Node
@@ -62,7 +62,7 @@ def test_runs_are_about_something():
 
 def test_the_story_is_told():
     told = []
-    ClusterRun(ClusterConditions(seed=7), tell=lambda at, what: told.append((at, what))).run()
+    ClusterRun(ClusterConditions(seed=7), listener=lambda at, what: told.append((at, what))).run()
     assert [at for at, _ in told] == sorted(at for at, _ in told)
     assert any("leads in term" in what for _, what in told)
     assert "all troubles end" in [what for _, what in told]
@@ -124,18 +124,18 @@ def test_votes_that_are_not_written_down_are_caught():
 
 
 def test_votes_without_a_look_at_the_version_are_caught(monkeypatch):
-    monkeypatch.setattr(election, "up_to_date", lambda candidate, own: True)
+    monkeypatch.setattr(election, "is_up_to_date", lambda candidate, own: True)
     assert laws_broken() == ["nothing lost"]
 
 
 def test_force_without_a_look_at_term_and_stamp_is_caught(monkeypatch):
     """As 003 section 4.2.1 has it, to the letter."""
-    checked = following.verdict
+    checked = follower.accept_entries
 
     def to_the_letter(term, accepted, message):
         return message.state if message.force else checked(term, accepted, message)
 
-    monkeypatch.setattr(following, "verdict", to_the_letter)
+    monkeypatch.setattr(follower, "accept_entries", to_the_letter)
     assert laws_broken() in (["nothing lost"], ["one at a time"])
 
 
@@ -144,7 +144,7 @@ def test_answers_before_the_disk_are_caught():
 
 
 def test_what_is_caught_can_be_replayed(monkeypatch):
-    monkeypatch.setattr(election, "up_to_date", lambda candidate, own: True)
+    monkeypatch.setattr(election, "is_up_to_date", lambda candidate, own: True)
     seed = next(seed for seed in range(200) if laws_broken(seeds=(seed,)))
     command = f"springhouse simulate cluster --nodes 3 --units 10 --seed {seed} --story"
     with pytest.raises(BrokenLaw, match=f"replay: {command}"):
@@ -161,16 +161,16 @@ def test_units_taken_from_a_node_that_may_still_work_are_caught():
 
 
 def test_a_handover_that_does_not_wait_is_caught(monkeypatch):
-    def all_that_have_an_heir(hands):
-        return tuple(unit for unit, each in hands.acting.holdings.items() if each.heir)
+    def all_that_have_an_heir(processing):
+        return tuple(unit for unit, each in processing.applied.assignments.items() if each.heir)
 
-    monkeypatch.setattr(Processing, "released", property(all_that_have_an_heir))
+    monkeypatch.setattr(Processing, "released_units", property(all_that_have_an_heir))
     assert laws_broken() == ["one at a time"]
 
 
 def test_acting_on_what_is_not_committed_is_caught(monkeypatch):
-    monkeypatch.setattr(following, "is_committed", lambda own, committed: own.term > 0)
-    assert laws_broken() == ["acting"]
+    monkeypatch.setattr(follower, "is_committed", lambda own, committed: own.term > 0)
+    assert laws_broken() == ["applied"]
 
 
 def test_voters_that_are_not_bound_are_caught(monkeypatch):
@@ -185,11 +185,11 @@ def test_two_votes_in_a_term_are_caught(monkeypatch):
 
 
 def test_units_that_stay_with_who_can_not_work_are_caught(monkeypatch):
-    told = LeaderState.reported
+    record = LeaderState.record_load
     monkeypatch.setattr(
         LeaderState,
-        "reported",
-        lambda office, node, load, now: told(office, node, load._replace(able=True), now),
+        "record_load",
+        lambda leadership, node, load, now: record(leadership, node, load._replace(able=True), now),
     )
     assert laws_broken() == ["able"]
 

@@ -385,6 +385,7 @@ UNARY = [
     "ltrim('-', {x})",
     "rtrim('0', {x})",
     "trim('' FROM {x})",
+    "trim('-', {x})",
     "replace({x}, 'a')",
     "replace({x}, '', 'b')",
     "{x} || '!'",
@@ -665,6 +666,23 @@ def test_what_is_computed_beside_a_null(engine: str, request: pytest.FixtureRequ
     assert len(found) > 45
     assert differences(spark, rows, found) == []
     assert wrongly_failed(spark, rows, found, 60) == []
+
+
+BOUND = """x2 | y2 & 3 ^ 1;x2 ^ y2 | 5 & x2;x2 & 7 + 1;x2 + 1 || 'a';'a' || x2 + 1;x2 = y2 IS NULL
+x2 > y2 = x11;x2 = y2 < x11;x2 <=> y2 <> x11;x2 = y2 IN (TRUE, NULL);x2 = y2 BETWEEN y11 AND x11
+NOT x2 = y2;!x11 OR y11;NOT x11 IS NULL AND y11;NOT x11 AND y11 OR x11;x11 OR y11 AND NOT x11
+x2 IS DISTINCT FROM y2;x2 IS NOT DISTINCT FROM y2;x11 IS DISTINCT FROM x2 = y2
+x2 BETWEEN 1 AND 5 AND x11;x2 NOT BETWEEN 1 AND 5 OR x11;-x2 % 3;- 3 % x2;-1::STRING;-128Y::STRING
+~x2 + 1;- ~x2;x2 - -1;x2 -1;x2 * y2 DIV 3;7 % 4 DIV 2;x2 / y2 * 3;1 - 2 - x2;2 - x2 + 1
+CASE WHEN x2 = 2 THEN 1 WHEN x11 THEN 2 END IS NULL;x2 IN (1, 2) = x11;(x2 IN (1, 2)) = x11
+DATE '2024-02-29'::STRING;x2::BIGINT + 2147483647;x12 LIKE 'a' || '%';x12 NOT LIKE '1' '%'"""
+
+
+def test_operators_bind_as_in_spark(interpreted: SparkSession) -> None:
+    wanted = [text for line in BOUND.splitlines() for text in line.split(";")]
+    found = [each for sql in wanted if (each := tried(sql, PAIRS)) is not None]
+    assert len(found) > 35
+    assert differences(interpreted, PAIRS, found) == []
 
 
 def test_fields_and_names(ansi: SparkSession) -> None:

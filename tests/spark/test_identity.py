@@ -98,11 +98,11 @@ def test_a_table_that_is_made_anew_while_a_view_reads_it(project: Any, call: int
     assert warehouse.refresh().ok
     assert rows(folder, "joined") == [1]
     (folder / "orders" / "2.json").write_text('{"rate": 1}\n')
-    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
-    plan = warehouse.watch.forced("joined", "test")
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("orders", "test"))
+    plan = warehouse.internals.watch.forced("joined", "test")
     left[0] = call
     with suppress(SpringhouseError):
-        perform(warehouse.watch, plan)
+        perform(warehouse.internals.watch, plan)
     if left[0] > 0:
         make(folder / "rates", [2], [1])
     assert refreshed(folder) == {}

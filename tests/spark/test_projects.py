@@ -353,7 +353,7 @@ def test_an_option_is_read_as_spark_reads_it(spark: SparkSession, tmp_path: Path
     cases = ((f, name, text) for f in OPTIONS for name in OPTIONS[f] for text in OPTIONS[f][name])
     for form, name, text in cases:
         try:
-            file_options.parsed({"format": form, name: text})
+            file_options.read_file_options({"format": form, name: text})
             ours = True
         except SpringhouseError:
             ours = False

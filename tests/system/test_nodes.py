@@ -73,7 +73,7 @@ class Cluster:
 
         def found() -> dict[str, str] | None:
             report = self.nodes.report()
-            held = {} if report is None else report.newest.holdings
+            held = {} if report is None else report.newest.assignments
             owners = {unit: of.owner for unit, of in held.items() if of.heir is None}
             return owners if (set(owners), set(owners.values())) == (UNITS, set(names)) else None
 

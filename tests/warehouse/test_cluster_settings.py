@@ -41,16 +41,16 @@ def test_an_unknown_node_has_to_say_where_it_listens():
 
 
 def test_tls_is_left_out_only_when_asked_for():
-    with pytest.raises(SpringhouseError, match="prove to each other who they are"):
-        _ = joining(nodes=NODES).papers
-    assert joining(nodes=NODES, tls="off").papers is None
+    with pytest.raises(SpringhouseError, match="nodes need certificates"):
+        _ = joining(nodes=NODES).credentials
+    assert joining(nodes=NODES, tls="off").credentials is None
 
 
 def test_time_outs_are_those_of_the_paper_unless_set():
     assert joining().timing.election_seconds == 3.0
     shorter = {"heartbeat.seconds": "0.1", "election.seconds": "1", "keep-alive.seconds": "1"}
     assert joining(**shorter).timing.keep_alive_seconds == 1.0
-    with pytest.raises(SpringhouseError, match="too seldom"):
+    with pytest.raises(SpringhouseError, match="too slow"):
         _ = joining(**{"heartbeat.seconds": "5"}).timing
 
 

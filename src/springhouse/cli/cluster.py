@@ -46,8 +46,8 @@ def status(
     from springhouse.cluster import wire
 
     said = joining(project, settings, without_tls=without_tls)
-    answer = _ask(said, at, "Status", wire.question(said.cluster))
-    report = wire.to_cluster_report(answer)
+    answer = _ask(said, at, "Status", wire.encode_question(said.cluster))
+    report = wire.decode_cluster_report(answer)
     if as_json:
         print_json(report.as_json())
         return
@@ -68,8 +68,8 @@ def drain(
     from springhouse.cluster import wire
 
     said = joining(project, settings, without_tls=without_tls)
-    asked = wire.drain(said.cluster, node, drained=not undo)
-    leader = wire.to_drain_taken(_ask(said, at, "AskToDrain", asked))
+    asked = wire.encode_drain(said.cluster, node, drained=not undo)
+    leader = wire.decode_drain_taken(_ask(said, at, "AskToDrain", asked))
     what = f"{node} gets units again" if undo else f"{node} is drained, as its units become free"
     show(f"{leader} leads and sees to it: {what}. See `springhouse cluster status`.")
 
@@ -86,7 +86,7 @@ def _ask(said: "ClusterOptions", at: str | None, method: str, request: bytes) ->
         )
     problems = []
     for address in addresses:
-        line = PeerChannel(said.cluster, address, said.papers)
+        line = PeerChannel(said.cluster, address, said.credentials)
         try:
             return line.call(method, request, _ASK_SECONDS)
         except SpringhouseError as error:
@@ -99,8 +99,8 @@ def _ask(said: "ClusterOptions", at: str | None, method: str, request: bytes) ->
 def _head(report: "ClusterReport") -> Text:
     leader = f"{report.leader} leads" if report.leader else "nobody leads"
     newest = report.newest
-    units = count_text(len(newest.holdings), "unit")
-    return Text(f"{leader}, term {newest.term}, version {newest.acting.version}, {units}\n", "bold")
+    units = count_text(len(newest.assignments), "unit")
+    return Text(f"{leader}, term {newest.term}, version {newest.applied.number}, {units}\n", "bold")
 
 
 def nodes_table(report: "ClusterReport") -> Table:
@@ -114,7 +114,7 @@ def nodes_table(report: "ClusterReport") -> Table:
             each.name,
             _role(report, each),
             str(each.term),
-            str(each.acting.version),
+            str(each.applied.number),
             str(len(each.working)),
             Text(age, "" if each.processing else "red"),
             f"{load.cpu:.0%}",
@@ -139,9 +139,13 @@ def _role(report: "ClusterReport", each: "NodeReport") -> str:
 def units_table(report: "ClusterReport") -> Table:
     """Who owns what, in the newest state that a node acts on."""
     shown = table("unit", "owner", ">offset")
-    for unit, holding in sorted(report.newest.holdings.items()):
-        owner = holding.owner if holding.heir is None else f"{holding.owner}, then {holding.heir}"
-        shown.add_row(unit, owner, f"{holding.offset:,}")
+    for unit, assignment in sorted(report.newest.assignments.items()):
+        owner = (
+            assignment.owner
+            if assignment.heir is None
+            else f"{assignment.owner}, then {assignment.heir}"
+        )
+        shown.add_row(unit, owner, f"{assignment.offset:,}")
     return shown
 
 

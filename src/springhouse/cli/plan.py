@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show what would be refreshed now, in which order, and why."""
     with open_warehouse(project) as warehouse:
-        planned, unkeepable = warehouse.plan(), warehouse.unkeepable()
+        planned, unkeepable = warehouse.plan(), warehouse.unkeepable_promises()
     if as_json:
         print_json([each.to_dict() for each in planned])
     elif planned:

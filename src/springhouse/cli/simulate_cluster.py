@@ -42,7 +42,8 @@ def cluster(
     outcomes: list[ClusterOutcome] = []
     with _each(range(seed, seed + seeds), quiet=as_json or story) as numbers:
         for number in numbers:
-            run = ClusterRun(ClusterConditions(nodes, units, number), tell=_tell if story else None)
+            conditions = ClusterConditions(nodes, units, number)
+            run = ClusterRun(conditions, listener=_print_event if story else None)
             try:
                 outcomes.append(run.run())
             except BrokenLaw as broken:
@@ -58,7 +59,7 @@ def cluster(
         show(_table(outcomes), "", f"no law was broken: {size}, seed {seed}{last}")
 
 
-def _tell(at: float, what: str) -> None:
+def _print_event(at: float, what: str) -> None:
     show(f"{at:8.3f}  {what}")
 
 

@@ -6,15 +6,15 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Stamp(_message.Message):
-    __slots__ = ("term", "version")
+class SnapshotVersion(_message.Message):
+    __slots__ = ("term", "number")
     TERM_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     term: int
-    version: int
-    def __init__(self, term: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
+    number: int
+    def __init__(self, term: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
-class Holding(_message.Message):
+class Assignment(_message.Message):
     __slots__ = ("unit", "owner", "heir", "since", "offset")
     UNIT_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -55,30 +55,30 @@ class Shares(_message.Message):
     def __init__(self, of: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class State(_message.Message):
-    __slots__ = ("stamp", "voters", "holdings", "shares")
-    STAMP_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("version", "voters", "assignments", "shares")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     VOTERS_FIELD_NUMBER: _ClassVar[int]
-    HOLDINGS_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
-    stamp: Stamp
+    version: SnapshotVersion
     voters: Voters
-    holdings: _containers.RepeatedCompositeFieldContainer[Holding]
+    assignments: _containers.RepeatedCompositeFieldContainer[Assignment]
     shares: Shares
-    def __init__(self, stamp: _Optional[_Union[Stamp, _Mapping]] = ..., voters: _Optional[_Union[Voters, _Mapping]] = ..., holdings: _Optional[_Iterable[_Union[Holding, _Mapping]]] = ..., shares: _Optional[_Union[Shares, _Mapping]] = ...) -> None: ...
+    def __init__(self, version: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., voters: _Optional[_Union[Voters, _Mapping]] = ..., assignments: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., shares: _Optional[_Union[Shares, _Mapping]] = ...) -> None: ...
 
 class Changes(_message.Message):
-    __slots__ = ("holdings", "gone", "voters", "shares")
-    HOLDINGS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("assignments", "gone", "voters", "shares")
+    ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     GONE_FIELD_NUMBER: _ClassVar[int]
     VOTERS_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
-    holdings: _containers.RepeatedCompositeFieldContainer[Holding]
+    assignments: _containers.RepeatedCompositeFieldContainer[Assignment]
     gone: _containers.RepeatedScalarFieldContainer[str]
     voters: Voters
     shares: Shares
-    def __init__(self, holdings: _Optional[_Iterable[_Union[Holding, _Mapping]]] = ..., gone: _Optional[_Iterable[str]] = ..., voters: _Optional[_Union[Voters, _Mapping]] = ..., shares: _Optional[_Union[Shares, _Mapping]] = ...) -> None: ...
+    def __init__(self, assignments: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., gone: _Optional[_Iterable[str]] = ..., voters: _Optional[_Union[Voters, _Mapping]] = ..., shares: _Optional[_Union[Shares, _Mapping]] = ...) -> None: ...
 
-class Memory(_message.Message):
+class PersistentState(_message.Message):
     __slots__ = ("cluster", "node", "disk", "term", "vote", "state")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -94,13 +94,13 @@ class Memory(_message.Message):
     state: State
     def __init__(self, cluster: _Optional[str] = ..., node: _Optional[str] = ..., disk: _Optional[int] = ..., term: _Optional[int] = ..., vote: _Optional[str] = ..., state: _Optional[_Union[State, _Mapping]] = ...) -> None: ...
 
-class Sent(_message.Message):
-    __slots__ = ("life", "at")
-    LIFE_FIELD_NUMBER: _ClassVar[int]
+class SendTime(_message.Message):
+    __slots__ = ("incarnation", "at")
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
-    life: int
+    incarnation: int
     at: float
-    def __init__(self, life: _Optional[int] = ..., at: _Optional[float] = ...) -> None: ...
+    def __init__(self, incarnation: _Optional[int] = ..., at: _Optional[float] = ...) -> None: ...
 
 class Load(_message.Message):
     __slots__ = ("cpu", "memory", "tracks", "backlog_seconds", "able")
@@ -117,36 +117,36 @@ class Load(_message.Message):
     def __init__(self, cpu: _Optional[float] = ..., memory: _Optional[float] = ..., tracks: _Optional[float] = ..., backlog_seconds: _Optional[float] = ..., able: _Optional[bool] = ...) -> None: ...
 
 class AskForVote(_message.Message):
-    __slots__ = ("term", "stamp", "canvass")
+    __slots__ = ("term", "version", "pre_vote")
     TERM_FIELD_NUMBER: _ClassVar[int]
-    STAMP_FIELD_NUMBER: _ClassVar[int]
-    CANVASS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PRE_VOTE_FIELD_NUMBER: _ClassVar[int]
     term: int
-    stamp: Stamp
-    canvass: bool
-    def __init__(self, term: _Optional[int] = ..., stamp: _Optional[_Union[Stamp, _Mapping]] = ..., canvass: _Optional[bool] = ...) -> None: ...
+    version: SnapshotVersion
+    pre_vote: bool
+    def __init__(self, term: _Optional[int] = ..., version: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., pre_vote: _Optional[bool] = ...) -> None: ...
 
 class Vote(_message.Message):
-    __slots__ = ("term", "asked", "granted", "canvass", "disk")
+    __slots__ = ("term", "requested_term", "granted", "pre_vote", "disk")
     TERM_FIELD_NUMBER: _ClassVar[int]
-    ASKED_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_TERM_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
-    CANVASS_FIELD_NUMBER: _ClassVar[int]
+    PRE_VOTE_FIELD_NUMBER: _ClassVar[int]
     DISK_FIELD_NUMBER: _ClassVar[int]
     term: int
-    asked: int
+    requested_term: int
     granted: bool
-    canvass: bool
+    pre_vote: bool
     disk: int
-    def __init__(self, term: _Optional[int] = ..., asked: _Optional[int] = ..., granted: _Optional[bool] = ..., canvass: _Optional[bool] = ..., disk: _Optional[int] = ...) -> None: ...
+    def __init__(self, term: _Optional[int] = ..., requested_term: _Optional[int] = ..., granted: _Optional[bool] = ..., pre_vote: _Optional[bool] = ..., disk: _Optional[int] = ...) -> None: ...
 
 class AppendEntries(_message.Message):
-    __slots__ = ("term", "sent", "echo", "previous", "stamp", "changes", "state", "committed", "required", "has_quorum", "quorum_age")
+    __slots__ = ("term", "sent", "echo", "previous", "version", "changes", "state", "committed", "required", "has_quorum", "quorum_age")
     TERM_FIELD_NUMBER: _ClassVar[int]
     SENT_FIELD_NUMBER: _ClassVar[int]
     ECHO_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
-    STAMP_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_FIELD_NUMBER: _ClassVar[int]
@@ -154,17 +154,17 @@ class AppendEntries(_message.Message):
     HAS_QUORUM_FIELD_NUMBER: _ClassVar[int]
     QUORUM_AGE_FIELD_NUMBER: _ClassVar[int]
     term: int
-    sent: Sent
-    echo: Sent
-    previous: Stamp
-    stamp: Stamp
+    sent: SendTime
+    echo: SendTime
+    previous: SnapshotVersion
+    version: SnapshotVersion
     changes: Changes
     state: State
-    committed: Stamp
-    required: Stamp
+    committed: SnapshotVersion
+    required: SnapshotVersion
     has_quorum: bool
     quorum_age: float
-    def __init__(self, term: _Optional[int] = ..., sent: _Optional[_Union[Sent, _Mapping]] = ..., echo: _Optional[_Union[Sent, _Mapping]] = ..., previous: _Optional[_Union[Stamp, _Mapping]] = ..., stamp: _Optional[_Union[Stamp, _Mapping]] = ..., changes: _Optional[_Union[Changes, _Mapping]] = ..., state: _Optional[_Union[State, _Mapping]] = ..., committed: _Optional[_Union[Stamp, _Mapping]] = ..., required: _Optional[_Union[Stamp, _Mapping]] = ..., has_quorum: _Optional[bool] = ..., quorum_age: _Optional[float] = ...) -> None: ...
+    def __init__(self, term: _Optional[int] = ..., sent: _Optional[_Union[SendTime, _Mapping]] = ..., echo: _Optional[_Union[SendTime, _Mapping]] = ..., previous: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., version: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., changes: _Optional[_Union[Changes, _Mapping]] = ..., state: _Optional[_Union[State, _Mapping]] = ..., committed: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., required: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., has_quorum: _Optional[bool] = ..., quorum_age: _Optional[float] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("unit", "offset")
@@ -175,46 +175,46 @@ class Progress(_message.Message):
     def __init__(self, unit: _Optional[str] = ..., offset: _Optional[int] = ...) -> None: ...
 
 class Appended(_message.Message):
-    __slots__ = ("term", "disk", "answers", "sent", "bound", "taken", "stamp", "acting", "released", "offsets", "load")
+    __slots__ = ("term", "disk", "answers", "sent", "bound", "accepted", "version", "applied", "released", "offsets", "load")
     TERM_FIELD_NUMBER: _ClassVar[int]
     DISK_FIELD_NUMBER: _ClassVar[int]
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
     SENT_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
-    TAKEN_FIELD_NUMBER: _ClassVar[int]
-    STAMP_FIELD_NUMBER: _ClassVar[int]
-    ACTING_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
     RELEASED_FIELD_NUMBER: _ClassVar[int]
     OFFSETS_FIELD_NUMBER: _ClassVar[int]
     LOAD_FIELD_NUMBER: _ClassVar[int]
     term: int
     disk: int
-    answers: Sent
-    sent: Sent
+    answers: SendTime
+    sent: SendTime
     bound: bool
-    taken: bool
-    stamp: Stamp
-    acting: Stamp
+    accepted: bool
+    version: SnapshotVersion
+    applied: SnapshotVersion
     released: _containers.RepeatedScalarFieldContainer[str]
     offsets: _containers.RepeatedCompositeFieldContainer[Progress]
     load: Load
-    def __init__(self, term: _Optional[int] = ..., disk: _Optional[int] = ..., answers: _Optional[_Union[Sent, _Mapping]] = ..., sent: _Optional[_Union[Sent, _Mapping]] = ..., bound: _Optional[bool] = ..., taken: _Optional[bool] = ..., stamp: _Optional[_Union[Stamp, _Mapping]] = ..., acting: _Optional[_Union[Stamp, _Mapping]] = ..., released: _Optional[_Iterable[str]] = ..., offsets: _Optional[_Iterable[_Union[Progress, _Mapping]]] = ..., load: _Optional[_Union[Load, _Mapping]] = ...) -> None: ...
+    def __init__(self, term: _Optional[int] = ..., disk: _Optional[int] = ..., answers: _Optional[_Union[SendTime, _Mapping]] = ..., sent: _Optional[_Union[SendTime, _Mapping]] = ..., bound: _Optional[bool] = ..., accepted: _Optional[bool] = ..., version: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., applied: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., released: _Optional[_Iterable[str]] = ..., offsets: _Optional[_Iterable[_Union[Progress, _Mapping]]] = ..., load: _Optional[_Union[Load, _Mapping]] = ...) -> None: ...
 
 class Introduce(_message.Message):
     __slots__ = ("sent",)
     SENT_FIELD_NUMBER: _ClassVar[int]
-    sent: Sent
-    def __init__(self, sent: _Optional[_Union[Sent, _Mapping]] = ...) -> None: ...
+    sent: SendTime
+    def __init__(self, sent: _Optional[_Union[SendTime, _Mapping]] = ...) -> None: ...
 
 class Introduced(_message.Message):
     __slots__ = ("answers", "disk", "voters")
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
     DISK_FIELD_NUMBER: _ClassVar[int]
     VOTERS_FIELD_NUMBER: _ClassVar[int]
-    answers: Sent
+    answers: SendTime
     disk: int
     voters: Voters
-    def __init__(self, answers: _Optional[_Union[Sent, _Mapping]] = ..., disk: _Optional[int] = ..., voters: _Optional[_Union[Voters, _Mapping]] = ...) -> None: ...
+    def __init__(self, answers: _Optional[_Union[SendTime, _Mapping]] = ..., disk: _Optional[int] = ..., voters: _Optional[_Union[Voters, _Mapping]] = ...) -> None: ...
 
 class Envelope(_message.Message):
     __slots__ = ("protocol", "cluster", "sender", "receiver", "ask_for_vote", "vote", "append_entries", "appended", "introduce", "introduced")
@@ -253,34 +253,34 @@ class Question(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., cluster: _Optional[str] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("name", "role", "leader", "term", "kept", "acting", "processing", "quorum_age", "load", "working", "voter", "holdings", "shares")
+    __slots__ = ("name", "role", "leader", "term", "accepted", "applied", "processing", "quorum_age", "load", "working", "voter", "assignments", "shares")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
-    KEPT_FIELD_NUMBER: _ClassVar[int]
-    ACTING_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
     PROCESSING_FIELD_NUMBER: _ClassVar[int]
     QUORUM_AGE_FIELD_NUMBER: _ClassVar[int]
     LOAD_FIELD_NUMBER: _ClassVar[int]
     WORKING_FIELD_NUMBER: _ClassVar[int]
     VOTER_FIELD_NUMBER: _ClassVar[int]
-    HOLDINGS_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
     name: str
     role: str
     leader: str
     term: int
-    kept: Stamp
-    acting: Stamp
+    accepted: SnapshotVersion
+    applied: SnapshotVersion
     processing: bool
     quorum_age: float
     load: Load
     working: _containers.RepeatedScalarFieldContainer[str]
     voter: bool
-    holdings: _containers.RepeatedCompositeFieldContainer[Holding]
+    assignments: _containers.RepeatedCompositeFieldContainer[Assignment]
     shares: Shares
-    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., kept: _Optional[_Union[Stamp, _Mapping]] = ..., acting: _Optional[_Union[Stamp, _Mapping]] = ..., processing: _Optional[bool] = ..., quorum_age: _Optional[float] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., working: _Optional[_Iterable[str]] = ..., voter: _Optional[bool] = ..., holdings: _Optional[_Iterable[_Union[Holding, _Mapping]]] = ..., shares: _Optional[_Union[Shares, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., accepted: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., applied: _Optional[_Union[SnapshotVersion, _Mapping]] = ..., processing: _Optional[bool] = ..., quorum_age: _Optional[float] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., working: _Optional[_Iterable[str]] = ..., voter: _Optional[bool] = ..., assignments: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., shares: _Optional[_Union[Shares, _Mapping]] = ...) -> None: ...
 
 class ClusterReport(_message.Message):
     __slots__ = ("asked", "nodes", "problems")

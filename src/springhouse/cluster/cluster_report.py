@@ -1,7 +1,7 @@
-"""How is a node, and how is the whole cluster, as its nodes tell it?
+"""What is the status of a node, and of the whole cluster?
 
-A node describes itself; whoever is asked for the cluster asks all others, too, so that the answer
-is there without a leader and shows where two nodes see things differently.
+A node describes itself. A node that is asked for the status of the cluster asks all others. So
+there is an answer without a leader, and it shows where two nodes see things differently.
 """
 
 from collections.abc import Mapping
@@ -17,35 +17,35 @@ from springhouse.units import Instant, Seconds
 
 @dataclass(frozen=True)
 class NodeReport:
-    """One node: what it is to the others, what it keeps and acts on, and how busy it is.
+    """One node: its role, its accepted and its applied version, and its load.
 
-    `quorum_age` is how long ago it last knew of a quorum, None if never. `holdings` and `shares`
-    are those of the state that it acts on.
+    `quorum_age` is how long ago it last had a quorum, None if never. `assignments` and `shares` are
+    those of the state that it applied.
     """
 
     name: str
     role: str
     leader: str | None
     term: int
-    kept: SnapshotVersion
-    acting: SnapshotVersion
+    accepted: SnapshotVersion
+    applied: SnapshotVersion
     processing: bool
     quorum_age: Seconds | None
     load: NodeLoad
     working: tuple[str, ...]
     voter: bool
-    holdings: Mapping[str, Assignment] = field(default_factory=dict)
+    assignments: Mapping[str, Assignment] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def drained(self) -> bool:
-        """Whether it is to have no units."""
+        """Whether the node should have no units."""
         return self.shares.get(self.name, 1.0) <= 0
 
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """All nodes, as `asked` found them; those that it could not ask, with the reason."""
+    """All nodes as the node `asked` sees them; for each that does not answer, the problem."""
 
     asked: str
     nodes: tuple[NodeReport, ...]
@@ -53,72 +53,72 @@ class ClusterReport:
 
     @property
     def newest(self) -> NodeReport:
-        """The node that acts on the newest state."""
-        return max(self.nodes, key=lambda each: (each.acting, each.role == "Leader"))
+        """The node that applied the newest state."""
+        return max(self.nodes, key=lambda node: (node.applied, node.role == "Leader"))
 
     @property
     def leader(self) -> str | None:
-        """Who leads in the latest term, if anybody says that it does."""
-        leading = [each for each in self.nodes if each.role == "Leader"]
-        return max(leading, key=lambda each: each.term).name if leading else None
+        """The node that leads in the latest term, if any node says that it leads."""
+        leaders = [node for node in self.nodes if node.role == "Leader"]
+        return max(leaders, key=lambda node: node.term).name if leaders else None
 
     def share_of(self, node: str) -> float:
-        """Which share of the work a node is to have: 1 for one like the others, 0 if drained."""
+        """The share of the work that a node should have: usually 1, and 0 if it is drained."""
         return self.newest.shares.get(node, 1.0)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, in plain values."""
+        """Everything as plain values for JSON."""
         newest = self.newest
         return {
             "asked": self.asked,
             "leader": self.leader,
-            "term": max(each.term for each in self.nodes),
-            "version": newest.acting.version,
-            "nodes": [self._node(each) for each in self.nodes],
+            "term": max(node.term for node in self.nodes),
+            "version": newest.applied.number,
+            "nodes": [self._node_as_json(node) for node in self.nodes],
             "problems": dict(self.problems),
             "units": {
-                unit: {"owner": of.owner, "heir": of.heir, "offset": of.offset}
-                for unit, of in sorted(newest.holdings.items())
+                unit: {"owner": each.owner, "heir": each.heir, "offset": each.offset}
+                for unit, each in sorted(newest.assignments.items())
             },
         }
 
-    def _node(self, each: NodeReport) -> dict[str, Any]:
+    def _node_as_json(self, node: NodeReport) -> dict[str, Any]:
         return {
-            "name": each.name,
-            "role": each.role,
-            "leader": each.leader,
-            "term": each.term,
-            "version": each.acting.version,
-            "voter": each.voter,
-            "processing": each.processing,
-            "last_quorum_seconds": each.quorum_age,
-            "able": each.load.able,
-            "share": self.share_of(each.name),
+            "name": node.name,
+            "role": node.role,
+            "leader": node.leader,
+            "term": node.term,
+            "version": node.applied.number,
+            "voter": node.voter,
+            "processing": node.processing,
+            "last_quorum_seconds": node.quorum_age,
+            "able": node.load.able,
+            "share": self.share_of(node.name),
             "load": {
-                "cpu": each.load.cpu,
-                "memory": each.load.memory,
-                "tracks": each.load.tracks,
-                "backlog_seconds": each.load.backlog_seconds,
+                "cpu": node.load.cpu,
+                "memory": node.load.memory,
+                "tracks": node.load.tracks,
+                "backlog_seconds": node.load.backlog_seconds,
             },
-            "working": list(each.working),
+            "working": list(node.working),
         }
 
 
 def describe(node: Node, now: Instant) -> NodeReport:
-    """How a node is now."""
+    """The report of a node."""
     age = now - (node.lease_until - node.timing.keep_alive_seconds)
     return NodeReport(
         node.name,
         node.role.value,
         node.leader,
         node.term,
-        node.accepted.stamp,
-        node.acting.stamp,
+        node.accepted.version,
+        node.applied.version,
         node.may_process(now),
         Seconds(max(age, 0.0)) if isfinite(age) else None,
         node.load,
-        tuple(sorted(node.processing.taken)),
+        tuple(sorted(node.processing.working)),
         node.is_voter,
-        node.acting.holdings,
-        node.acting.shares,
+        node.applied.assignments,
+        node.applied.shares,
     )

@@ -1,10 +1,10 @@
-"""Who are the nodes of a cluster, where do they listen, and by what do they know each other?
+"""Who are the nodes of a cluster, where do they listen, and how do they recognise each other?
 
 Membership is configured, the same on every node: `a=host1:7100, b=host2:7100, c=host3:7100`. Nodes
-trust each other by certificates: each has one that is signed by the cluster's authority and that
-has the cluster's name among its DNS names. So the name of a cluster is proven, not only said, and
-it does not matter at which address a node is reached. Without certificates a cluster stays on one
-machine, and only if that was asked for.
+trust each other by certificates. Each node has a certificate that the cluster's authority signed
+and that has the cluster's name among its DNS names. So a node proves to which cluster it belongs,
+and its address does not matter. Without certificates a cluster stays on one machine, and only if
+the configuration says so.
 """
 
 import ipaddress
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 @dataclass(frozen=True)
 class Credentials:
-    """What a node shows, and by whom what it is shown has to be signed; all in PEM."""
+    """A node's certificate and key, and the authority that signs those of all nodes; all PEM."""
 
     certificate: bytes
     key: bytes
@@ -30,18 +30,18 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Members:
-    """One node among all of its cluster; addresses are `host:port`. Without papers: no TLS."""
+    """One node and its peers; addresses are `host:port`. Without credentials there is no TLS."""
 
     cluster: str
     name: str
     listen: str
     peers: Mapping[str, str] = field(default_factory=dict)
-    papers: Credentials | None = None
+    credentials: Credentials | None = None
 
     def __post_init__(self) -> None:
-        _prove_name("cluster", self.cluster)
+        _validate_name("cluster", self.cluster)
         for name in (self.name, *self.peers):
-            _prove_name("node", name)
+            _validate_name("node", name)
         if self.name in self.peers:
             raise SpringhouseError(
                 f'the node "{self.name}" is among its own peers',
@@ -49,29 +49,30 @@ class Members:
             )
         for address in (self.listen, *self.peers.values()):
             host = host_of(address)
-            if self.papers is None and not _is_loopback(host):
+            if self.credentials is None and not _is_loopback(host):
                 raise SpringhouseError(
-                    f"without TLS, nodes talk only within one machine, and {address} is not in it",
-                    hint="Give certificates: springhouse.cluster.tls.certificate, .key "
+                    f"without TLS, nodes talk only within one machine, but {address} is elsewhere",
+                    hint="Configure certificates: springhouse.cluster.tls.certificate, .key "
                     "and .authority.",
                 )
 
 
-def read_peers(text: str) -> dict[str, str]:
-    """`name=host:port`, separated by commas.
+def parse_peers(text: str) -> dict[str, str]:
+    """The address of each peer in a text such as `name=host:port, name=host:port`.
 
-    >>> read_peers("b=127.0.0.1:7101, c=127.0.0.1:7102")
+    >>> parse_peers("b=127.0.0.1:7101, c=127.0.0.1:7102")
     {'b': '127.0.0.1:7101', 'c': '127.0.0.1:7102'}
     """
     peers: dict[str, str] = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    for part in filter(None, (entry.strip() for entry in text.split(","))):
         name, equals, address = part.partition("=")
         if not equals:
             raise SpringhouseError(
-                f'"{part}" is not NAME=HOST:PORT', hint="Such as b=10.0.0.2:7100,c=10.0.0.3:7100."
+                f'"{part}" is not NAME=HOST:PORT',
+                hint="An example: b=10.0.0.2:7100,c=10.0.0.3:7100.",
             )
         if name in peers:
-            raise SpringhouseError(f'the node "{name}" is named twice among the peers')
+            raise SpringhouseError(f'the peers name the node "{name}" twice')
         host_of(address)
         peers[name] = address
     return peers
@@ -86,31 +87,31 @@ def host_of(address: str) -> str:
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) < 65536):
         raise SpringhouseError(
-            f'"{address}" is not HOST:PORT', hint="Such as 10.0.0.2:7100 or [::1]:7100."
+            f'"{address}" is not HOST:PORT', hint="Examples: 10.0.0.2:7100 or [::1]:7100."
         )
     return host.removeprefix("[").removesuffix("]")
 
 
-def cluster_name(project: str) -> str:
-    """The name of a cluster that was given none: its project's, as a DNS name can be.
+def default_cluster_name(project: str) -> str:
+    """The name of a cluster without a configured one: its project's name, as a DNS name.
 
-    >>> cluster_name("My shop!")
+    >>> default_cluster_name("My shop!")
     'my-shop'
     """
     return re.sub(r"[^a-z0-9]+", "-", project.lower()).strip("-") or "springhouse"
 
 
-def read_papers(certificate: Path, key: Path, authority: Path) -> Credentials:
-    """The files of a node, once they are proven to be what they should be."""
-    found = {}
-    for what, path in (("certificate", certificate), ("key", key), ("authority", authority)):
+def read_credentials(certificate: Path, key: Path, authority: Path) -> Credentials:
+    """The certificate, key and authority of a node, after a check that they fit together."""
+    contents = {}
+    for kind, path in (("certificate", certificate), ("key", key), ("authority", authority)):
         try:
-            found[what] = path.read_bytes()
+            contents[kind] = path.read_bytes()
         except OSError as error:
             raise SpringhouseError(
-                f"the {what} of this node can't be read: {error.strerror}",
+                f"the {kind} of this node can't be read: {error.strerror}",
                 where=str(path),
-                hint=f"springhouse.cluster.tls.{what} names the file.",
+                hint=f"springhouse.cluster.tls.{kind} names the file.",
             ) from None
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -118,18 +119,18 @@ def read_papers(certificate: Path, key: Path, authority: Path) -> Credentials:
         context.load_cert_chain(certificate, key)
     except (ssl.SSLError, OSError) as error:
         raise SpringhouseError(
-            f"these files are no certificate with its key, and authority: {error}",
+            f"these files are not a certificate, its key and its authority: {error}",
             where=f"{certificate}, {key}, {authority}",
-            hint="All three are PEM files; the key has no password.",
+            hint="All three must be PEM files, and the key must have no password.",
         ) from None
-    return Credentials(found["certificate"], found["key"], found["authority"])
+    return Credentials(contents["certificate"], contents["key"], contents["authority"])
 
 
-def _prove_name(what: str, name: str) -> None:
+def _validate_name(kind: str, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise SpringhouseError(
-            f'"{name}" can\'t be the name of a {what}',
-            hint="Letters, digits, dots and dashes, at most 63 of them.",
+            f'"{name}" can\'t be the name of a {kind}',
+            hint="A name has letters, digits, dots, dashes and underscores, at most 63 of them.",
         )
 
 

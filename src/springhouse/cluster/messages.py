@@ -1,13 +1,14 @@
-"""What do nodes say to each other, what happens to a node, and what does it want done?
+"""What do nodes say to each other, what happens to a node, and what does it order?
 
-Messages are values: a shell sends them over the wire, a simulator loses, delays and repeats them.
-Events go into `Node.step`, orders come out. `AppendEntries` is that of 003 section 4.2 with its
-two fields `force` and `has_quorum`. Three things are added to it.
+Messages are values: `run` sends them over the network, a simulator loses, delays and repeats them.
+Events go into `Node.step`, and orders come out. `AppendEntries` is that of 003 section 4.2 with its
+two fields `force` and `has_quorum`. It has three more fields:
 
-  `sent` and `echo`  Each side says when it sent, on its own clock, and what it last heard from the
-                     other. So both know how old their knowledge is, however long messages took.
-  `quorum_age`       How long ago, at the least, a majority was with this leader.
-  `required`         The state that the receiver must act on before it may process anything.
+  `sent` and `echo`  Each side says when it sent a message, on its own clock, and which message of
+                     the other side it received last. So both know how old their knowledge is, no
+                     matter how long messages took.
+  `quorum_age`       How many seconds ago, at least, a majority was in touch with this leader.
+  `required`         The version that the receiver must apply before it may process anything.
 """
 
 from collections.abc import Mapping
@@ -25,10 +26,10 @@ from springhouse.cluster.state import (
 from springhouse.units import Instant, Seconds
 
 
-class Sent(NamedTuple):
-    """When something was sent, on a clock that starts anew with every life of its node."""
+class SendTime(NamedTuple):
+    """When a message was sent. The clock starts anew with every incarnation of its node."""
 
-    life: int
+    incarnation: int
     at: Instant
 
 
@@ -37,33 +38,33 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskForVote:
-    """`sender` would lead in `term`. A canvass asks what the answer would be, and binds nobody."""
+    """The sender wants to lead in `term`. A pre-vote only asks for the answer and binds nobody."""
 
     term: int
-    stamp: SnapshotVersion
-    canvass: bool
+    version: SnapshotVersion
+    pre_vote: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The answer about the term that was asked for; `term` is that of the voter."""
+    """The answer for the requested term; `term` is that of the voter."""
 
     term: int
-    asked: int
+    requested_term: int
     granted: bool
-    canvass: bool
+    pre_vote: bool
     disk: int
 
 
 @dataclass(frozen=True, slots=True)
 class AppendEntries:
-    """The leader is there; `changes` lead from `previous` to `stamp`, or `state` is all of it."""
+    """A leader's heartbeat. `changes` lead from `previous` to `version`, or `state` is complete."""
 
     term: int
-    sent: Sent
-    echo: Sent | None
+    sent: SendTime
+    echo: SendTime | None
     previous: SnapshotVersion
-    stamp: SnapshotVersion
+    version: SnapshotVersion
     changes: StateChanges
     state: ClusterState | None
     committed: SnapshotVersion
@@ -73,26 +74,26 @@ class AppendEntries:
 
     @property
     def force(self) -> bool:
-        """Whether this is a sync of the whole state."""
+        """Whether this message carries the complete state."""
         return self.state is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The answer: what the follower keeps and acts on, and how it is.
+    """The follower's answer: the version that it accepted, the one that it applied, its load.
 
-    `answers` is when the leader sent what this answers. `bound`: the follower gives no vote to
-    another for an election time-out.
+    `answers` is when the leader sent the message that this answers. `accepted`: the follower has
+    the leader's version. `bound`: it gives no vote to another node for an election time-out.
     """
 
     term: int
     disk: int
-    answers: Sent
-    sent: Sent
+    answers: SendTime
+    sent: SendTime
     bound: bool
-    taken: bool
-    stamp: SnapshotVersion
-    acting: SnapshotVersion
+    accepted: bool
+    version: SnapshotVersion
+    applied: SnapshotVersion
     released: tuple[str, ...]
     offsets: tuple[tuple[str, int], ...]
     load: NodeLoad
@@ -100,16 +101,16 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Introduce:
-    """A node whose disk is empty asks what there is."""
+    """A node with an empty disk asks who votes."""
 
-    sent: Sent
+    sent: SendTime
 
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """The answer: who votes, or None if this disk is empty too."""
+    """The answer: the voters, or None if the answering disk is empty, too."""
 
-    answers: Sent
+    answers: SendTime
     disk: int
     voters: Disks | None
 
@@ -121,12 +122,12 @@ Message = AskForVote | Vote | AppendEntries | Appended | Introduce | Introduced
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed; due at the latest at `Node.wake_at`."""
+    """Time has passed; due at the latest at `Node.wake_at`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message came."""
+    """A message has arrived."""
 
     sender: str
     message: Message
@@ -134,14 +135,14 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Nothing is under way any more in these units, which were to be let go; said once of each."""
+    """The worker has ended its work in these units, as a `Release` ordered. Sent once per order."""
 
     units: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """A unit was processed up to this offset, and that is in its table."""
+    """A unit is processed up to this offset, and its table has the result."""
 
     unit: str
     offset: int
@@ -149,21 +150,21 @@ class Progressed:
 
 @dataclass(frozen=True, slots=True)
 class LoadMeasured:
-    """How busy this node is."""
+    """The load of this node was measured."""
 
     load: NodeLoad
 
 
 @dataclass(frozen=True, slots=True)
 class UnitsDeclared:
-    """All units that there are, each with its weight: 1 for one like the others."""
+    """The project has exactly these units, each with its weight: 1 for an ordinary one."""
 
     units: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class DrainAsked:
-    """A node is to have no units any more, or to have them again. Only a leader can see to it."""
+    """Somebody wants a node to have no units, or to have units again. Only a leader can do that."""
 
     node: str
     drained: bool = True
@@ -176,14 +177,14 @@ Event = Tick | Received | Released | Progressed | LoadMeasured | UnitsDeclared |
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """Write this to disk, and wait until it is there, before the orders after it are followed."""
+    """Write this to disk, and wait until it is there before you carry out the next order."""
 
-    memory: PersistentState
+    persistent_state: PersistentState
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send this; it may be lost."""
+    """Send this message; it may be lost."""
 
     to: str
     message: Message
@@ -191,16 +192,16 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Begin with these units, each from the offset that is known to be done."""
+    """Begin to work on these units, each from the offset that is known to be processed."""
 
     units: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Begin nothing more in these units; say `Released` when what is under way has ended.
+    """Begin nothing more in these units; report `Released` when the running work has ended.
 
-    `at_once`: the right to process has ended, so what is under way is given up and not committed.
+    `at_once`: the right to process has ended, so give the running work up and commit nothing.
     """
 
     units: tuple[str, ...]

@@ -1,10 +1,10 @@
 """How do messages get from node to node?
 
-gRPC with our own protobuf messages (`wire`), one call per message; the answer to a call only says
-that it came. Sending never waits: a message that can't be delivered within its deadline is lost,
-which the protocol expects, and the channel to a node that is away tries again with growing pauses.
-What comes is proven to be of this cluster before anybody acts on it, and what is refused is told in
-the log, each kind once a minute.
+Nodes use gRPC with protobuf messages (`wire`), one call per message. The answer to a call only says
+that the message arrived. Sending never waits: a message that can't be delivered within its deadline
+is lost, and the protocol allows for that. The channel to a node that is away tries again with
+growing pauses. A node checks that a message comes from its own cluster before it uses any of it.
+Refused messages appear in the log, each kind once a minute.
 """
 
 import logging
@@ -18,7 +18,7 @@ import grpc
 
 from springhouse.cluster import wire
 from springhouse.cluster.cluster_report import ClusterReport, NodeReport
-from springhouse.cluster.complaints import LogThrottle
+from springhouse.cluster.log_throttle import LogThrottle
 from springhouse.cluster.members import Credentials, Members
 from springhouse.cluster.messages import Message
 from springhouse.errors import SpringhouseError
@@ -27,13 +27,13 @@ from springhouse.units import Instant, Seconds
 LOG = logging.getLogger("springhouse.cluster")
 
 SERVICE = "springhouse.cluster.Cluster"
-_MOST_UNDER_WAY = 16
-"""Calls to one node at a time: who does not answer so many gets no more until some time out."""
+_MOST_RUNNING_CALLS = 16
+"""A node that has not answered so many calls gets no more until some of them time out."""
 
 
 @dataclass(frozen=True)
 class MessageLimits:
-    """What a call may take, and what a message may weigh: 100,000 units are 8 MB."""
+    """How long a call may take, and how large a message may be: 100,000 units are 8 MB."""
 
     call_seconds: Seconds = Seconds(1.0)
     longest_pause_seconds: Seconds = Seconds(1.0)
@@ -43,27 +43,31 @@ class MessageLimits:
 LIMITS = MessageLimits()
 
 
-class Answers(Protocol):
-    """What a network needs of the node behind it; called from many threads."""
+class Endpoint(Protocol):
+    """The node behind a network; called from many threads."""
 
     def received(self, sender: str, message: Message) -> None:
-        """A message of a peer came."""
+        """Take in a message of a peer."""
         ...
 
     def describe(self) -> NodeReport:
-        """How this node is."""
+        """The report of this node."""
         ...
 
     def drain(self, node: str, drained: bool) -> str:
-        """See to it that a node is drained, or not any more; which leader does."""
+        """Have a node drained, or not any more; return the leader that carries it out."""
         ...
 
 
 class PeerChannel:
-    """The way to one node; made once, used by many threads."""
+    """The gRPC channel to one node; made once, used by many threads."""
 
     def __init__(
-        self, cluster: str, address: str, papers: Credentials | None, limits: MessageLimits = LIMITS
+        self,
+        cluster: str,
+        address: str,
+        credentials: Credentials | None,
+        limits: MessageLimits = LIMITS,
     ) -> None:
         options: list[tuple[str, Any]] = [
             ("grpc.max_send_message_length", limits.most_bytes),
@@ -71,145 +75,149 @@ class PeerChannel:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.min_reconnect_backoff_ms", round(1000 * limits.call_seconds)),
             ("grpc.max_reconnect_backoff_ms", round(1000 * limits.longest_pause_seconds)),
-            # A machine that vanished does not close its connections.
+            # A machine that loses its power does not close its connections.
             ("grpc.keepalive_time_ms", 10_000),
             ("grpc.keepalive_timeout_ms", 2_000),
             ("grpc.enable_http_proxy", 0),
-            # Each line has a connection of its own, with pauses of its own.
+            # Each channel has a connection of its own, with pauses of its own.
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self.address = address
         self._seconds = limits.call_seconds
-        if papers is None:
+        if credentials is None:
             self._channel = grpc.insecure_channel(address, options)
         else:
             options.append(("grpc.ssl_target_name_override", cluster))
-            shown = grpc.ssl_channel_credentials(papers.authority, papers.key, papers.certificate)
-            self._channel = grpc.secure_channel(address, shown, options)
+            tls = grpc.ssl_channel_credentials(
+                credentials.authority, credentials.key, credentials.certificate
+            )
+            self._channel = grpc.secure_channel(address, tls, options)
         self._methods: dict[str, Any] = {
             name: self._channel.unary_unary(f"/{SERVICE}/{name}")
             for name in ("Deliver", "Describe", "Status", "AskToDrain")
         }
 
     def call(self, method: str, request: bytes, seconds: float | None = None) -> bytes:
-        """The answer; a `SpringhouseError` that says why there is none."""
+        """The answer to a request; a `SpringhouseError` if there is none."""
         try:
             return bytes(self._methods[method](request, timeout=seconds or self._seconds))
         except grpc.RpcError as error:
-            raise SpringhouseError(problem_of(error), where=self.address) from None
+            raise SpringhouseError(format_call_error(error), where=self.address) from None
 
     def post(self, request: bytes) -> Any:
-        """Send a message, and do not wait: the call that is under way."""
+        """Send a message without waiting; return the running call."""
         return self._methods["Deliver"].future(request, timeout=self._seconds)
 
     def close(self) -> None:
-        """End all that is under way."""
+        """Cancel the running calls, and disconnect."""
         self._channel.close()
 
 
-def problem_of(error: grpc.RpcError) -> str:
-    """What went wrong with a call, in one line."""
+def format_call_error(error: grpc.RpcError) -> str:
+    """The problem of a failed call in one line."""
     code, details = error.code(), str(error.details())
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return "it does not answer"
     if code is grpc.StatusCode.UNAVAILABLE:
         reason = details.rpartition("last error: ")[2]
         if "andshake" in reason:
-            return f"it has not proven to be of this cluster ({reason})"
+            return f"its certificate does not prove that it is of this cluster ({reason})"
         if "Socket closed" in reason:
-            return "it hung up: it ends, or it does not accept what we show as our certificate"
+            return "it closed the connection: it is stopping, or it does not accept our certificate"
         return f"it can't be reached ({reason})"
     return details
 
 
 class Network:
-    """The lines to all peers, and the door for what they send."""
+    """The channels to all peers, and the server for their calls."""
 
     def __init__(
         self,
         members: Members,
-        answers: Answers,
+        endpoint: Endpoint,
         clock: Callable[[], Instant],
         limits: MessageLimits = LIMITS,
     ) -> None:
         self._members = members
-        self._answers = answers
+        self._endpoint = endpoint
         self._limits = limits
         self._clock = clock
-        self._complaints = LogThrottle()
-        self._lines: dict[str, PeerChannel] = {}
-        self._under_way = dict.fromkeys(members.peers, 0)
+        self._throttle = LogThrottle()
+        self._channels: dict[str, PeerChannel] = {}
+        self._running_calls = dict.fromkeys(members.peers, 0)
         self._lock = threading.Lock()
-        self._server = self._serving()
+        self._server = self._make_server()
 
     @property
-    def lines(self) -> Mapping[str, PeerChannel]:
-        """The way to each peer."""
-        return self._lines
+    def channels(self) -> Mapping[str, PeerChannel]:
+        """The channel to each peer."""
+        return self._channels
 
     def start(self) -> None:
-        """Begin to listen, and to reach out."""
+        """Start the server, and open a channel to each peer."""
         for name, address in self._members.peers.items():
-            papers = self._members.papers
-            self._lines[name] = PeerChannel(self._members.cluster, address, papers, self._limits)
+            credentials = self._members.credentials
+            self._channels[name] = PeerChannel(
+                self._members.cluster, address, credentials, self._limits
+            )
         self._server.start()
 
     def stop(self) -> None:
-        """Hang up."""
+        """Stop the server, and close all channels."""
         self._server.stop(grace=0.2).wait(timeout=2.0)
-        for line in self._lines.values():
-            line.close()
+        for channel in self._channels.values():
+            channel.close()
 
     # --- Out ------------------------------------------------------------------------------------
 
     def send(self, to: str, message: Message) -> None:
         """Send a message; it may be lost."""
         with self._lock:
-            if self._under_way[to] >= _MOST_UNDER_WAY:
+            if self._running_calls[to] >= _MOST_RUNNING_CALLS:
                 return
-            self._under_way[to] += 1
-        data = wire.sealed(self._members.cluster, self._members.name, to, message)
+            self._running_calls[to] += 1
+        data = wire.encode_message(self._members.cluster, self._members.name, to, message)
         try:
-            call = self._lines[to].post(data)
-        except ValueError:  # The channel is closed: we are leaving.
+            call = self._channels[to].post(data)
+        except ValueError:  # The channel is closed, because this node stops.
             return
-        call.add_done_callback(lambda done: self._sent(to, done))
+        call.add_done_callback(lambda done: self._finish_call(to, done))
 
-    def _sent(self, to: str, call: Any) -> None:
+    def _finish_call(self, to: str, call: Any) -> None:
         with self._lock:
-            self._under_way[to] -= 1
+            self._running_calls[to] -= 1
         if call.code() is grpc.StatusCode.OK or call.cancelled():
             return
-        problem = problem_of(call)
+        problem = format_call_error(call)
         address = self._members.peers[to]
-        self._complain((to, problem), f"node {to} ({address}) gets no messages: {problem}")
+        self._warn((to, problem), f"node {to} ({address}) does not get messages: {problem}")
 
-    def _complain(self, kind: Hashable, text: str) -> None:
+    def _warn(self, kind: Hashable, text: str) -> None:
         with self._lock:
-            told = self._complaints.worth_telling(kind, text, self._clock())
-        if told is not None:
-            LOG.warning(told)
+            line = self._throttle.throttle(kind, text, self._clock())
+        if line is not None:
+            LOG.warning(line)
 
     def report(self) -> ClusterReport:
-        """How all nodes are, each asked by this one."""
-        asked = wire.question(self._members.cluster)
-        reports, problems = [self._answers.describe()], {}
+        """The report of the cluster; this node asks all others."""
+        question = wire.encode_question(self._members.cluster)
+        reports, problems = [self._endpoint.describe()], {}
 
         def ask(name: str) -> NodeReport:
-            return wire.to_node_report(self._lines[name].call("Describe", asked))
+            return wire.decode_node_report(self._channels[name].call("Describe", question))
 
-        with ThreadPoolExecutor(max_workers=max(len(self._lines), 1)) as pool:
-            for name, answer in {name: pool.submit(ask, name) for name in self._lines}.items():
+        with ThreadPoolExecutor(max_workers=max(len(self._channels), 1)) as pool:
+            for name, answer in {name: pool.submit(ask, name) for name in self._channels}.items():
                 try:
                     reports.append(answer.result())
                 except SpringhouseError as error:
                     problems[name] = error.problem
-        reports.sort(key=lambda each: each.name)
+        reports.sort(key=lambda report: report.name)
         return ClusterReport(self._members.name, tuple(reports), problems)
 
     # --- In -------------------------------------------------------------------------------------
 
-    def _serving(self) -> Any:
+    def _make_server(self) -> Any:
         members, limits = self._members, self._limits
         server = grpc.server(
             ThreadPoolExecutor(max_workers=8, thread_name_prefix="cluster"),
@@ -233,44 +241,44 @@ class Network:
                 grpc.method_handlers_generic_handler(
                     SERVICE,
                     {
-                        # As a stream of one message: gRPC refuses what is too large before it is
-                        # read, and only whoever waits for the next message gets to know of it.
-                        name: grpc.stream_unary_rpc_method_handler(self._guarded(handler))
+                        # A stream of one message: gRPC refuses a message that is too large before
+                        # a handler runs, and only a handler that reads a stream can notice that.
+                        name: grpc.stream_unary_rpc_method_handler(self._guard(handler))
                         for name, handler in handlers.items()
                     },
                 ),
             )
         )
         try:
-            if members.papers is None:
+            if members.credentials is None:
                 server.add_insecure_port(members.listen)
             else:
-                papers = members.papers
-                shown = grpc.ssl_server_credentials(
-                    [(papers.key, papers.certificate)], papers.authority, require_client_auth=True
+                credentials = members.credentials
+                tls = grpc.ssl_server_credentials(
+                    [(credentials.key, credentials.certificate)],
+                    credentials.authority,
+                    require_client_auth=True,
                 )
-                server.add_secure_port(members.listen, shown)
+                server.add_secure_port(members.listen, tls)
         except RuntimeError:
             raise SpringhouseError(
                 f'node "{members.name}" can\'t listen on {members.listen}',
-                hint="Another program listens there, or the address is not this machine's.",
+                hint="Another program listens there, or this machine does not have that address.",
             ) from None
         return server
 
-    def _guarded(
-        self, handler: Callable[[bytes], bytes]
-    ) -> Callable[[Iterator[bytes], Any], bytes]:
+    def _guard(self, handler: Callable[[bytes], bytes]) -> Callable[[Iterator[bytes], Any], bytes]:
         def handle(requests: Iterator[bytes], context: Any) -> bytes:
-            # Without the port, which is another one with every connection; and before the message,
-            # since nobody knows any more who it was when a call is over.
+            # Without the port, which changes with every connection. And before the message is read:
+            # when a call is over, gRPC does not know its peer any more.
             peer = context.peer().rpartition(":")[0]
             try:
-                self._prove_papers(context)
-                return handler(self._first(requests))
+                self._check_certificate(context)
+                return handler(self._read_message(requests))
             except wire.MessageRefused as refused:
                 problem, code = refused.problem, grpc.StatusCode.PERMISSION_DENIED
                 hint = f". {refused.hint}" if refused.hint else ""
-                self._complain((peer, problem), f"{peer} was refused: {problem}{hint}")
+                self._warn((peer, problem), f"refused a message from {peer}: {problem}{hint}")
             except SpringhouseError as error:
                 problem, code = error.problem, grpc.StatusCode.FAILED_PRECONDITION
             context.abort(code, problem)
@@ -278,43 +286,44 @@ class Network:
 
         return handle
 
-    def _first(self, requests: Iterator[bytes]) -> bytes:
+    def _read_message(self, requests: Iterator[bytes]) -> bytes:
         """The message of a call."""
         try:
             return next(requests)
-        except (grpc.RpcError, StopIteration):  # Which one it is depends on who is first to see it.
+        except (grpc.RpcError, StopIteration):  # Either may come first.
             most = self._limits.most_bytes
             raise wire.MessageRefused(
-                f"its message has more than {most:,} bytes, or broke off"
+                f"the message has more than {most:,} bytes, or is incomplete"
             ) from None
 
-    def _prove_papers(self, context: Any) -> None:
-        """The certificate is signed by our authority, or TLS had failed: is it of this cluster?"""
-        if self._members.papers is None:
+    def _check_certificate(self, context: Any) -> None:
+        """Refuse a certificate of another cluster; TLS has checked already who signed it."""
+        if self._members.credentials is None:
             return
-        shown = context.auth_context()
-        names = shown.get("x509_subject_alternative_name", [])
+        peer = context.auth_context()
+        names = peer.get("x509_subject_alternative_name", [])
         if self._members.cluster.encode() not in names:
-            told = ", ".join(sorted(name.decode(errors="replace") for name in names)) or "nothing"
+            valid_for = ", ".join(sorted(name.decode(errors="replace") for name in names))
             raise wire.MessageRefused(
-                f'its certificate is of {told}, not of the cluster "{self._members.cluster}"',
-                hint="A node's certificate has the cluster's name among its DNS names.",
+                f"the certificate is for {valid_for or 'nothing'}, not for the cluster "
+                f'"{self._members.cluster}"',
+                hint="A node's certificate must have the cluster's name among its DNS names.",
             )
 
     def _deliver(self, request: bytes) -> bytes:
         members = self._members
-        sender, message = wire.opened(request, members.cluster, members.name, members.peers)
-        self._answers.received(sender, message)
+        sender, message = wire.decode_message(request, members.cluster, members.name, members.peers)
+        self._endpoint.received(sender, message)
         return b""
 
     def _describe(self, request: bytes) -> bytes:
-        wire.understood(request, self._members.cluster)
-        return wire.node_report(self._answers.describe())
+        wire.check_question(request, self._members.cluster)
+        return wire.encode_node_report(self._endpoint.describe())
 
     def _status(self, request: bytes) -> bytes:
-        wire.understood(request, self._members.cluster)
-        return wire.cluster_report(self.report())
+        wire.check_question(request, self._members.cluster)
+        return wire.encode_cluster_report(self.report())
 
     def _drain(self, request: bytes) -> bytes:
-        node, drained = wire.to_drain(request, self._members.cluster)
-        return wire.drain_taken(self._answers.drain(node, drained))
+        node, drained = wire.decode_drain(request, self._members.cluster)
+        return wire.encode_drain_taken(self._endpoint.drain(node, drained))

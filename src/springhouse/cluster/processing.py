@@ -1,110 +1,117 @@
 """Which units does this node work on right now?
 
-Those that it owns in the committed state that it acts on, that have no heir, and only while it may
-process at all: it must have the state that its leader requires, and have heard of a quorum less
-than the keep-alive time ago (003 section 4.2.3). A unit that it has to let go is still in its hands
-until `Released`. So every unit is taken, leaving, or neither, and what is neither and has an heir
-can be told to the leader as released.
+A node works on the units that it owns in the committed state that it applied last, and that have no
+heir. It works only while it may process: it must have applied the version that its leader requires,
+and have had a quorum less than the keep-alive time ago (003 section 4.2.3). After the order to
+release a unit, the worker still has it until it reports `Released`. So every unit is working,
+releasing, or neither. A unit that is neither and has an heir is reported to the leader as released.
 """
 
 from collections.abc import Mapping
 
-from springhouse.cluster.following import of_owner
+from springhouse.cluster.follower import assignments_of
 from springhouse.cluster.messages import Assign, Order, Release
 from springhouse.cluster.state import EMPTY, Assignment, ClusterState
 
 
 class Processing:
-    """The hands of one node."""
+    """The units of one node, and what its worker does with them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.acting = EMPTY
-        self.taken: dict[str, None] = {}
-        self.leaving: dict[str, None] = {}
+        self.applied = EMPTY
+        self.working: dict[str, None] = {}
+        self.releasing: dict[str, None] = {}
         self._allowed = False
-        self._mine: dict[str, Assignment] = {}
-        self._inherited: dict[str, None] = {}
+        self._owned: dict[str, Assignment] = {}
+        self._with_heir: dict[str, None] = {}
         self._offsets: dict[str, int] = {}
 
-    def act_on(self, state: ClusterState, changes: Mapping[str, Assignment | None] | None) -> None:
-        """A later state is committed; `changes` lead to it from the one before, if known."""
-        self.acting = state
+    def apply(self, state: ClusterState, changes: Mapping[str, Assignment | None] | None) -> None:
+        """Apply a later committed state; `changes` lead to it from the one before, if known."""
+        self.applied = state
         if changes is None:
-            self._mine = of_owner(self._name, state.holdings)
-            self._inherited = {unit: None for unit, each in self._mine.items() if each.heir}
+            self._owned = assignments_of(self._name, state.assignments)
+            self._with_heir = {unit: None for unit, each in self._owned.items() if each.heir}
         else:
-            for unit, holding in changes.items():
-                self._own(unit, holding)
+            for unit, assignment in changes.items():
+                self._apply_one(unit, assignment)
         if self._offsets:
             self._offsets = {
                 unit: offset
                 for unit, offset in self._offsets.items()
-                if unit in self._mine and offset > self._mine[unit].offset
+                if unit in self._owned and offset > self._owned[unit].offset
             }
 
-    def _own(self, unit: str, holding: Assignment | None) -> None:
-        self._inherited.pop(unit, None)
-        if holding is None or holding.owner != self._name:
-            self._mine.pop(unit, None)
+    def _apply_one(self, unit: str, assignment: Assignment | None) -> None:
+        self._with_heir.pop(unit, None)
+        if assignment is None or assignment.owner != self._name:
+            self._owned.pop(unit, None)
             return
-        self._mine[unit] = holding
-        if holding.heir is not None:
-            self._inherited[unit] = None
+        self._owned[unit] = assignment
+        if assignment.heir is not None:
+            self._with_heir[unit] = None
 
-    def orders(self, allowed: bool) -> list[Order]:
-        """What to take and what to let go, from how it is to how it should be."""
-        orders: list[Order] = []
+    def next_orders(self, allowed: bool) -> list[Order]:
+        """The orders that lead from the present work to the intended work."""
         if not allowed:
-            if self._allowed and (self.taken or self.leaving):
-                self.leaving.update(self.taken)
-                self.taken.clear()
-                orders.append(Release(tuple(self.leaving), at_once=True))
-            self._allowed = False
-            return orders
+            return self._stop()
         self._allowed = True
-        mine, inherited, leaving = self._mine, self._inherited, self.leaving
-        let_go = [unit for unit in self.taken if unit not in mine or unit in inherited]
-        if let_go:
-            for unit in let_go:
-                del self.taken[unit]
-                leaving[unit] = None
-            orders.append(Release(tuple(let_go), at_once=False))
-        if len(self.taken) + len(inherited) < len(mine):
-            take = [
-                (unit, max(holding.offset, self._offsets.get(unit, 0)))
-                for unit, holding in mine.items()
-                if holding.heir is None and unit not in self.taken and unit not in leaving
-            ]
-            if take:
-                self.taken.update((unit, None) for unit, _ in take)
-                orders.append(Assign(tuple(take)))
-        return orders
+        return [*self._release(), *self._assign()]
 
-    def let_go(self, units: tuple[str, ...]) -> None:
-        """What was leaving has left."""
+    def _stop(self) -> list[Order]:
+        was_allowed, self._allowed = self._allowed, False
+        if not (was_allowed and (self.working or self.releasing)):
+            return []
+        self.releasing.update(self.working)
+        self.working.clear()
+        return [Release(tuple(self.releasing), at_once=True)]
+
+    def _release(self) -> list[Order]:
+        owned, with_heir = self._owned, self._with_heir
+        units = [unit for unit in self.working if unit not in owned or unit in with_heir]
         for unit in units:
-            self.leaving.pop(unit, None)
+            del self.working[unit]
+            self.releasing[unit] = None
+        return [Release(tuple(units), at_once=False)] if units else []
 
-    def progressed(self, unit: str, offset: int) -> None:
-        """A unit of ours got further."""
-        holding = self._mine.get(unit)
-        if holding is not None and offset > holding.offset:
+    def _assign(self) -> list[Order]:
+        if len(self.working) + len(self._with_heir) >= len(self._owned):
+            return []
+        units = [
+            (unit, max(assignment.offset, self._offsets.get(unit, 0)))
+            for unit, assignment in self._owned.items()
+            if assignment.heir is None and unit not in self.working and unit not in self.releasing
+        ]
+        self.working.update((unit, None) for unit, _ in units)
+        return [Assign(tuple(units))] if units else []
+
+    def mark_released(self, units: tuple[str, ...]) -> None:
+        """The worker has ended its work in these units."""
+        for unit in units:
+            self.releasing.pop(unit, None)
+
+    def record_progress(self, unit: str, offset: int) -> None:
+        """A unit of this node is processed up to this offset."""
+        assignment = self._owned.get(unit)
+        if assignment is not None and offset > assignment.offset:
             self._offsets[unit] = max(offset, self._offsets.get(unit, 0))
 
     @property
-    def under_way(self) -> bool:
-        """Whether something would have to stop if this node were not allowed to process."""
-        return self._allowed and bool(self.taken or self.leaving)
+    def is_busy(self) -> bool:
+        """Whether work would have to stop if this node were not allowed to process."""
+        return self._allowed and bool(self.working or self.releasing)
 
     @property
-    def released(self) -> tuple[str, ...]:
-        """What waits to be handed on, and is in our hands no more."""
+    def released_units(self) -> tuple[str, ...]:
+        """The units that have an heir, and that the worker has released."""
         return tuple(
-            unit for unit in self._inherited if unit not in self.taken and unit not in self.leaving
+            unit
+            for unit in self._with_heir
+            if unit not in self.working and unit not in self.releasing
         )
 
     @property
-    def offsets(self) -> tuple[tuple[str, int], ...]:
-        """How far units got, as far as that is not yet agreed on."""
+    def new_offsets(self) -> tuple[tuple[str, int], ...]:
+        """The offsets that units have reached, and that are not in the agreed state yet."""
         return tuple(self._offsets.items())

@@ -5,23 +5,23 @@
         |   +--(no leader for an election time-out)---> Candidate --(majority)--> Leader
         +----------------(a later term, or a leader)------+-------------------------+
 
-003 section 4.2, as one state machine: events go into `step`, orders come out, and nothing else
-happens. `step` never waits, never reads a clock and never rolls other dice than its own, so a shell
-with gRPC, timers and a disk and a simulator with pretend ones run the very same decisions.
+This is 003 section 4.2 as one state machine. Events go into `step`, orders come out, and nothing
+else happens. `step` never waits, never reads a clock, and uses only its own dice. So `run`, with
+gRPC, timers and a disk, and a simulator, with pretend ones, run the very same decisions.
 
-    node = Node("a", ["a", "b", "c"], Timing(), Dice(7), now, memory_from_disk_or_None)
+    node = Node("a", ["a", "b", "c"], Timing(), Dice(7), now, state_from_disk_or_None)
     for order in node.step(event, now): ...      # in this order; Persist is always the first
-    sleep_until(node.wake_at)                    # or until something comes, then node.step(Tick())
+    sleep_until(node.wake_at)                    # or until an event, then node.step(Tick(), now)
 
-`step` is told the time of a clock that never goes back, and that runs on when the process sleeps.
+`now` is the time of a clock that never goes back, and that runs on while the machine sleeps.
 """
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from springhouse.cluster import election, following
-from springhouse.cluster.founding import Bootstrap, new_number
-from springhouse.cluster.leading import LeaderState
+from springhouse.cluster import election, follower
+from springhouse.cluster.bootstrap import Bootstrap, draw_identifier
+from springhouse.cluster.leader_state import LeaderState
 from springhouse.cluster.messages import (
     Appended,
     AppendEntries,
@@ -38,7 +38,7 @@ from springhouse.cluster.messages import (
     Received,
     Released,
     Send,
-    Sent,
+    SendTime,
     Tick,
     UnitsDeclared,
     Vote,
@@ -60,7 +60,7 @@ _NEVER = Instant(float("-inf"))
 
 
 class Role(Enum):
-    """What a node is to the others."""
+    """The role of a node in its cluster."""
 
     FOLLOWER = "Follower"
     SYNCHRONIZED_FOLLOWER = "SynchronizedFollower"
@@ -69,7 +69,7 @@ class Role(Enum):
 
 
 class Node:
-    """One node. What it is can be read; it changes only in `step`."""
+    """One node. Others may read its state; only `step` changes it."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Node:
         timing: Timing,
         dice: Dice,
         now: Instant,
-        memory: PersistentState | None = None,
+        persistent_state: PersistentState | None = None,
     ) -> None:
         self.name = name
         self.timing = timing
@@ -86,58 +86,59 @@ class Node:
         self.peers = tuple(sorted(self.ring.nodes - {name}))
         self.role = Role.FOLLOWER
         self.leader: str | None = None
-        self.office: LeaderState | None = None
+        self.leadership: LeaderState | None = None
         self.lease_until = _NEVER
         self.processing = Processing(name)
         self._dice = dice
-        self._life = new_number(dice)
-        self._kept = memory
-        if memory is None:
-            memory = PersistentState(new_number(dice), 0, None, EMPTY)
-        self.disk, self.term, self.vote = memory.disk, memory.term, memory.vote
-        self.accepted = memory.state
+        self._incarnation = draw_identifier(dice)
+        self._persisted = persistent_state
+        initial = persistent_state
+        if initial is None:
+            initial = PersistentState(draw_identifier(dice), 0, None, EMPTY)
+        self.disk, self.term, self.vote = initial.disk, initial.term, initial.vote
+        self.accepted = initial.state
         self.load = IDLE
         self._units: dict[str, float] | None = None
         self._drains: dict[str, bool] = {}
-        self._founding = Bootstrap(name, self.peers, timing)
-        self._canvass = False
+        self._bootstrap = Bootstrap(name, self.peers, timing)
+        self._pre_vote = False
         self._votes: set[str] = set()
-        # Who starts may have acknowledged a leader a moment ago: it is bound, as if it had.
-        self._heard = now
-        self._answer: Appended | None = None
-        # What changed since the state that is acted on; None: too much to tell.
-        self._news: dict[str, Assignment | None] | None = None
+        # The node may have acknowledged a leader just before it started: it acts as if it had.
+        self._acknowledged_at = now
+        self._last_answer: Appended | None = None
+        # The changes since the state that was applied; None: they are unknown.
+        self._unapplied: dict[str, Assignment | None] | None = None
         self._timeout_at = now
         self._heartbeat_at = now
         self._wait_for_leader(now)
         self._orders: list[Order] = []
 
-    # --- What can be read -----------------------------------------------------------------------
+    # --- What others may read -------------------------------------------------------------------
 
     @property
-    def acting(self) -> ClusterState:
-        """The last state that is known to be committed."""
-        return self.processing.acting
+    def applied(self) -> ClusterState:
+        """The last state that this node knows to be committed."""
+        return self.processing.applied
 
     @property
     def is_voter(self) -> bool:
-        """Whether this node takes part in decisions."""
+        """Whether this node is one of the voters."""
         return election.is_voter(self.accepted, self.name, self.disk)
 
     def may_process(self, now: Instant) -> bool:
-        """Whether a quorum was heard of within the keep-alive time."""
+        """Whether this node had a quorum within the keep-alive time."""
         return now < self.lease_until
 
     @property
     def wake_at(self) -> Instant:
-        """When to `Tick` at the latest."""
+        """When a `Tick` is due at the latest."""
         at = self._heartbeat_at if self.role is Role.LEADER else self._timeout_at
-        return min(at, self.lease_until) if self.processing.under_way else at
+        return min(at, self.lease_until) if self.processing.is_busy else at
 
-    # --- What happens ---------------------------------------------------------------------------
+    # --- Events ---------------------------------------------------------------------------------
 
     def step(self, event: Event, now: Instant) -> list[Order]:
-        """What is to be done, in this order, now that this happened."""
+        """The orders that follow from an event, to be carried out in this order."""
         orders = self._orders = []
         self._stop_in_time(event, now)
         match event:
@@ -146,74 +147,82 @@ class Node:
             case Tick():
                 self._tick(now)
             case Released(units):
-                self._released(units, now)
+                self._receive_release(units, now)
             case Progressed(unit, offset):
-                self.processing.progressed(unit, offset)
+                self.processing.record_progress(unit, offset)
             case LoadMeasured(load):
-                self._measured(load, now)
+                self._record_load(load, now)
             case UnitsDeclared(units):
-                self._units = dict(units)
-                if self.office is not None:
-                    self.office.assigner.declare(self._units)
+                self._declare(units)
             case DrainAsked(node, drained):
-                if self.office is not None and node in self.ring.nodes:
+                if self.leadership is not None and node in self.ring.nodes:
                     self._drains[node] = drained
         self._reconcile(now)
-        kept = self._kept
-        if (
-            kept is None
-            or kept.state is not self.accepted
-            or (kept.term, kept.vote, kept.disk) != (self.term, self.vote, self.disk)
-        ):
-            self._kept = PersistentState(self.disk, self.term, self.vote, self.accepted)
-            orders.insert(0, Persist(self._kept))
+        state = PersistentState(self.disk, self.term, self.vote, self.accepted)
+        if self._must_persist(state):
+            self._persisted = state
+            orders.insert(0, Persist(state))
         return orders
 
+    def _must_persist(self, state: PersistentState) -> bool:
+        before = self._persisted
+        # States are compared by identity: they are large, and a changed one is another object.
+        return (
+            before is None
+            or before.state is not state.state
+            or (before.term, before.vote, before.disk) != (state.term, state.vote, state.disk)
+        )
+
     def _stop_in_time(self, event: Event, now: Instant) -> None:
-        """Before anything else: time may have passed unnoticed."""
+        """Stop the work before anything else, if time has passed unnoticed."""
         if isinstance(event, Released):
-            # Told to let go again of what it has let go of, its hands would do so after it took
-            # that anew.
-            self.processing.let_go(event.units)
+            # Otherwise the node would order its worker to release units that it released already.
+            # The worker would carry that out after it has got the units anew.
+            self.processing.mark_released(event.units)
         if not self.may_process(now):
             self._reconcile(now)
 
-    def _measured(self, load: NodeLoad, now: Instant) -> None:
+    def _record_load(self, load: NodeLoad, now: Instant) -> None:
         self.load = load
-        if self.office is not None:
-            self.office.reported(self.name, load, now)
+        if self.leadership is not None:
+            self.leadership.record_load(self.name, load, now)
+
+    def _declare(self, units: Mapping[str, float]) -> None:
+        self._units = dict(units)
+        if self.leadership is not None:
+            self.leadership.assigner.declare(self._units)
 
     def _receive(self, sender: str, message: Message, now: Instant) -> None:
         if sender not in self.ring.nodes or sender == self.name:
             return
         match message:
             case AppendEntries():
-                self._append(sender, message, now)
+                self._receive_entries(sender, message, now)
             case Appended():
-                self._appended(sender, message, now)
+                self._receive_answer(sender, message, now)
             case AskForVote():
-                self._asked(sender, message, now)
+                self._receive_vote_request(sender, message, now)
             case Vote():
-                self._voted(sender, message, now)
+                self._receive_vote(sender, message, now)
             case Introduce():
-                self._introduced_by(sender, message)
+                self._receive_introduction(sender, message)
             case Introduced():
-                self._introduced_to(sender, message, now)
+                self._receive_introduction_answer(sender, message, now)
 
     def _tick(self, now: Instant) -> None:
-        if self.office is not None:
+        if self.leadership is not None:
             if now >= self._heartbeat_at:
-                self._heartbeat(self.office, now)
+                self._send_heartbeat(self.leadership, now)
         elif now >= self._timeout_at:
             if self.is_voter:
-                self._stand(now, canvass=True)
+                self._start_election(now, pre_vote=True)
             else:
                 self._wait_for_leader(now)
                 if not self.accepted.voters:
-                    sent = Sent(self._life, now)
-                    self._founding.asks(sent)
-                    self._found(self._founding.complete(self.disk), now)
-                    self._send_all(Introduce(sent))
+                    sent = SendTime(self._incarnation, now)
+                    self._bootstrap.ask(sent)
+                    self._begin_with(self._bootstrap.founded_state(self.disk), now)
+                    self._send_to_all(Introduce(sent))
 
     # --- Elections ------------------------------------------------------------------------------
 
@@ -221,62 +230,68 @@ class Node:
         wait = self.timing.election_seconds
         self._timeout_at = Instant(now + self._dice.between(wait, 1.5 * wait))
 
-    def _enter(self, term: int, now: Instant) -> None:
-        """A later term is known, in which nobody has our vote yet."""
-        if self.office is not None:
-            # A leader is bound by its followers as they are by it.
-            self._heard = max(self._heard, self.office.quorum_since(now))
+    def _enter_term(self, term: int, now: Instant) -> None:
+        """Enter a later term, in which this node has not voted yet."""
+        if self.leadership is not None:
+            # A leader is bound to its followers as they are to it.
+            self._acknowledged_at = max(self._acknowledged_at, self.leadership.quorum_since(now))
         if self.role is Role.LEADER:
             self._wait_for_leader(now)
         self.term, self.vote = term, None
-        self.role, self.leader, self.office = Role.FOLLOWER, None, None
+        self.role, self.leader, self.leadership = Role.FOLLOWER, None, None
         self._drains = {}
-        self._answer = None
+        self._last_answer = None
 
-    def _stand(self, now: Instant, *, canvass: bool) -> None:
-        """Ask for votes, or first what they would be."""
-        if not canvass:
+    def _start_election(self, now: Instant, *, pre_vote: bool) -> None:
+        """Ask for votes, or for pre-votes first."""
+        if not pre_vote:
             self.term, self.vote = self.term + 1, self.name
             self.leader = None
-        self.role, self._canvass = Role.CANDIDATE, canvass
+        self.role, self._pre_vote = Role.CANDIDATE, pre_vote
         self._votes = {self.name}
         wait = self.timing.election_seconds
         self._timeout_at = Instant(now + self._dice.between(0.3 * wait, 0.6 * wait))
-        asked = self.term + 1 if canvass else self.term
-        self._send_all(AskForVote(asked, self.accepted.stamp, canvass))
+        self._send_to_all(AskForVote(self._requested_term, self.accepted.version, pre_vote))
         self._count_votes(now)
 
-    def _is_bound(self, now: Instant) -> bool:
-        heard = self._heard
-        if self.office is not None:
-            heard = max(heard, self.office.quorum_since(now))
-        return election.is_bound(heard, now, self.timing.election_seconds)
+    @property
+    def _requested_term(self) -> int:
+        """The term of the votes that this candidate asks for."""
+        return self.term + 1 if self._pre_vote else self.term
 
-    def _asked(self, sender: str, message: AskForVote, now: Instant) -> None:
-        granted = (
-            message.term >= self.term
-            and not self._is_bound(now)
-            and election.up_to_date(message.stamp, self.accepted.stamp)
+    def _is_bound(self, now: Instant) -> bool:
+        acknowledged_at = self._acknowledged_at
+        if self.leadership is not None:
+            acknowledged_at = max(acknowledged_at, self.leadership.quorum_since(now))
+        return election.is_bound(acknowledged_at, now, self.timing.election_seconds)
+
+    def _receive_vote_request(self, sender: str, message: AskForVote, now: Instant) -> None:
+        acceptable = not self._is_bound(now) and election.is_up_to_date(
+            message.version, self.accepted.version
         )
-        if message.canvass:
-            granted = granted and message.term > self.term
+        if message.pre_vote:
+            granted = acceptable and message.term > self.term
         else:
-            if message.term > self.term and not self._is_bound(now):
-                self._enter(message.term, now)
-            granted = granted and election.may_vote_for(sender, self.vote)
-            if granted:
-                self.vote = sender
-                self._wait_for_leader(now)
-        answer = Vote(self.term, message.term, granted, message.canvass, self.disk)
+            granted = self._vote(sender, message.term, now, acceptable=acceptable)
+        answer = Vote(self.term, message.term, granted, message.pre_vote, self.disk)
         self._orders.append(Send(sender, answer))
 
-    def _voted(self, sender: str, message: Vote, now: Instant) -> None:
+    def _vote(self, candidate: str, term: int, now: Instant, *, acceptable: bool) -> bool:
+        """Vote for an acceptable candidate, if this node has not voted for another in that term."""
+        if term > self.term and not self._is_bound(now):
+            self._enter_term(term, now)
+        if not acceptable or term < self.term or not election.may_vote_for(candidate, self.vote):
+            return False
+        self.vote = candidate
+        self._wait_for_leader(now)
+        return True
+
+    def _receive_vote(self, sender: str, message: Vote, now: Instant) -> None:
         if message.term > self.term:
-            self._enter(message.term, now)
-        if self.role is not Role.CANDIDATE or message.canvass is not self._canvass:
+            self._enter_term(message.term, now)
+        if self.role is not Role.CANDIDATE or message.pre_vote is not self._pre_vote:
             return
-        asked = self.term + 1 if self._canvass else self.term
-        if message.granted and message.asked == asked:
+        if message.granted and message.requested_term == self._requested_term:
             if election.is_voter(self.accepted, sender, message.disk):
                 self._votes.add(sender)
             self._count_votes(now)
@@ -284,181 +299,192 @@ class Node:
     def _count_votes(self, now: Instant) -> None:
         if len(self._votes) < self.accepted.majority:
             return
-        if self._canvass:
-            self._stand(now, canvass=False)
+        if self._pre_vote:
+            self._start_election(now, pre_vote=False)
         else:
-            self._lead(now)
+            self._become_leader(now)
 
     # --- Leading --------------------------------------------------------------------------------
 
-    def _lead(self, now: Instant) -> None:
+    def _become_leader(self, now: Instant) -> None:
         self.role, self.leader = Role.LEADER, self.name
         units = self._units
         if units is None:
-            units = dict.fromkeys(self.accepted.holdings, 1.0)
-        self.office = LeaderState(
-            self.name, self.term, self.accepted, self.ring, units, self.timing, self._life, now
+            units = dict.fromkeys(self.accepted.assignments, 1.0)
+        self.leadership = LeaderState(
+            self.name,
+            self.term,
+            self.accepted,
+            self.ring,
+            units,
+            self.timing,
+            self._incarnation,
+            now,
         )
-        # Units may be handed on before the first heartbeat, and not to a leader that can't work.
-        self.office.reported(self.name, self.load, now)
-        self._made(self.office, now)
+        # Units may move before the first heartbeat, and must not move to a leader that can't work.
+        self.leadership.record_load(self.name, self.load, now)
+        self._publish_version(self.leadership, now)
 
-    def _made(self, office: LeaderState, now: Instant) -> None:
-        """There is a new version: keep it, and send it to all."""
-        self._keep(office.state, office.newest.holdings)
-        self._act(office.committed)
-        self._tell_all(office, now)
+    def _publish_version(self, leadership: LeaderState, now: Instant) -> None:
+        """Accept a new version of this leader, and send it to all."""
+        self._accept(leadership.state, leadership.newest_changes.assignments)
+        self._apply_committed(leadership.committed)
+        self._send_entries_to_all(leadership, now)
 
-    def _heartbeat(self, office: LeaderState, now: Instant) -> None:
-        self._report_own(office, now)
-        self._renew_own(office, now)
-        if not self._proposed(office, now):
-            self._tell_all(office, now)
+    def _send_heartbeat(self, leadership: LeaderState, now: Instant) -> None:
+        self._record_own_answer(leadership, now)
+        self._renew_own_lease(leadership, now)
+        if not self._propose(leadership, now):
+            self._send_entries_to_all(leadership, now)
 
-    def _proposed(self, office: LeaderState, now: Instant) -> bool:
-        if not office.propose(now, self._drains):
+    def _propose(self, leadership: LeaderState, now: Instant) -> bool:
+        if not leadership.propose(now, self._drains):
             return False
         self._drains = {}
-        self._made(office, now)
+        self._publish_version(leadership, now)
         return True
 
-    def _report_own(self, office: LeaderState, now: Instant) -> bool:
-        """What a follower would answer, said to oneself."""
-        answer = self._answered(Sent(self._life, now), now, bound=True, taken=True)
-        return office.assigner.reported(self.name, answer, office.state.holdings)
+    def _record_own_answer(self, leadership: LeaderState, now: Instant) -> bool:
+        """Record this node's own answer; return whether a handover can go on."""
+        answer = self._make_answer(SendTime(self._incarnation, now), now, bound=True, accepted=True)
+        return leadership.assigner.record_answer(self.name, answer, leadership.state.assignments)
 
-    def _tell_all(self, office: LeaderState, now: Instant) -> None:
+    def _send_entries_to_all(self, leadership: LeaderState, now: Instant) -> None:
         self._heartbeat_at = Instant(now + self.timing.heartbeat_seconds)
-        self._tell(office, self.peers, now)
+        self._send_entries(leadership, self.peers, now)
 
-    def _tell(self, office: LeaderState, to: Iterable[str], now: Instant) -> None:
-        self._orders.extend(Send(name, message) for name, message in office.messages(to, now))
+    def _send_entries(self, leadership: LeaderState, to: Iterable[str], now: Instant) -> None:
+        self._orders.extend(
+            Send(name, message) for name, message in leadership.messages_to(to, now)
+        )
 
-    def _appended(self, sender: str, message: Appended, now: Instant) -> None:
+    def _receive_answer(self, sender: str, message: Appended, now: Instant) -> None:
         if message.term > self.term:
-            self._enter(message.term, now)
-        office = self.office
-        if office is None or message.term < self.term:
+            self._enter_term(message.term, now)
+        leadership = self.leadership
+        if leadership is None or message.term < self.term:
             return
-        committed, released, waits = office.answered(sender, message, now)
-        self._act(office.committed)
-        goes_on = False
-        if not self.may_process(now):
-            self._renew_own(office, now)
-            goes_on = self.may_process(now)
-        if (released or goes_on) and self._proposed(office, now):
+        effect = leadership.receive_answer(sender, message, now)
+        self._apply_committed(leadership.committed)
+        has_new_lease = not self.may_process(now) and self._renew_own_lease(leadership, now)
+        if (effect.released or has_new_lease) and self._propose(leadership, now):
             return
-        # That there is a quorum is news to all of them, too.
-        if goes_on or (committed and office.newest):
-            self._tell_all(office, now)
-        elif waits:
-            self._tell(office, (sender,), now)
+        # The followers do not know yet that there is a quorum, or that the version is committed.
+        if has_new_lease or (effect.committed and leadership.newest_changes):
+            self._send_entries_to_all(leadership, now)
+        elif effect.waits:
+            self._send_entries(leadership, (sender,), now)
 
-    def _renew_own(self, office: LeaderState, now: Instant) -> None:
-        if self.acting.stamp >= office.first:
-            until = office.quorum_since(now) + self.timing.keep_alive_seconds
+    def _renew_own_lease(self, leadership: LeaderState, now: Instant) -> bool:
+        """Process on while there is a quorum; return whether this node may process."""
+        if self.applied.version >= leadership.first_version:
+            until = leadership.quorum_since(now) + self.timing.keep_alive_seconds
             self.lease_until = max(self.lease_until, Instant(until))
+        return self.may_process(now)
 
     # --- Following ------------------------------------------------------------------------------
 
-    def _append(self, sender: str, message: AppendEntries, now: Instant) -> None:
-        found = following.verdict(self.term, self.accepted, message)
-        if found is following.OUTDATED:
-            answer = self._answered(message.sent, now, bound=False, taken=False)
+    def _receive_entries(self, sender: str, message: AppendEntries, now: Instant) -> None:
+        state = follower.accept_entries(self.term, self.accepted, message)
+        if state is follower.OUTDATED:
+            answer = self._make_answer(message.sent, now, bound=False, accepted=False)
             self._orders.append(Send(sender, answer))
             return
         if message.term > self.term:
-            self._enter(message.term, now)
-        if self.office is not None:
-            # Nobody else leads in this term; whoever says so is not believed.
+            self._enter_term(message.term, now)
+        if self.leadership is not None:
+            # This node leads the term, so no other can: ignore the message.
             return
-        bound = self._heard_of(sender, message, now)
-        self._act(message.committed)
-        taken = isinstance(found, ClusterState)
-        if isinstance(found, ClusterState) and found is not self.accepted:
-            self._keep(found, None if message.force else message.changes.holdings)
-            self._act(message.committed)
+        bound = self._follow(sender, message, now)
+        self._apply_committed(message.committed)
+        accepted = isinstance(state, ClusterState)
+        if isinstance(state, ClusterState) and state is not self.accepted:
+            self._accept(state, None if message.force else message.changes.assignments)
+            self._apply_committed(message.committed)
         if self.role is not Role.CANDIDATE:
-            synchronized = taken and not message.force
+            synchronized = accepted and not message.force
             self.role = Role.SYNCHRONIZED_FOLLOWER if synchronized else Role.FOLLOWER
-        self._renew(message)
-        self._answer = self._answered(message.sent, now, bound=bound, taken=taken)
-        self._orders.append(Send(sender, self._answer))
+        self._renew_lease(message)
+        self._last_answer = self._make_answer(message.sent, now, bound=bound, accepted=accepted)
+        self._orders.append(Send(sender, self._last_answer))
 
-    def _heard_of(self, sender: str, message: AppendEntries, now: Instant) -> bool:
-        """The leader is there; whether this node is bound to it."""
-        echo = self._own_echo(message)
+    def _follow(self, sender: str, message: AppendEntries, now: Instant) -> bool:
+        """Follow this leader; return whether this node is bound to it."""
+        echo = self._echo_at(message)
         bound = election.is_heard(echo, now, self.timing.election_seconds)
         if bound:
-            self._heard = now
+            self._acknowledged_at = now
         if bound or self.leader != sender:
             self.leader, self.role = sender, Role.FOLLOWER
             self._wait_for_leader(now)
         return bound
 
-    def _keep(self, state: ClusterState, changes: Mapping[str, Assignment | None] | None) -> None:
+    def _accept(self, state: ClusterState, changes: Mapping[str, Assignment | None] | None) -> None:
         self.accepted = state
         if changes is None:
-            self._news = None
-        elif self._news is not None:
-            self._news.update(changes)
+            self._unapplied = None
+        elif self._unapplied is not None:
+            self._unapplied.update(changes)
 
-    def _act(self, committed: SnapshotVersion) -> None:
-        """Act on what is kept, if it is committed."""
-        own = self.accepted.stamp
-        if own != self.acting.stamp and following.is_committed(own, committed):
-            self.processing.act_on(self.accepted, self._news)
-            self._news = {}
+    def _apply_committed(self, committed: SnapshotVersion) -> None:
+        """Apply the accepted state, if it is committed."""
+        own = self.accepted.version
+        if own != self.applied.version and follower.is_committed(own, committed):
+            self.processing.apply(self.accepted, self._unapplied)
+            self._unapplied = {}
 
-    def _renew(self, message: AppendEntries) -> None:
-        """Process on, if there was a quorum not long ago: counted from the oldest it can be."""
-        if message.has_quorum and self.acting.stamp >= message.required:
-            echo = self._own_echo(message)
+    def _renew_lease(self, message: AppendEntries) -> None:
+        """Process on, if there was a quorum lately: counted from the earliest possible moment."""
+        if message.has_quorum and self.applied.version >= message.required:
+            echo = self._echo_at(message)
             until = echo - message.quorum_age + self.timing.keep_alive_seconds
             self.lease_until = max(self.lease_until, Instant(until))
 
-    def _own_echo(self, message: AppendEntries) -> Instant:
-        """When this node sent what its leader last heard; never, if that was in another life."""
+    def _echo_at(self, message: AppendEntries) -> Instant:
+        """When this incarnation sent what its leader last heard; never, if an earlier one did."""
         echo = message.echo
-        return echo.at if echo is not None and echo.life == self._life else _NEVER
+        return echo.at if echo is not None and echo.incarnation == self._incarnation else _NEVER
 
-    def _answered(self, answers: Sent, now: Instant, *, bound: bool, taken: bool) -> Appended:
-        hands = self.processing
+    def _make_answer(
+        self, answers: SendTime, now: Instant, *, bound: bool, accepted: bool
+    ) -> Appended:
+        processing = self.processing
         return Appended(
-            self.term, self.disk, answers, Sent(self._life, now), bound, taken, self.accepted.stamp,
-            self.acting.stamp, hands.released, hands.offsets, self.load,
+            self.term, self.disk, answers, SendTime(self._incarnation, now), bound, accepted,
+            self.accepted.version, self.applied.version, processing.released_units,
+            processing.new_offsets, self.load,
         )  # fmt: skip
 
     # --- Units ----------------------------------------------------------------------------------
 
     def _reconcile(self, now: Instant) -> None:
-        self._orders.extend(self.processing.orders(self.may_process(now)))
+        self._orders.extend(self.processing.next_orders(self.may_process(now)))
 
-    def _released(self, units: tuple[str, ...], now: Instant) -> None:
-        """Say at once that units are free, so that their heirs need not wait for a heartbeat."""
-        self.processing.let_go(units)
-        if self.office is not None:
-            if self._report_own(self.office, now):
-                self._proposed(self.office, now)
-        elif self._answer is not None and self.leader is not None and self.processing.released:
-            before = self._answer
-            answer = self._answered(before.answers, now, bound=before.bound, taken=before.taken)
+    def _receive_release(self, units: tuple[str, ...], now: Instant) -> None:
+        """Report released units at once, so that their heirs need not wait for a heartbeat."""
+        self.processing.mark_released(units)
+        last = self._last_answer
+        if self.leadership is not None:
+            if self._record_own_answer(self.leadership, now):
+                self._propose(self.leadership, now)
+        elif last is not None and self.leader is not None and self.processing.released_units:
+            answer = self._make_answer(last.answers, now, bound=last.bound, accepted=last.accepted)
             self._orders.append(Send(self.leader, answer))
 
     # --- Beginnings -----------------------------------------------------------------------------
 
-    def _introduced_by(self, sender: str, message: Introduce) -> None:
+    def _receive_introduction(self, sender: str, message: Introduce) -> None:
         voters = self.accepted.voters or None
         self._orders.append(Send(sender, Introduced(message.sent, self.disk, voters)))
 
-    def _introduced_to(self, sender: str, message: Introduced, now: Instant) -> None:
+    def _receive_introduction_answer(self, sender: str, message: Introduced, now: Instant) -> None:
         if not self.accepted.voters:
-            self._found(self._founding.answered(sender, message, self.disk, now), now)
+            self._begin_with(self._bootstrap.receive_answer(sender, message, self.disk, now), now)
 
-    def _found(self, state: ClusterState | None, now: Instant) -> None:
+    def _begin_with(self, state: ClusterState | None, now: Instant) -> None:
         if state is not None:
-            self._keep(state, None)
+            self._accept(state, None)
             self._wait_for_leader(now)
 
-    def _send_all(self, message: Message) -> None:
+    def _send_to_all(self, message: Message) -> None:
         self._orders.extend(Send(peer, message) for peer in self.peers)

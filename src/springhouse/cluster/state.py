@@ -1,17 +1,17 @@
 """What do the nodes of a cluster agree on?
 
-A snapshot, not a log (003 section 4.2.1): who owns which unit, up to which offset it was processed,
-which disks may vote, and how much of the work each node should get. Every change makes a new
-snapshot with a stamp: the term of the leader that made it, and a global version. Stamps are ordered
-by term, then version. With `committed` meaning that a majority of the voters keeps the snapshot, or
-a later one of the same term, on disk:
+The replicated state is a snapshot, not a log (003 section 4.2.1). It says who owns each unit, up to
+which offset the unit is processed, which disks may vote, and how much of the work each node should
+get. Every change makes a new snapshot with a version: the term of the leader that made it, and a
+global number. Versions are ordered by term, then number. A version is committed when a majority of
+the voters has it, or a later one of the same term, on disk. Then:
 
-    a leader of term t makes only stamps of term t, each one version above the one before
-    the stamp on a node's disk never goes down
-    two committed snapshots of the same version are the same
+    a leader of term t makes only versions of term t, each one number above the one before
+    the version on a node's disk never goes down
+    two committed snapshots with the same number are the same
 
-A unit is in the hands of one owner. A handover has two steps, each a version of its own: first an
-heir is named, and the owner lets go; then, when the owner said so, the heir is the owner.
+A unit has one owner. A handover takes two versions: the first names an heir, and the owner finishes
+its work and releases the unit; the second makes the heir the owner.
 """
 
 from collections.abc import Mapping
@@ -20,21 +20,21 @@ from typing import NamedTuple
 
 
 class SnapshotVersion(NamedTuple):
-    """Which snapshot: the term of the leader that made it, and its global version."""
+    """The version of a snapshot: the term of the leader that made it, and a global number."""
 
     term: int
-    version: int
+    number: int
 
     def __str__(self) -> str:
-        return f"{self.version} of term {self.term}"
+        return f"{self.number} of term {self.term}"
 
 
 ZERO = SnapshotVersion(0, 0)
-"""Before everything."""
+"""The version before all others."""
 
 
 class Assignment(NamedTuple):
-    """Whose a unit is: to be handed to `heir`, if there is one; as it is since a version."""
+    """The owner of a unit and the heir that gets it next, if any, since a version number."""
 
     owner: str
     heir: str | None = None
@@ -43,29 +43,29 @@ class Assignment(NamedTuple):
 
     @property
     def next_owner(self) -> str:
-        """Who is meant to have it."""
+        """The node that should have the unit."""
         return self.heir or self.owner
 
 
 Disks = Mapping[str, int]
-"""The nodes that may vote, each with the number of the disk that has its memory."""
+"""The nodes that may vote, each with the number of the disk that holds its votes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChanges:
-    """What is different in a later snapshot. A holding of None: the unit is gone."""
+    """The differences to a later snapshot. An assignment of None: the unit does not exist now."""
 
-    holdings: Mapping[str, Assignment | None] = field(default_factory=dict)
+    assignments: Mapping[str, Assignment | None] = field(default_factory=dict)
     voters: Disks | None = None
     shares: Mapping[str, float] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.holdings) or self.voters is not None or self.shares is not None
+        return bool(self.assignments) or self.voters is not None or self.shares is not None
 
     def then(self, later: "StateChanges") -> "StateChanges":
-        """Both, as one."""
+        """Both changes as one."""
         return StateChanges(
-            {**self.holdings, **later.holdings},
+            {**self.assignments, **later.assignments},
             self.voters if later.voters is None else later.voters,
             self.shares if later.shares is None else later.shares,
         )
@@ -76,33 +76,33 @@ NO_CHANGES = StateChanges()
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """One snapshot. A node without a share in `shares` has a share of 1, a drained one of 0."""
+    """One snapshot. A node without an entry in `shares` has a share of 1, a drained one of 0."""
 
-    stamp: SnapshotVersion = ZERO
+    version: SnapshotVersion = ZERO
     voters: Disks = field(default_factory=dict)
-    holdings: Mapping[str, Assignment] = field(default_factory=dict)
+    assignments: Mapping[str, Assignment] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def majority(self) -> int:
-        """How many voters decide."""
+        """How many voters are needed for a decision."""
         return len(self.voters) // 2 + 1
 
-    def changed(self, stamp: SnapshotVersion, changes: StateChanges) -> "ClusterState":
+    def apply(self, version: SnapshotVersion, changes: StateChanges) -> "ClusterState":
         """The snapshot after these changes."""
-        holdings = self.holdings
-        if changes.holdings:
-            made = dict(holdings)
-            for unit, holding in changes.holdings.items():
-                if holding is None:
-                    made.pop(unit, None)
+        assignments = self.assignments
+        if changes.assignments:
+            updated = dict(assignments)
+            for unit, assignment in changes.assignments.items():
+                if assignment is None:
+                    updated.pop(unit, None)
                 else:
-                    made[unit] = holding
-            holdings = made
+                    updated[unit] = assignment
+            assignments = updated
         return ClusterState(
-            stamp,
+            version,
             self.voters if changes.voters is None else changes.voters,
-            holdings,
+            assignments,
             self.shares if changes.shares is None else changes.shares,
         )
 
@@ -112,10 +112,10 @@ EMPTY = ClusterState()
 
 @dataclass(frozen=True, slots=True)
 class PersistentState:
-    """What a node must not forget: it is on disk before anything that depends on it is said.
+    """The part of a node that is on disk before the node says anything that depends on it.
 
-    `disk` is a number rolled when the disk was empty: who comes back with another number forgot
-    what it voted and what it kept, and is not the voter that it was.
+    `disk` is a random number, drawn when the disk was empty. A node that comes back with another
+    number has lost its votes and its state, and is not the voter that it was.
     """
 
     disk: int

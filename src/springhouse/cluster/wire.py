@@ -1,9 +1,9 @@
-"""What does a message look like between two machines, and which ones are not even read?
+"""How do messages become bytes, and which bytes does a node refuse?
 
-The values of `messages` as protobuf (`cluster.proto`) and back. Everything that comes from outside
-goes through `opened`: who is not of this cluster, speaks another protocol, is not a configured peer
-or sends what can't be a message is `MessageRefused`, with a sentence for the log, before anything
-of it reaches the node.
+This module turns the values of `messages` into protobuf (`cluster.proto`) and back. Everything from
+outside goes through `decode_message`. It refuses a sender that belongs to another cluster, speaks
+another version of the protocol, or is not a configured peer, and bytes that are not a valid
+message. The error, `MessageRefused`, has a sentence for the log. Nothing refused reaches the node.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +20,7 @@ from springhouse.cluster.messages import (
     Introduce,
     Introduced,
     Message,
-    Sent,
+    SendTime,
     Vote,
 )
 from springhouse.cluster.node_load import NodeLoad
@@ -36,72 +36,80 @@ from springhouse.errors import SpringhouseError
 from springhouse.units import Instant, Seconds
 
 PROTOCOL = 1
-"""Raised when nodes of the version before would misunderstand what is said."""
+"""The version of the protocol; it goes up when older nodes would misunderstand a message."""
 
 
 class MessageRefused(SpringhouseError):
-    """What came is not for this node, or can't be what it says it is."""
+    """A message is not for this node, or is not valid."""
 
 
 # --- Envelopes ----------------------------------------------------------------------------------
 
 
-def sealed(cluster: str, sender: str, receiver: str, message: Message) -> bytes:
-    """A message, ready to be sent."""
+def encode_message(cluster: str, sender: str, receiver: str, message: Message) -> bytes:
+    """A message as bytes."""
     envelope = pb.Envelope(protocol=PROTOCOL, cluster=cluster, sender=sender, receiver=receiver)
     match message:
-        case AskForVote(term, stamp, canvass):
-            asked = pb.AskForVote(term=term, stamp=_stamp(stamp), canvass=canvass)
+        case AskForVote(term, version, pre_vote):
+            asked = pb.AskForVote(term=term, version=_encode_version(version), pre_vote=pre_vote)
             envelope.ask_for_vote.CopyFrom(asked)
-        case Vote(term, asked_for, granted, canvass, disk):
-            vote = pb.Vote(term=term, asked=asked_for, granted=granted, canvass=canvass, disk=disk)
+        case Vote():
+            vote = pb.Vote(
+                term=message.term,
+                requested_term=message.requested_term,
+                granted=message.granted,
+                pre_vote=message.pre_vote,
+                disk=message.disk,
+            )
             envelope.vote.CopyFrom(vote)
         case AppendEntries():
-            envelope.append_entries.CopyFrom(_append_entries(message))
+            envelope.append_entries.CopyFrom(_encode_append_entries(message))
         case Appended():
-            envelope.appended.CopyFrom(_appended(message))
+            envelope.appended.CopyFrom(_encode_appended(message))
         case Introduce(sent):
-            envelope.introduce.CopyFrom(pb.Introduce(sent=_sent(sent)))
+            envelope.introduce.CopyFrom(pb.Introduce(sent=_encode_send_time(sent)))
         case Introduced(answers, disk, voters):
-            introduced = pb.Introduced(answers=_sent(answers), disk=disk)
+            introduced = pb.Introduced(answers=_encode_send_time(answers), disk=disk)
             if voters is not None:
                 introduced.voters.CopyFrom(pb.Voters(disks=voters))
             envelope.introduced.CopyFrom(introduced)
     return bytes(envelope.SerializeToString())
 
 
-def opened(data: bytes, cluster: str, own: str, peers: Collection[str]) -> tuple[str, Message]:
-    """Who sent what, if it is meant for this node and can be understood."""
+def decode_message(
+    data: bytes, cluster: str, own: str, peers: Collection[str]
+) -> tuple[str, Message]:
+    """The sender and its message, if it is valid and for this node."""
     envelope = pb.Envelope()
     _parse(envelope, data)
-    prove_kin(envelope.protocol, envelope.cluster, cluster)
+    check_cluster(envelope.protocol, envelope.cluster, cluster)
     if envelope.sender not in peers:
         raise MessageRefused(
-            f'"{envelope.sender}" is not one of this cluster\'s nodes',
-            hint=f"Its nodes are configured: {', '.join(sorted((own, *peers)))}.",
+            f'"{envelope.sender}" is not a node of this cluster',
+            hint=f"The configured nodes are: {', '.join(sorted((own, *peers)))}.",
         )
     if envelope.receiver != own:
         raise MessageRefused(
-            f'a message of "{envelope.sender}" for "{envelope.receiver}" came to "{own}"',
+            f'a message from "{envelope.sender}" to "{envelope.receiver}" arrived at "{own}"',
             hint="Two nodes have the same address, or an address belongs to another node.",
         )
     try:
-        return envelope.sender, _message(envelope)
+        return envelope.sender, _decode_content(envelope)
     except ValueError as error:
-        raise MessageRefused(f'a message of "{envelope.sender}" makes no sense: {error}') from None
+        raise MessageRefused(f'a message from "{envelope.sender}" is not valid: {error}') from None
 
 
-def prove_kin(protocol: int, theirs: str, ours: str) -> None:
-    """Refuse who speaks another protocol or is of another cluster."""
+def check_cluster(protocol: int, theirs: str, ours: str) -> None:
+    """Refuse a sender that speaks another version of the protocol, or is of another cluster."""
     if protocol != PROTOCOL:
         raise MessageRefused(
-            f"it speaks version {protocol} of the protocol, this node speaks version {PROTOCOL}",
+            f"the sender speaks version {protocol} of the protocol, this node speaks {PROTOCOL}",
             hint="Run the same version of springhouse on all nodes.",
         )
     if theirs != ours:
         raise MessageRefused(
-            f'it is of the cluster "{theirs}", this node is of the cluster "{ours}"',
-            hint="springhouse.cluster.name tells clusters apart.",
+            f'the sender is of the cluster "{theirs}", this node is of the cluster "{ours}"',
+            hint="springhouse.cluster.name sets the name of a node's cluster.",
         )
 
 
@@ -109,127 +117,127 @@ def _parse(into: object, data: bytes) -> None:
     try:
         into.ParseFromString(data)  # type: ignore[attr-defined]  # generated classes are untyped
     except (DecodeError, RecursionError):
-        raise MessageRefused(f"{len(data)} bytes came that are no message") from None
+        raise MessageRefused(f"{len(data)} bytes arrived that are not a message") from None
 
 
-def _message(envelope: pb.Envelope) -> Message:
+def _decode_content(envelope: pb.Envelope) -> Message:
     match envelope.WhichOneof("message"):
         case "ask_for_vote":
             asked = envelope.ask_for_vote
-            return AskForVote(asked.term, _to_stamp(asked.stamp), asked.canvass)
+            return AskForVote(asked.term, _decode_version(asked.version), asked.pre_vote)
         case "vote":
             vote = envelope.vote
-            return Vote(vote.term, vote.asked, vote.granted, vote.canvass, vote.disk)
+            return Vote(vote.term, vote.requested_term, vote.granted, vote.pre_vote, vote.disk)
         case "append_entries":
-            return _to_append_entries(envelope.append_entries)
+            return _decode_append_entries(envelope.append_entries)
         case "appended":
-            return _to_appended(envelope.appended)
+            return _decode_appended(envelope.appended)
         case "introduce":
-            return Introduce(_to_sent(envelope.introduce.sent))
+            return Introduce(_decode_send_time(envelope.introduce.sent))
         case "introduced":
-            told = envelope.introduced
-            voters = dict(told.voters.disks) if told.HasField("voters") else None
-            return Introduced(_to_sent(told.answers), told.disk, voters)
+            encoded = envelope.introduced
+            voters = dict(encoded.voters.disks) if encoded.HasField("voters") else None
+            return Introduced(_decode_send_time(encoded.answers), encoded.disk, voters)
         case _:
-            raise ValueError("it says nothing")
+            raise ValueError("it is empty")
 
 
 # --- Messages -----------------------------------------------------------------------------------
 
 
-def _append_entries(message: AppendEntries) -> pb.AppendEntries:
+def _encode_append_entries(message: AppendEntries) -> pb.AppendEntries:
     return pb.AppendEntries(
         term=message.term,
-        sent=_sent(message.sent),
-        echo=None if message.echo is None else _sent(message.echo),
-        previous=_stamp(message.previous),
-        stamp=_stamp(message.stamp),
-        changes=_changes(message.changes),
-        state=None if message.state is None else _state(message.state),
-        committed=_stamp(message.committed),
-        required=_stamp(message.required),
+        sent=_encode_send_time(message.sent),
+        echo=None if message.echo is None else _encode_send_time(message.echo),
+        previous=_encode_version(message.previous),
+        version=_encode_version(message.version),
+        changes=_encode_changes(message.changes),
+        state=None if message.state is None else _encode_state(message.state),
+        committed=_encode_version(message.committed),
+        required=_encode_version(message.required),
         has_quorum=message.has_quorum,
-        # A leader that nobody follows yet has a quorum that is infinitely old. Only finite numbers
-        # are let in, so it says how old only if there is one.
+        # A leader without followers has an infinite quorum age, and receivers refuse infinite
+        # numbers. So the age is sent only if there is a quorum.
         quorum_age=message.quorum_age if isfinite(message.quorum_age) else 0.0,
     )
 
 
-def _to_append_entries(told: pb.AppendEntries) -> AppendEntries:
+def _decode_append_entries(encoded: pb.AppendEntries) -> AppendEntries:
     return AppendEntries(
-        told.term,
-        _to_sent(told.sent),
-        _to_sent(told.echo) if told.HasField("echo") else None,
-        _to_stamp(told.previous),
-        _to_stamp(told.stamp),
-        _to_changes(told.changes),
-        _to_state(told.state) if told.HasField("state") else None,
-        _to_stamp(told.committed),
-        _to_stamp(told.required),
-        told.has_quorum,
-        Seconds(_number(told.quorum_age) if told.has_quorum else float("inf")),
+        encoded.term,
+        _decode_send_time(encoded.sent),
+        _decode_send_time(encoded.echo) if encoded.HasField("echo") else None,
+        _decode_version(encoded.previous),
+        _decode_version(encoded.version),
+        _decode_changes(encoded.changes),
+        _decode_state(encoded.state) if encoded.HasField("state") else None,
+        _decode_version(encoded.committed),
+        _decode_version(encoded.required),
+        encoded.has_quorum,
+        Seconds(_check_finite(encoded.quorum_age) if encoded.has_quorum else float("inf")),
     )
 
 
-def _appended(message: Appended) -> pb.Appended:
+def _encode_appended(message: Appended) -> pb.Appended:
     return pb.Appended(
         term=message.term,
         disk=message.disk,
-        answers=_sent(message.answers),
-        sent=_sent(message.sent),
+        answers=_encode_send_time(message.answers),
+        sent=_encode_send_time(message.sent),
         bound=message.bound,
-        taken=message.taken,
-        stamp=_stamp(message.stamp),
-        acting=_stamp(message.acting),
+        accepted=message.accepted,
+        version=_encode_version(message.version),
+        applied=_encode_version(message.applied),
         released=message.released,
         offsets=[pb.Progress(unit=unit, offset=offset) for unit, offset in message.offsets],
-        load=_load(message.load),
+        load=_encode_load(message.load),
     )
 
 
-def _to_appended(told: pb.Appended) -> Appended:
+def _decode_appended(encoded: pb.Appended) -> Appended:
     return Appended(
-        told.term,
-        told.disk,
-        _to_sent(told.answers),
-        _to_sent(told.sent),
-        told.bound,
-        told.taken,
-        _to_stamp(told.stamp),
-        _to_stamp(told.acting),
-        tuple(told.released),
-        tuple((each.unit, each.offset) for each in told.offsets),
-        _to_load(told.load),
+        encoded.term,
+        encoded.disk,
+        _decode_send_time(encoded.answers),
+        _decode_send_time(encoded.sent),
+        encoded.bound,
+        encoded.accepted,
+        _decode_version(encoded.version),
+        _decode_version(encoded.applied),
+        tuple(encoded.released),
+        tuple((each.unit, each.offset) for each in encoded.offsets),
+        _decode_load(encoded.load),
     )
 
 
 # --- Their parts --------------------------------------------------------------------------------
 
 
-def _number(value: float) -> float:
-    """Comparisons with what is not a number are all false: such a message could do anything."""
+def _check_finite(value: float) -> float:
+    """Refuse NaN and infinity: comparisons with them could make a node do anything."""
     if not isfinite(value):
-        raise ValueError(f"{value} is no moment and no amount")
+        raise ValueError(f"{value} is not a finite number")
     return value
 
 
-def _stamp(stamp: SnapshotVersion) -> pb.Stamp:
-    return pb.Stamp(term=stamp.term, version=stamp.version)
+def _encode_version(version: SnapshotVersion) -> pb.SnapshotVersion:
+    return pb.SnapshotVersion(term=version.term, number=version.number)
 
 
-def _to_stamp(told: pb.Stamp) -> SnapshotVersion:
-    return SnapshotVersion(told.term, told.version)
+def _decode_version(encoded: pb.SnapshotVersion) -> SnapshotVersion:
+    return SnapshotVersion(encoded.term, encoded.number)
 
 
-def _sent(sent: Sent) -> pb.Sent:
-    return pb.Sent(life=sent.life, at=sent.at)
+def _encode_send_time(sent: SendTime) -> pb.SendTime:
+    return pb.SendTime(incarnation=sent.incarnation, at=sent.at)
 
 
-def _to_sent(told: pb.Sent) -> Sent:
-    return Sent(told.life, Instant(_number(told.at)))
+def _decode_send_time(encoded: pb.SendTime) -> SendTime:
+    return SendTime(encoded.incarnation, Instant(_check_finite(encoded.at)))
 
 
-def _load(load: NodeLoad) -> pb.Load:
+def _encode_load(load: NodeLoad) -> pb.Load:
     return pb.Load(
         cpu=load.cpu,
         memory=load.memory,
@@ -239,206 +247,206 @@ def _load(load: NodeLoad) -> pb.Load:
     )
 
 
-def _to_load(told: pb.Load) -> NodeLoad:
+def _decode_load(encoded: pb.Load) -> NodeLoad:
     return NodeLoad(
-        _number(told.cpu),
-        _number(told.memory),
-        _number(told.tracks),
-        _number(told.backlog_seconds),
-        told.able,
+        _check_finite(encoded.cpu),
+        _check_finite(encoded.memory),
+        _check_finite(encoded.tracks),
+        _check_finite(encoded.backlog_seconds),
+        encoded.able,
     )
 
 
-def _holdings(holdings: Iterable[tuple[str, Assignment]]) -> list[pb.Holding]:
+def _encode_assignments(assignments: Iterable[tuple[str, Assignment]]) -> list[pb.Assignment]:
     return [
-        pb.Holding(unit=unit, owner=of.owner, heir=of.heir, since=of.since, offset=of.offset)
-        for unit, of in holdings
+        pb.Assignment(unit=unit, owner=of.owner, heir=of.heir, since=of.since, offset=of.offset)
+        for unit, of in assignments
     ]
 
 
-def _to_holdings(told: Iterable[pb.Holding]) -> dict[str, Assignment]:
+def _decode_assignments(encoded: Iterable[pb.Assignment]) -> dict[str, Assignment]:
     return {
         of.unit: Assignment(of.owner, of.heir if of.HasField("heir") else None, of.since, of.offset)
-        for of in told
+        for of in encoded
     }
 
 
-def _shares(shares: Mapping[str, float]) -> pb.Shares:
+def _encode_shares(shares: Mapping[str, float]) -> pb.Shares:
     return pb.Shares(of=shares)
 
 
-def _to_shares(told: pb.Shares) -> dict[str, float]:
-    return {node: _number(share) for node, share in sorted(told.of.items())}
+def _decode_shares(encoded: pb.Shares) -> dict[str, float]:
+    return {node: _check_finite(share) for node, share in sorted(encoded.of.items())}
 
 
-def _changes(changes: StateChanges) -> pb.Changes:
-    here = ((unit, each) for unit, each in changes.holdings.items() if each is not None)
+def _encode_changes(changes: StateChanges) -> pb.Changes:
+    here = ((unit, each) for unit, each in changes.assignments.items() if each is not None)
     return pb.Changes(
-        holdings=_holdings(here),
-        gone=[unit for unit, each in changes.holdings.items() if each is None],
+        assignments=_encode_assignments(here),
+        gone=[unit for unit, each in changes.assignments.items() if each is None],
         voters=None if changes.voters is None else pb.Voters(disks=changes.voters),
-        shares=None if changes.shares is None else _shares(changes.shares),
+        shares=None if changes.shares is None else _encode_shares(changes.shares),
     )
 
 
-def _to_changes(told: pb.Changes) -> StateChanges:
+def _decode_changes(encoded: pb.Changes) -> StateChanges:
     changes = StateChanges(
-        {**_to_holdings(told.holdings), **dict.fromkeys(told.gone)},
-        dict(sorted(told.voters.disks.items())) if told.HasField("voters") else None,
-        _to_shares(told.shares) if told.HasField("shares") else None,
+        {**_decode_assignments(encoded.assignments), **dict.fromkeys(encoded.gone)},
+        dict(sorted(encoded.voters.disks.items())) if encoded.HasField("voters") else None,
+        _decode_shares(encoded.shares) if encoded.HasField("shares") else None,
     )
     return changes or NO_CHANGES
 
 
-def _state(state: ClusterState) -> pb.State:
+def _encode_state(state: ClusterState) -> pb.State:
     return pb.State(
-        stamp=_stamp(state.stamp),
+        version=_encode_version(state.version),
         voters=pb.Voters(disks=state.voters),
-        holdings=_holdings(state.holdings.items()),
-        shares=_shares(state.shares),
+        assignments=_encode_assignments(state.assignments.items()),
+        shares=_encode_shares(state.shares),
     )
 
 
-def _to_state(told: pb.State) -> ClusterState:
+def _decode_state(encoded: pb.State) -> ClusterState:
     return ClusterState(
-        _to_stamp(told.stamp),
-        dict(sorted(told.voters.disks.items())),
-        _to_holdings(told.holdings),
-        _to_shares(told.shares),
+        _decode_version(encoded.version),
+        dict(sorted(encoded.voters.disks.items())),
+        _decode_assignments(encoded.assignments),
+        _decode_shares(encoded.shares),
     )
 
 
-# --- Memory -------------------------------------------------------------------------------------
+# --- State on disk -------------------------------------------------------------------------------
 
 
-def remembered(cluster: str, node: str, memory: PersistentState) -> bytes:
-    """A memory as the bytes of a file; the same memory is always the same bytes."""
-    kept = pb.Memory(
+def encode_persistent_state(cluster: str, node: str, state: PersistentState) -> bytes:
+    """A node's state as the bytes of a file; equal states give equal bytes."""
+    encoded = pb.PersistentState(
         cluster=cluster,
         node=node,
-        disk=memory.disk,
-        term=memory.term,
-        vote=memory.vote,
-        state=_state(memory.state),
+        disk=state.disk,
+        term=state.term,
+        vote=state.vote,
+        state=_encode_state(state.state),
     )
-    return bytes(kept.SerializeToString(deterministic=True))
+    return bytes(encoded.SerializeToString(deterministic=True))
 
 
-def recalled(data: bytes) -> tuple[str, str, PersistentState]:
-    """Of which cluster and node, and the memory; `MessageRefused` if the bytes are no memory."""
-    kept = pb.Memory()
-    _parse(kept, data)
+def decode_persistent_state(data: bytes) -> tuple[str, str, PersistentState]:
+    """The cluster, the node and its state; `MessageRefused` if the bytes are not that."""
+    encoded = pb.PersistentState()
+    _parse(encoded, data)
     try:
-        state = _to_state(kept.state)
+        state = _decode_state(encoded.state)
     except ValueError as error:
         raise MessageRefused(str(error)) from None
-    vote = kept.vote if kept.HasField("vote") else None
-    return kept.cluster, kept.node, PersistentState(kept.disk, kept.term, vote, state)
+    vote = encoded.vote if encoded.HasField("vote") else None
+    return encoded.cluster, encoded.node, PersistentState(encoded.disk, encoded.term, vote, state)
 
 
 # --- Reports ------------------------------------------------------------------------------------
 
 
-def question(cluster: str) -> bytes:
-    """Asks a node how it is, or how all are."""
+def encode_question(cluster: str) -> bytes:
+    """A request for the report of a node, or of the cluster."""
     return bytes(pb.Question(protocol=PROTOCOL, cluster=cluster).SerializeToString())
 
 
-def understood(data: bytes, cluster: str) -> None:
-    """Refuse a question that is not of this cluster."""
+def check_question(data: bytes, cluster: str) -> None:
+    """Refuse a request from another cluster."""
     asked = pb.Question()
     _parse(asked, data)
-    prove_kin(asked.protocol, asked.cluster, cluster)
+    check_cluster(asked.protocol, asked.cluster, cluster)
 
 
-def drain(cluster: str, node: str, drained: bool) -> bytes:
-    """Asks that a node is to have no units, or to have them again."""
+def encode_drain(cluster: str, node: str, drained: bool) -> bytes:
+    """A request that a node should have no units, or have units again."""
     asked = pb.Drain(protocol=PROTOCOL, cluster=cluster, node=node, drained=drained)
     return bytes(asked.SerializeToString())
 
 
-def to_drain(data: bytes, cluster: str) -> tuple[str, bool]:
-    """Which node is to be drained, or not any more."""
+def decode_drain(data: bytes, cluster: str) -> tuple[str, bool]:
+    """The node to drain, and whether it is to be drained or not any more."""
     asked = pb.Drain()
     _parse(asked, data)
-    prove_kin(asked.protocol, asked.cluster, cluster)
+    check_cluster(asked.protocol, asked.cluster, cluster)
     return asked.node, asked.drained
 
 
-def drain_taken(leader: str) -> bytes:
-    """The answer to `drain`: this leader sees to it."""
+def encode_drain_taken(leader: str) -> bytes:
+    """The answer to a drain request: this leader carries it out."""
     return bytes(pb.DrainTaken(leader=leader).SerializeToString())
 
 
-def to_drain_taken(data: bytes) -> str:
-    """Which leader sees to it."""
+def decode_drain_taken(data: bytes) -> str:
+    """The leader that carries the drain out."""
     taken = pb.DrainTaken()
     _parse(taken, data)
     return str(taken.leader)
 
 
-def node_report(report: NodeReport) -> bytes:
-    """How one node is."""
-    return bytes(_node_report(report).SerializeToString())
+def encode_node_report(report: NodeReport) -> bytes:
+    """The report of a node as bytes."""
+    return bytes(_encode_node_report(report).SerializeToString())
 
 
-def to_node_report(data: bytes) -> NodeReport:
-    """How one node is, as it told."""
-    told = pb.NodeReport()
-    _parse(told, data)
-    return _to_node_report(told)
+def decode_node_report(data: bytes) -> NodeReport:
+    """The report of a node."""
+    encoded = pb.NodeReport()
+    _parse(encoded, data)
+    return _decode_node_report(encoded)
 
 
-def cluster_report(report: ClusterReport) -> bytes:
-    """How all nodes are."""
-    told = pb.ClusterReport(
+def encode_cluster_report(report: ClusterReport) -> bytes:
+    """The report of the cluster as bytes."""
+    encoded = pb.ClusterReport(
         asked=report.asked,
-        nodes=[_node_report(each) for each in report.nodes],
+        nodes=[_encode_node_report(node) for node in report.nodes],
         problems=report.problems,
     )
-    return bytes(told.SerializeToString())
+    return bytes(encoded.SerializeToString())
 
 
-def to_cluster_report(data: bytes) -> ClusterReport:
-    """How all nodes are, as one of them told."""
-    told = pb.ClusterReport()
-    _parse(told, data)
-    nodes = tuple(_to_node_report(each) for each in told.nodes)
-    return ClusterReport(told.asked, nodes, dict(sorted(told.problems.items())))
+def decode_cluster_report(data: bytes) -> ClusterReport:
+    """The report of the cluster."""
+    encoded = pb.ClusterReport()
+    _parse(encoded, data)
+    nodes = tuple(_decode_node_report(node) for node in encoded.nodes)
+    return ClusterReport(encoded.asked, nodes, dict(sorted(encoded.problems.items())))
 
 
-def _node_report(report: NodeReport) -> pb.NodeReport:
+def _encode_node_report(report: NodeReport) -> pb.NodeReport:
     return pb.NodeReport(
         name=report.name,
         role=report.role,
         leader=report.leader or "",
         term=report.term,
-        kept=_stamp(report.kept),
-        acting=_stamp(report.acting),
+        accepted=_encode_version(report.accepted),
+        applied=_encode_version(report.applied),
         processing=report.processing,
         quorum_age=report.quorum_age,
-        load=_load(report.load),
+        load=_encode_load(report.load),
         working=report.working,
         voter=report.voter,
-        holdings=_holdings(report.holdings.items()),
-        shares=_shares(report.shares),
+        assignments=_encode_assignments(report.assignments.items()),
+        shares=_encode_shares(report.shares),
     )
 
 
-def _to_node_report(told: pb.NodeReport) -> NodeReport:
-    age = Seconds(told.quorum_age) if told.HasField("quorum_age") else None
+def _decode_node_report(encoded: pb.NodeReport) -> NodeReport:
+    age = Seconds(encoded.quorum_age) if encoded.HasField("quorum_age") else None
     return NodeReport(
-        told.name,
-        told.role,
-        told.leader or None,
-        told.term,
-        _to_stamp(told.kept),
-        _to_stamp(told.acting),
-        told.processing,
+        encoded.name,
+        encoded.role,
+        encoded.leader or None,
+        encoded.term,
+        _decode_version(encoded.accepted),
+        _decode_version(encoded.applied),
+        encoded.processing,
         age,
-        _to_load(told.load),
-        tuple(told.working),
-        told.voter,
-        _to_holdings(told.holdings),
-        _to_shares(told.shares),
+        _decode_load(encoded.load),
+        tuple(encoded.working),
+        encoded.voter,
+        _decode_assignments(encoded.assignments),
+        _decode_shares(encoded.shares),
     )

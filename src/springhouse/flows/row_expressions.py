@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from pyarrow import acero
 
 from springhouse.flows.flow_graph import FlowError
-from springhouse.flows.sql.parser import Name, SortKey, Tree, parse_column, parse_expression
+from springhouse.flows.sql.parser import parse_column, parse_expression
 from springhouse.flows.sql.parser import parse_order as _order_of
 from springhouse.flows.sql.parser import parse_schema as _schema_of
 from springhouse.flows.sql.resolve import place_of, resolve
+from springhouse.flows.sql.syntax_tree import Name, SortKey, Tree
 from springhouse.flows.sql.terms import Term, array_of
 from springhouse.flows.sql.types import NULL
 

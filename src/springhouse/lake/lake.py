@@ -8,9 +8,9 @@ and each of its commits requires that permit.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,20 @@ from springhouse.units import Instant
 
 QUARANTINE = "_quarantine"
 
-
-_MOST_KEPT = 64
+_MOST_VERSIONS = 64
 """How many versions of tables are remembered."""
+
+
+class _NoSuchVersion(Exception):
+    """There is no such table; `lru_cache` does not remember errors."""
+
+
+def _open_version(place: Storage, version: int, written: int | None) -> TableVersion:
+    """A version of a table, whose log entry was `written` then."""
+    opened = open_table(place, version)
+    if opened is None:
+        raise _NoSuchVersion
+    return opened
 
 
 @dataclass(frozen=True)
@@ -51,8 +62,8 @@ class Lake:
     plans: dict[Any, Any] = field(default_factory=dict)
     # The changes that are kept while several views read them.
     scans: list[SharedScan] = field(default_factory=list)
-    _kept: "OrderedDict[tuple[str, int, int | None], TableVersion]" = field(
-        default_factory=OrderedDict
+    _versions: Callable[[Storage, int, int | None], TableVersion] = field(
+        default_factory=lambda: lru_cache(maxsize=_MOST_VERSIONS)(_open_version)
     )
     _logs: dict[str, TableLog] = field(default_factory=dict)
     _leases: list[Leases] = field(default_factory=list)
@@ -111,18 +122,11 @@ class Lake:
         moment: so the time of the log's entry is remembered too.
         """
         place = self.place(key)
-        asked = (key, version, place.inside("_delta_log").modified(f"{version:020}.json"))
-        with self._lock:
-            if asked in self._kept:
-                self._kept.move_to_end(asked)
-                return self._kept[asked]
-        opened = open_table(place, version)
-        with self._lock:
-            if opened is not None:
-                self._kept[asked] = opened
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        return opened
+        written = place.inside("_delta_log").modified(f"{version:020}.json")
+        try:
+            return self._versions(place, version, written)
+        except _NoSuchVersion:
+            return None
 
     def find(self, key: str) -> TableVersion | None:
         """The newest version of a table, or None if it has none."""

@@ -12,10 +12,11 @@ became of them. It is asked again after `pause`, or as soon as something ends.
 
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from springhouse.loop.facts import Facts
-from springhouse.loop.schedule import Order, Schedule
+from springhouse.loop.order import Order
+from springhouse.loop.schedule import Schedule
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.staleness import kept_share, lag
@@ -72,7 +73,7 @@ class Turns:
         if now - self._observed >= _OBSERVED_EVERY:
             self._observed = now
             self._observe(now)
-        return [self._settled(order, now) for order in orders]
+        return orders
 
     def pause(self, now: Instant) -> Seconds:
         """Until a source is to be asked, or a refresh has to start that may wait until then."""
@@ -86,31 +87,20 @@ class Turns:
         with self._facts.lock:
             self._facts.planning.look()
             plans = self._facts.planning.plans(now)
-        ours = {p.table: p for p in plans if p.table not in running and self._owns(p.table)}
-        return [plan for plan in ours.values() if all(each in ours for each in plan.needs)]
-
-    def _settled(self, order: Order, now: Instant) -> Order:
-        """The order with plans that go no further than it says, and say what they share."""
-        planning, plans = self._facts.planning, [order.plan, *order.along]
-        if order.first or order.plan.table in self._facts.project.tables:
-            return order
-        if order.until is not None:
-            plans = [planning.part(plan, order.until, now) for plan in plans]
-        shared = {each.table: each for each in planning.from_one_scan(plans[0], plans[1:])}
-        plan, *along = (shared.get(each.table, each) for each in plans)
-        return replace(order, plan=plan, along=tuple(along))
+        plan_of = {p.table: p for p in plans if p.table not in running and self._owns(p.table)}
+        return [plan for plan in plan_of.values() if all(each in plan_of for each in plan.needs)]
 
     def _observe(self, now: Instant) -> None:
         """Note how late every table is; what has to wait for others may make these hurry."""
         waiting = self.schedule.order(now)
         self.backlog = Seconds(sum(w.expected_seconds for _, w in waiting if w.released <= now))
-        for name, kept in self.kept.items():
+        for name, record in self.kept.items():
             waits = self._facts.planning.waits.waiting_since(name, now)
             # Also for views of other nodes: what they read may have to hurry here.
             self.schedule.observe(name, waits, now)
             if not self._owns(name):
                 continue
-            kept.lags.append(lag(waits, now))
+            record.lags.append(lag(waits, now))
             known = self.schedule.known(name, now)
             if known is not None and known.freshness is not None:
-                kept.staleness.append(Seconds(max(now - known.freshness, 0.0)))
+                record.staleness.append(Seconds(max(now - known.freshness, 0.0)))

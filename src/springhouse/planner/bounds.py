@@ -82,9 +82,9 @@ def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, ChannelB
             case BoundInconsistency(channel, seconds):
                 inconsistency[channel] = min(inconsistency.get(channel, inf), seconds)
             case BoundStaleness(channel, pathway, seconds):
-                found = staleness.setdefault(channel, {})
+                seconds_of = staleness.setdefault(channel, {})
                 for key in pathways_named(workflow, channel, pathway):
-                    found[key] = min(found.get(key, inf), seconds)
+                    seconds_of[key] = min(seconds_of.get(key, inf), seconds)
     return {
         channel: ChannelBounds(staleness.get(channel, {}), inconsistency.get(channel, inf))
         for channel in {**staleness, **inconsistency}
@@ -108,14 +108,14 @@ def staleness_asked(
 
     A pathway that nobody bounds is not in it.
     """
-    found: dict[str, dict[str, float]] = {}
+    strictest: dict[str, dict[str, float]] = {}
     for channel in reversed(workflow.order):
-        own = found[channel] = dict(limits.get(channel, NO_LIMITS).staleness)
+        own = strictest[channel] = dict(limits.get(channel, NO_LIMITS).staleness)
         for reader in workflow.readers[channel]:
             for key, below in workflow.key_map(reader, channel).items():
-                if below in found[reader]:
-                    own[key] = min(own.get(key, inf), found[reader][below])
-    return found
+                if below in strictest[reader]:
+                    own[key] = min(own.get(key, inf), strictest[reader][below])
+    return strictest
 
 
 def propagated(
@@ -126,18 +126,20 @@ def propagated(
     Where several are made from it, with the loosest of theirs, or with the tightest.
     """
     pick = min if tightest else max
-    found: dict[str, ChannelBounds] = {}
+    propagated_limits: dict[str, ChannelBounds] = {}
     oldest: dict[str, float] = {}
     for channel in reversed(workflow.order):
         own = limits.get(channel, NO_LIMITS)
         below = [
-            (found[reader], workflow.key_map(reader, channel))
+            (propagated_limits[reader], workflow.key_map(reader, channel))
             for reader in workflow.readers[channel]
         ]
         copied = pick((each.inconsistency for each, _ in below), default=inf)
         oldest[channel] = pick(
             (
-                _oldest(workflow, reader, channel, found[reader], oldest[reader], tightest)
+                _oldest(
+                    workflow, reader, channel, propagated_limits[reader], oldest[reader], tightest
+                )
                 for reader in workflow.readers[channel]
             ),
             default=inf,
@@ -148,8 +150,8 @@ def propagated(
             seconds = min(own.staleness.get(key, inf), pick(projected, default=inf))
             staleness[key] = min(seconds, oldest[channel])
         staleness = {key: seconds for key, seconds in staleness.items() if seconds < inf}
-        found[channel] = ChannelBounds(staleness, min(own.inconsistency, copied))
-    return found
+        propagated_limits[channel] = ChannelBounds(staleness, min(own.inconsistency, copied))
+    return propagated_limits
 
 
 def _oldest(
@@ -163,8 +165,10 @@ def _oldest(
     """How stale a channel may be so that its reader is not too inconsistent."""
     if len(workflow.reads[reader]) == 1:
         return oldest
-    here = set(workflow.through_input(reader, channel))
-    others = [limits.staleness.get(k, inf) for k in workflow.pathways(reader) if k not in here]
+    through_channel = set(workflow.through_input(reader, channel))
+    others = [
+        limits.staleness.get(k, inf) for k in workflow.pathways(reader) if k not in through_channel
+    ]
     freshest = 0.0 if tightest else min(others, default=inf)
     return min(oldest, limits.inconsistency + freshest)
 
@@ -181,33 +185,33 @@ class Times:
 
     def valid(self, pathway: str, version: int) -> tuple[float, float]:
         """The interval of validity of a version of the source of a pathway."""
-        found = self._known.get((pathway, version))
-        if found is None:
-            found = self._channels[source_of(pathway)].interval(version)
-            self._known[pathway, version] = found
-        return found
+        interval = self._known.get((pathway, version))
+        if interval is None:
+            interval = self._channels[source_of(pathway)].interval(version)
+            self._known[pathway, version] = interval
+        return interval
 
     def interval(self, provenance: Provenance) -> tuple[float, float]:
         """`(T+, T-)`."""
-        found = self._intervals.get(provenance)
-        if found is None:
+        interval = self._intervals.get(provenance)
+        if interval is None:
             left, right = -inf, inf
             for pathway, versions in provenance.reflected.items():
                 for version in versions:
                     since, until = self.valid(pathway, version)
                     left, right = max(left, since), min(right, until)
-            found = self._intervals[provenance] = (left, right)
-        return found
+            interval = self._intervals[provenance] = (left, right)
+        return interval
 
     def stale_at(self, pathway: str, versions: frozenset[int]) -> float:
         """`T[i]-`: when the first came that these versions lack; infinite if none did."""
-        found = self._stale.get((pathway, versions))
-        if found is None:
-            found = inf
+        at = self._stale.get((pathway, versions))
+        if at is None:
+            at = inf
             for version in versions:
-                found = min(found, self.valid(pathway, version)[1])
-            self._stale[pathway, versions] = found
-        return found
+                at = min(at, self.valid(pathway, version)[1])
+            self._stale[pathway, versions] = at
+        return at
 
     def keeps(self, limits: ChannelBounds, provenance: Provenance) -> bool:
         """Whether a snapshot is within limits now. Pathways that it says nothing of are."""

@@ -142,21 +142,21 @@ def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
 
     A version of a view counts for what it was computed from, which may be gone by now.
     """
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for key, version in read.items():
         log = logs.log(key)
         state = state_at(log, version)
         note = state.note if state is not None else None
         behind = note.ids if note is not None and note.kind in ("replace", "merge") else {}
         own = log.table_id()
-        found |= dict(behind)
-        found |= {key: own} if own is not None else {}
-    return found
+        ids |= dict(behind)
+        ids |= {key: own} if own is not None else {}
+    return ids
 
 
 def marks_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
     """The marks of the versions that made these rows, and those behind the views among them."""
-    found: dict[str, str] = {}
+    marks: dict[str, str] = {}
     for key, version in read.items():
         log = logs.log(key)
         state = state_at(log, version)
@@ -164,10 +164,10 @@ def marks_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
             continue
         note = state.note
         if note is not None and note.kind in ("replace", "merge"):
-            found |= note.marks
+            marks |= note.marks
         own = log.mark(state.made)
-        found |= {key: own} if own is not None else {}
-    return found
+        marks |= {key: own} if own is not None else {}
+    return marks
 
 
 def made_anew(logs: Logs, note: PastRefresh) -> list[str]:

@@ -108,7 +108,7 @@ def _pace(plan: RefreshPlan) -> float:
 
 def _large_changes(logs: Logs, plan: RefreshPlan) -> list[TableChange]:
     """The changes that a refresh takes in, without those that are remembered anyway."""
-    ranges = ((key, *found) for key in plan.versions if (found := _range(logs, plan, key)))
+    ranges = ((key, *versions) for key in plan.versions if (versions := _range(logs, plan, key)))
     changes = (_change(logs, *each) for each in ranges)
     return [each for each in changes if each is not None and not may_remember_change(each.rows)]
 
@@ -142,6 +142,8 @@ def _change(logs: Logs, key: str, since: int, until: int) -> TableChange | None:
         # Rows of rewritten files go, and come again, and most of them are the same.
         guessed = each.size // _ROW_BYTES * (1 if whole else 2)
         rows += guessed if note is None else note.rows_added + note.rows_removed
-    ours = all(each.note is not None for each in changing)
-    netted = not all(each.appends_only for each in changing) and not (ours and len(changing) == 1)
-    return TableChange(key, since, until, rows, netted, ours and change_fits_here(rows))
+    all_ours = all(each.note is not None for each in changing)
+    netted = not all(each.appends_only for each in changing) and not (
+        all_ours and len(changing) == 1
+    )
+    return TableChange(key, since, until, rows, netted, all_ours and change_fits_here(rows))

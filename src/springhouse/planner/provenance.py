@@ -136,10 +136,10 @@ class Provenance:
     @property
     def latest(self) -> Mapping[str, int]:
         """The newest version of each pathway: two that agree in it follow each other nowhere."""
-        found = self._latest
-        if found is None:
-            found = self._latest = {key: max(each) for key, each in self.reflected.items()}
-        return found
+        latest = self._latest
+        if latest is None:
+            latest = self._latest = {key: max(each) for key, each in self.reflected.items()}
+        return latest
 
     def newest(self, channel: str) -> int | None:
         """`T[i]+`: the latest version of `channel` that is reflected."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from springhouse.errors import DeclarationError, ProjectErrors, SpringhouseError
-from springhouse.project.checks.rules import Checked, called, check
-from springhouse.project.declarations.contents import Contents, Declaration, Written, read_text
+from springhouse.project.checks.rules import CheckedProject, check, flow_label
+from springhouse.project.declarations.contents import Contents, Declaration, PlacedValue, read_text
 from springhouse.project.declarations.declaration import (
     AppendFlow,
     CdcFlow,
@@ -28,8 +28,8 @@ from springhouse.project.declarations.names import Names
 from springhouse.project.declarations.secrets import (
     Configuration,
     has_reference,
-    problem_of,
     resolve,
+    secret_problem,
 )
 from springhouse.project.from_yaml import PipelineFile, read_pipeline_file
 from springhouse.project.python.plugin_decorators import BUILT_IN_SINKS, BUILT_IN_SOURCES
@@ -64,7 +64,7 @@ def load(
         contents.add(_read_file(path, folder, names, spark))
 
     project = _assemble(folder, pipeline, contents)
-    checked = Checked(
+    checked = CheckedProject(
         project,
         names,
         BUILT_IN_SOURCES | frozenset(project.sources) | frozenset(known_sources),
@@ -151,7 +151,7 @@ def _flows(contents: Contents) -> tuple[Flow, ...]:
         first = firsts.setdefault(flow.name, flow)
         # A table that is declared twice with its query was an error already.
         if first is not flow and not flow.name == flow.target == first.target:
-            contents.errors.append(_declared_twice(called(flow), flow, first))
+            contents.errors.append(_declared_twice(flow_label(flow), flow, first))
     return tuple(firsts.values())
 
 
@@ -176,9 +176,9 @@ def _configuration(folder: Path, pipeline: PipelineFile, contents: Contents) -> 
     return Configuration({key: written.value for key, written in merged.items()}, folder)
 
 
-def _errors_of_secret(key: str, written: Written, folder: Path) -> Iterator[DeclarationError]:
+def _errors_of_secret(key: str, written: PlacedValue, folder: Path) -> Iterator[DeclarationError]:
     """What is wrong with a setting that refers to a secret."""
-    missing = problem_of(written.value, folder)
+    missing = secret_problem(written.value, folder)
     if missing is not None:
         yield DeclarationError(missing.problem, where=str(written.place), hint=missing.hint)
         return

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from springhouse.errors import DeclarationError
-from springhouse.project.declarations.contents import Written
+from springhouse.project.declarations.contents import PlacedValue
 from springhouse.project.declarations.declaration import Promise, RefreshMode, SinkCall
 from springhouse.project.declarations.names import Names, did_you_mean
 from springhouse.project.settings import (
@@ -71,7 +71,7 @@ class Properties:
 
 
 def read_properties(
-    owner: str, holder: Holder, written: Mapping[str, Written], names: Names
+    owner: str, holder: Holder, written: Mapping[str, PlacedValue], names: Names
 ) -> tuple[Properties, list[DeclarationError]]:
     """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
     reader = _PropertyReader(owner, holder, written)
@@ -103,7 +103,7 @@ def read_properties(
 class _PropertyReader:
     """Reads one property at a time and collects what is wrong."""
 
-    def __init__(self, owner: str, holder: Holder, written: Mapping[str, Written]) -> None:
+    def __init__(self, owner: str, holder: Holder, written: Mapping[str, PlacedValue]) -> None:
         self.errors: list[DeclarationError] = []
         self._written = {
             key: value
@@ -111,7 +111,7 @@ class _PropertyReader:
             if key.lower().startswith(PREFIX) and self._belongs(key, value, owner, holder)
         }
 
-    def _belongs(self, key: str, written: Written, owner: str, holder: Holder) -> bool:
+    def _belongs(self, key: str, written: PlacedValue, owner: str, holder: Holder) -> bool:
         setting = find_setting(key)
         if setting is None:
             hint = did_you_mean(key, [each.key for each in settings_of(holder)])
@@ -127,10 +127,10 @@ class _PropertyReader:
             return True
         return False
 
-    def _wrong(self, written: Written, problem: str, hint: str | None) -> None:
+    def _wrong(self, written: PlacedValue, problem: str, hint: str | None) -> None:
         self.errors.append(DeclarationError(problem, where=str(written.place), hint=hint))
 
-    def check_delta(self, written: Mapping[str, Written]) -> None:
+    def check_delta(self, written: Mapping[str, PlacedValue]) -> None:
         """Properties of Delta's own change how a table is stored: only some can be kept."""
         for key, each in written.items():
             if not key.lower().startswith("delta."):
@@ -170,7 +170,7 @@ class _PropertyReader:
 
     def sinks(self) -> tuple[SinkCall, ...]:
         options: dict[str, dict[str, str]] = {}
-        plugins: dict[str, Written] = {}
+        plugins: dict[str, PlacedValue] = {}
         for key, written in self._written.items():
             if not key.startswith(_SINK):
                 continue

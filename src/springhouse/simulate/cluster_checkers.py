@@ -1,19 +1,20 @@
 """Did the cluster keep its laws?
 
-Apart from the system: the checkers see what is written to disks, what nodes take and let go, and
-who calls itself a leader; they know the truth about clocks and links, which no node does.
+The checkers are apart from the system. They see what nodes write to their disks, which units they
+start and stop, and which node says that it leads. They know the true clocks and links, which no
+node does.
 
-    one leader       at most one per term
-    nothing lost     what a majority of the voters' disks has is committed; then every later leader
-                     starts from it, and no other state ever has its version
-    acting           a node acts only on committed states
-    one owner        at one version, a unit is taken by at most one node
-    one at a time    at one moment, a unit is worked on by at most one node (a stronger law)
+    one leader       a term has at most one leader
+    nothing lost     a state on a majority of the voters' disks is committed; then every later
+                     leader starts from it, and no other state ever has its version
+    applied          a node applies only committed states
+    one owner        at one version, at most one node starts a unit
+    one at a time    at one moment, at most one node works on a unit (a stronger law)
     sound            no assertion of the system itself fails
-    quorum           a keep-alive time after a majority was last in touch, nothing is worked on
-    able             in good weather only those who can work have units, each a fair part (a quarter
-                     more or less, in whole units), and no more change hands than that demands;
-                     in any weather, a leader that can't work gives itself none
+    quorum           a keep-alive time after a majority was last in touch, no node works
+    able             without trouble only nodes that can work have units, each a fair part (a
+                     quarter more or less, in whole units), and no more units move than necessary;
+                     with any trouble, a leader that can't work gives itself no unit
 """
 
 from collections import Counter
@@ -27,7 +28,7 @@ _MORE_OR_LESS = 0.25
 
 
 class BrokenLaw(AssertionError):
-    """What must not happen happened: a bug of the state machine."""
+    """Something happened that must not happen: the state machine has a bug."""
 
     def __init__(self, law: str, what: str) -> None:
         super().__init__(f"{law}: {what}")
@@ -37,130 +38,132 @@ class BrokenLaw(AssertionError):
 
     @staticmethod
     def replayed(broken: AssertionError, replay: str) -> "BrokenLaw":
-        """What is broken, and how to see it again; a node that fails by itself breaks a law too."""
-        made = BrokenLaw("sound", repr(broken))
+        """The broken law with the command that replays it. Any failed assertion breaks a law."""
+        law = BrokenLaw("sound", repr(broken))
         if isinstance(broken, BrokenLaw):
-            made = BrokenLaw(broken.law, broken.what)
-        made.replay = replay
-        made.args = (f"{made.law}: {made.what}\nreplay: {replay}",)
-        return made
+            law = BrokenLaw(broken.law, broken.what)
+        law.replay = replay
+        law.args = (f"{law.law}: {law.what}\nreplay: {replay}",)
+        return law
 
 
 class Checkers:
-    """Watch one run."""
+    """Check the laws during one run."""
 
     def __init__(self) -> None:
         self.committed: dict[int, ClusterState] = {}
         self.newest: ClusterState | None = None
-        self.hands: dict[str, str] = {}
+        self.workers: dict[str, str] = {}
         self._leaders: dict[int, tuple[str, int]] = {}
-        self._kept: dict[SnapshotVersion, set[str]] = {}
+        self._accepted_by: dict[SnapshotVersion, set[str]] = {}
         self._owners: dict[tuple[int, str], str] = {}
 
     @property
     def elections(self) -> int:
-        """How many terms had a leader."""
+        """The number of terms that had a leader."""
         return len(self._leaders)
 
-    def leads(self, name: str, disk: int, term: int, first_version: int) -> None:
-        """A node calls itself the leader of a term, and made this version."""
+    def check_leader(self, name: str, disk: int, term: int, first_version: int) -> None:
+        """A node leads a term, and made this version first."""
         leader = self._leaders.setdefault(term, (name, disk))
         if leader != (name, disk):
             raise BrokenLaw("one leader", f"{leader[0]} and {name} both lead in term {term}")
-        # Votes may come so late that another leads in a later term already; that does no harm.
-        newest = self.newest.stamp if self.newest is not None else ZERO
-        if newest.term < term and first_version <= newest.version:
+        # Votes may arrive so late that another node leads a later term already; that does no harm.
+        newest = self.newest.version if self.newest is not None else ZERO
+        if newest.term < term and first_version <= newest.number:
             raise BrokenLaw(
                 "nothing lost",
                 f"{name} leads in term {term} from version {first_version - 1}, "
                 f"but version {newest} is committed",
             )
 
-    def written(self, name: str, memory: PersistentState) -> None:
-        """This is on a node's disk from now on."""
-        state = memory.state
-        if state.voters.get(name) != memory.disk:
+    def record_persisted(self, name: str, persistent_state: PersistentState) -> None:
+        """A node wrote this to its disk."""
+        state = persistent_state.state
+        if state.voters.get(name) != persistent_state.disk:
             return
-        kept = self._kept.setdefault(state.stamp, set())
-        kept.add(name)
-        if len(kept) == state.majority and state.stamp.term > 0:
+        nodes = self._accepted_by.setdefault(state.version, set())
+        nodes.add(name)
+        if len(nodes) == state.majority and state.version.term > 0:
             self._commit(state)
 
     def _commit(self, state: ClusterState) -> None:
-        stamp, newest = state.stamp, self.newest
-        before = self.committed.setdefault(stamp.version, state)
-        if before.stamp != stamp:
+        version, newest = state.version, self.newest
+        before = self.committed.setdefault(version.number, state)
+        if before.version != version:
             raise BrokenLaw(
-                "nothing lost", f"version {before.stamp} was committed, and now {stamp} is"
+                "nothing lost", f"version {before.version} was committed, and now {version} is"
             )
         if newest is None:
             self.newest = state
             return
-        if (stamp.version > newest.stamp.version) != (stamp > newest.stamp):
-            raise BrokenLaw("nothing lost", f"{newest.stamp} was committed before {stamp}")
-        if stamp > newest.stamp:
-            for unit, holding in newest.holdings.items():
-                later = state.holdings.get(unit)
-                if later is not None and later.offset < holding.offset:
+        if (version.number > newest.version.number) != (version > newest.version):
+            raise BrokenLaw("nothing lost", f"{newest.version} was committed before {version}")
+        if version > newest.version:
+            for unit, assignment in newest.assignments.items():
+                later = state.assignments.get(unit)
+                if later is not None and later.offset < assignment.offset:
                     raise BrokenLaw(
-                        "nothing lost", f"{unit} went back from offset {holding.offset}"
+                        "nothing lost", f"{unit} went back from offset {assignment.offset}"
                     )
             self.newest = state
 
-    def acts_on(self, name: str, state: ClusterState) -> None:
-        """A node takes a state for committed."""
-        known = self.committed.get(state.stamp.version)
-        if known is None or known.stamp != state.stamp:
-            raise BrokenLaw("acting", f"{name} acts on {state.stamp}, which is not committed")
+    def check_applied(self, name: str, state: ClusterState) -> None:
+        """A node applies a state."""
+        known = self.committed.get(state.version.number)
+        if known is None or known.version != state.version:
+            raise BrokenLaw("applied", f"{name} applies {state.version}, which is not committed")
         if known is not state and known != state:
-            raise BrokenLaw("acting", f"{name} has another state {state.stamp} than others")
+            raise BrokenLaw("applied", f"{name} has another state {state.version} than others")
 
-    def takes(self, name: str, order: Assign, acting: ClusterState, asleep: frozenset[str]) -> None:
-        """A node begins to work on units; those who are asleep work on nothing."""
-        version = acting.stamp.version
+    def check_start(
+        self, name: str, order: Assign, applied: ClusterState, asleep: frozenset[str]
+    ) -> None:
+        """A node begins to work on units; nodes that are asleep do not work."""
+        version = applied.version.number
         for unit, _ in order.units:
-            holding = acting.holdings.get(unit)
-            if holding is None or holding.owner != name:
-                raise BrokenLaw("one owner", f"{name} takes {unit}, which is not its own")
+            assignment = applied.assignments.get(unit)
+            if assignment is None or assignment.owner != name:
+                raise BrokenLaw("one owner", f"{name} starts {unit}, which it does not own")
             owner = self._owners.setdefault((version, unit), name)
             if owner != name:
                 raise BrokenLaw("one owner", f"{owner} and {name} own {unit} at {version}")
-            other = self.hands.get(unit)
+            other = self.workers.get(unit)
             if other is not None and other != name and other not in asleep:
-                raise BrokenLaw("one at a time", f"{name} takes {unit} while {other} works on it")
-            self.hands[unit] = name
+                raise BrokenLaw("one at a time", f"{name} starts {unit} while {other} works on it")
+            self.workers[unit] = name
 
-    def lets_go(self, name: str, unit: str) -> None:
-        """A node works on a unit no more."""
-        if self.hands.get(unit) == name:
-            del self.hands[unit]
+    def record_stop(self, name: str, unit: str) -> None:
+        """A node stops its work on a unit."""
+        if self.workers.get(unit) == name:
+            del self.workers[unit]
 
-    def without_quorum(self, working: dict[str, set[str]], seconds: float) -> None:
-        """For longer than the keep-alive time no majority has been in touch."""
+    def check_without_quorum(self, working: dict[str, set[str]], seconds: float) -> None:
+        """No majority has been in touch for longer than the keep-alive time."""
         for name, units in working.items():
             if units:
                 raise BrokenLaw(
                     "quorum", f"{name} works on {min(units)} after {seconds:.2f} s without quorum"
                 )
 
-    def awoke(self, name: str, units: set[str]) -> None:
-        """A node that was asleep had its first moment, and still works on these."""
+    def check_awake(self, name: str, units: set[str]) -> None:
+        """A node has woken up and had time for one step, and still works on these units."""
         for unit in units:
-            other = self.hands.get(unit)
+            other = self.workers.get(unit)
             if other is not None and other != name:
                 raise BrokenLaw("one at a time", f"{name} works on {unit}, which {other} has")
-            self.hands[unit] = name
+            self.workers[unit] = name
 
-    # --- Who can work ---------------------------------------------------------------------------
+    # --- Nodes that can work --------------------------------------------------------------------
 
     @property
     def owners(self) -> dict[str, str]:
-        """Who has what, or gets it next, in the newest committed state."""
-        holdings = self.newest.holdings if self.newest is not None else {}
-        return {unit: each.next_owner for unit, each in holdings.items()}
+        """The present or next owner of each unit, in the newest committed state."""
+        assignments = self.newest.assignments if self.newest is not None else {}
+        return {unit: each.next_owner for unit, each in assignments.items()}
 
-    def unfair(self, workers: Collection[str]) -> str | None:
-        """What is wrong with how these share all units, if anything is."""
+    def find_unfairness(self, workers: Collection[str]) -> str | None:
+        """What is unfair about the way in which these nodes share all units, if anything is."""
         owners = self.owners
         stranded = [unit for unit, owner in owners.items() if owner not in workers]
         if stranded:
@@ -172,30 +175,30 @@ class Checkers:
                 return f"{name} has {counts[name]} units, not {least} to {most}"
         return None
 
-    def moved(self, before: Mapping[str, str], workers: Collection[str]) -> None:
-        """Others can work now than before: only what had to did change hands."""
+    def check_moves(self, before: Mapping[str, str], workers: Collection[str]) -> None:
+        """Other nodes can work now than before; check that only the necessary units moved."""
         counts = Counter(before.values())
         least, most = _fair_part(len(before), len(workers))
         stranded = sum(owner not in workers for owner in before.values())
-        demanded = stranded + sum(
+        necessary = stranded + sum(
             max(counts[name] - most, 0) + max(least - counts[name], 0) for name in workers
         )
         owners = self.owners
         changed = sum(owners.get(unit) != owner for unit, owner in before.items())
-        if changed > demanded:
-            raise BrokenLaw("able", f"{changed} units changed hands, and {demanded} had to")
+        if changed > necessary:
+            raise BrokenLaw("able", f"{changed} units moved, and {necessary} had to")
 
-    def kept_unable(self, name: str, before: ClusterState, after: ClusterState) -> None:
-        """A node that knows that it can't work writes this down in place of that."""
-        if self._leaders.get(after.stamp.term, ("", 0))[0] != name:
+    def check_unable_leader(self, name: str, before: ClusterState, after: ClusterState) -> None:
+        """A node that knows that it can't work replaces its state with another."""
+        if self._leaders.get(after.version.term, ("", 0))[0] != name:
             return
-        for unit, holding in after.holdings.items():
-            was = before.holdings.get(unit)
-            if holding.next_owner == name and (was is None or was.next_owner != name):
+        for unit, assignment in after.assignments.items():
+            was = before.assignments.get(unit)
+            if assignment.next_owner == name and (was is None or was.next_owner != name):
                 raise BrokenLaw("able", f"{name} leads, can't work, and gives itself {unit}")
 
 
 def _fair_part(units: int, nodes: int) -> tuple[int, int]:
-    """The least and the most that each of so many nodes should have."""
+    """The least and the most units that each of so many nodes should have."""
     fair = units / nodes
     return floor(fair * (1 - _MORE_OR_LESS)), ceil(fair * (1 + _MORE_OR_LESS))

@@ -1,8 +1,8 @@
 """What is a pretend cluster made of?
 
-The conditions of a run and what came of it, and the machines: a clock that drifts and starts anew
-with each life, a disk that survives a crash or does not, and the node on it, if it runs; and a
-Spark, without which the node can't work.
+A run has conditions and an outcome. A machine has a clock that drifts and starts anew with each
+incarnation, a disk that may survive a crash or not, a node if it runs, and a Spark, without which
+the node can't work.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from springhouse.cluster.timing import Timing
 from springhouse.units import Dice, Instant, Seconds
 
 TIMING = Timing(heartbeat_seconds=Seconds(0.75))
-"""The paper's time-outs, with fewer heartbeats: they are most of what a run costs."""
+"""The paper's time-outs with fewer heartbeats, which take most of the time of a run."""
 
 
 @dataclass(frozen=True)
 class ClusterConditions:
-    """A cluster, and the seed of all that happens to it."""
+    """The size of a cluster, its time-outs, and the seed from which all events follow."""
 
     nodes: int = 5
     units: int = 10
@@ -30,14 +30,14 @@ class ClusterConditions:
 
     @property
     def replay(self) -> str:
-        """The one command that does the same again, and tells what happens."""
+        """The command that repeats the run and prints its story."""
         size = f"--nodes {self.nodes} --units {self.units}"
         return f"springhouse simulate cluster {size} --seed {self.seed} --story"
 
 
 @dataclass(frozen=True)
 class ClusterOutcome:
-    """What came of a run that broke no law; times are in the pretend world."""
+    """The outcome of a run that broke no law; times are those of the pretend world."""
 
     seed: int
     seconds: float
@@ -49,8 +49,8 @@ class ClusterOutcome:
     units_after_seconds: float
 
 
-class MakesNode(Protocol):
-    """How a node is made; tests make broken ones."""
+class NodeFactory(Protocol):
+    """Makes a node; tests make broken ones."""
 
     def __call__(
         self,
@@ -59,29 +59,47 @@ class MakesNode(Protocol):
         timing: Timing,
         dice: Dice,
         now: Instant,
-        memory: PersistentState | None = None,
+        persistent_state: PersistentState | None = None,
     ) -> Node: ...
 
 
 class Host:
-    """A machine: its clock, its disk, its Spark, and the node on it, if it runs."""
+    """A machine: its clock, its disk, its Spark, and its node, if it runs.
+
+    It is paused until `paused_until`. A `torn` machine crashes in the middle of its next step, a
+    `doomed` one after its next vote.
+    """
 
     __slots__ = (
-        "able", "acting", "disk", "doomed", "leaving", "led", "life", "name", "node", "offset",
-        "rate", "sparks", "torn", "until", "wakes_at", "working",
+        "able",
+        "applied",
+        "disk",
+        "doomed",
+        "incarnation",
+        "leaving",
+        "led",
+        "name",
+        "node",
+        "offset",
+        "paused_until",
+        "rate",
+        "sparks",
+        "torn",
+        "wakes_at",
+        "working",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Node | None = None
         self.disk: PersistentState | None = None
-        self.life = 0
+        self.incarnation = 0
         self.rate, self.offset = 1.0, 0.0
-        self.until = 0.0
+        self.paused_until = 0.0
         self.torn = self.doomed = False
         self.wakes_at = inf
         self.able, self.sparks = True, 0
         self.working: set[str] = set()
         self.leaving: dict[str, int] = {}
         self.led = 0
-        self.acting: ClusterState = EMPTY
+        self.applied: ClusterState = EMPTY

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from springhouse.loop.facts import facts_of
 from springhouse.loop.observing import LastRun, SourceAnswer
-from springhouse.loop.schedule import Order
+from springhouse.loop.order import Order
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.logs import reflected_by
 from springhouse.planner.offers import Offer, Offered

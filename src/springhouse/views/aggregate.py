@@ -33,13 +33,32 @@ from enum import Enum
 from sqlglot import exp
 
 from springhouse.views.algebra import Aggregate
-from springhouse.views.conditions_of_rows import Expression
+from springhouse.views.conditions_of_rows import Expression, Named, column
 from springhouse.views.exact import MOST_DIGITS, ExactType
-from springhouse.views.row_select import WEIGHT, quoted, sql
+from springhouse.views.row_select import WEIGHT
+from springhouse.views.sql_tree import (
+    Source,
+    any_of_them,
+    cast,
+    coalesce,
+    is_null,
+    less,
+    minus,
+    more,
+    named,
+    number,
+    plus,
+    select,
+    subquery,
+    table,
+    try_cast,
+    when,
+)
 
 HIDDEN = "__springhouse_"
 COUNT = f"{HIDDEN}count"
-
+STORED, INCREMENTS = "stored", "increments"
+"""What a merge calls the stored groups, and the increments that it adds to them."""
 
 _FITTING = MOST_DIGITS - 1
 """Two decimals of so many digits are added without loss."""
@@ -78,38 +97,33 @@ class StateColumn:
         return self.number.sum if self.number is not None else None
 
     @property
-    def build(self) -> str:
+    def build(self) -> Expression:
         """The state of a group, from its rows."""
-        words = {Carry.PRESENT: "COUNT", Carry.MET: "COUNT_IF", Carry.DECIMAL_SUM: "SUM"}
-        word = words.get(self.carry, self.carry.value.upper())
-        return f"{word}({sql(self.of)}) AS {quoted(self.name)}"
+        return named(_BUILT_BY[self.carry](this=self.of), self.name)
 
-    def increments(self, value: str) -> list[str]:
+    def increments(self, value: Expression) -> list[Expression]:
         """What changed rows say about the state; `value` is what `of` is called there."""
-        name = quoted(self.name)
+        weight, zero = column(WEIGHT), number(0)
         match self.carry:
             case Carry.DECIMAL_SUM:
                 # The weight is +1 or -1; to multiply by it would widen a decimal until digits are
                 # lost.
-                added = f"SUM(CASE WHEN {WEIGHT} > 0 THEN {value} ELSE -{value} END) AS {name}"
+                signed = when(more(weight, zero), value, exp.Neg(this=value))
+                added = named(exp.Sum(this=signed), self.name)
                 # If there are values and no sum, it overflowed.
-                counted = f"COUNT({value}) AS {quoted(self._changed)}"
+                counted = named(exp.Count(this=value), self._changed)
                 return [added, counted] if self._is_full else [added]
-            case Carry.SUM:
-                # The smallest integer has no negative.
-                return [
-                    f"SUM(CASE WHEN {WEIGHT} > 0 THEN {value} END) AS {name}",
-                    f"SUM(CASE WHEN {WEIGHT} < 0 THEN {value} END) AS {quoted(self.lost)}",
-                ]
             case Carry.PRESENT:
-                return [f"SUM(CASE WHEN {value} IS NULL THEN 0 ELSE {WEIGHT} END) AS {name}"]
+                present = when(is_null(value), zero, weight)
+                return [named(exp.Sum(this=present), self.name)]
             case Carry.MET:
-                return [f"SUM(CASE WHEN {value} THEN {WEIGHT} ELSE 0 END) AS {name}"]
-            case Carry.MIN | Carry.MAX:
-                word = self.carry.value.upper()
+                return [named(exp.Sum(this=when(value, weight, zero)), self.name)]
+            case Carry.SUM | Carry.MIN | Carry.MAX:
+                # Apart, since the smallest integer has no negative.
+                gathered = _BUILT_BY[self.carry]
                 return [
-                    f"{word}(CASE WHEN {WEIGHT} > 0 THEN {value} END) AS {name}",
-                    f"{word}(CASE WHEN {WEIGHT} < 0 THEN {value} END) AS {quoted(self.lost)}",
+                    named(gathered(this=when(more(weight, zero), value)), self.name),
+                    named(gathered(this=when(less(weight, zero), value)), self.lost),
                 ]
 
     @property
@@ -128,57 +142,84 @@ class StateColumn:
         return self.type is not None and self.type.digits > _FITTING
 
     @property
-    def merged(self) -> str:
+    def merged(self) -> Expression:
         """The state after the change, from the stored one and the increment."""
-        return f"{self._after} AS {quoted(self.name)}"
+        return named(self._after, self.name)
 
     @property
-    def _after(self) -> str:
-        stored, new = f"stored.{quoted(self.name)}", f"increments.{quoted(self.name)}"
+    def _stored(self) -> Expression:
+        return column(self.name, STORED)
+
+    @property
+    def _new(self) -> Expression:
+        return column(self.name, INCREMENTS)
+
+    @property
+    def _after(self) -> Expression:
+        both = (self._stored, self._new)
         match self.carry:
             case Carry.MIN:
-                return f"LEAST({stored}, {new})"
+                return exp.Least(this=both[0], expressions=[both[1]], ignore_nulls=True)
             case Carry.MAX:
-                return f"GREATEST({stored}, {new})"
+                return exp.Greatest(this=both[0], expressions=[both[1]], ignore_nulls=True)
             case Carry.SUM:
-                return self._whole_sum(stored, new, f"increments.{quoted(self.lost)}")
+                return self._whole_sum
             case Carry.DECIMAL_SUM:
                 # A plain 0 is an INT: a decimal beside it would need ten digits before its point.
-                zero = f"CAST(0 AS {self.type})"
-                terms = [f"COALESCE({each}, {zero})" for each in (stored, new)]
+                zero = cast(number(0), self.type)
+                stored, new = (coalesce(each, zero) for each in both)
                 if not self._is_full:
-                    return f"CAST({' + '.join(terms)} AS {self.type})"
+                    return cast(plus(stored, new), self.type)
                 assert self.type is not None
                 fitting = ExactType(_FITTING, self.type.fraction)
-                return " + ".join(f"TRY_CAST({each} AS {fitting})" for each in terms)
+                return plus(try_cast(stored, fitting), try_cast(new, fitting))
             case _:
-                return f"COALESCE({stored}, 0) + COALESCE({new}, 0)"
-
-    def _whole_sum(self, stored: str, gained: str, lost: str) -> str:
-        terms = [f"COALESCE({each}, 0)" for each in (stored, gained, lost)]
-        if self.number is None or not self.number.is_long:
-            return "{} + {} - {}".format(*terms)
-        # On the way it may leave the range of a BIGINT, and come back.
-        terms[0] = f"CAST({terms[0]} AS DECIMAL(20, 0))"
-        return "CAST({} + {} - {} AS BIGINT)".format(*terms)
+                stored, new = (coalesce(each, number(0)) for each in both)
+                return plus(stored, new)
 
     @property
-    def stale(self) -> str | None:
+    def _whole_sum(self) -> Expression:
+        terms = (self._stored, self._new, column(self.lost, INCREMENTS))
+        stored, gained, lost = (coalesce(each, number(0)) for each in terms)
+        if self.number is None or not self.number.is_long:
+            return minus(plus(stored, gained), lost)
+        # On the way it may leave the range of a BIGINT, and come back.
+        wide = cast(stored, "decimal(20, 0)")
+        return cast(minus(plus(wide, gained), lost), "bigint")
+
+    @property
+    def stale(self) -> Expression | None:
         """When the increment is not enough.
 
         The value that would be the extreme one was deleted; or a sum has no room, or has none left.
         """
-        stored, new = f"stored.{quoted(self.name)}", f"increments.{quoted(self.name)}"
-        if self.carry in (Carry.MIN, Carry.MAX):
-            beyond = "<=" if self.carry is Carry.MIN else ">="
-            return f"increments.{quoted(self.lost)} {beyond} {self._after}"
+        lost = column(self.lost, INCREMENTS)
+        if self.carry is Carry.MIN:
+            return exp.LTE(this=lost, expression=self._after)
+        if self.carry is Carry.MAX:
+            return exp.GTE(this=lost, expression=self._after)
         if not self._is_full:
             return None
-        return (
-            f"{self._after} IS NULL"
-            f" OR ({stored} IS NULL AND stored.{self.present} > 0)"
-            f" OR ({new} IS NULL AND increments.{quoted(self._changed)} > 0)"
+        had_values = more(column(self.present, STORED), number(0))
+        has_values = more(column(self._changed, INCREMENTS), number(0))
+        return any_of_them(
+            [
+                is_null(self._after),
+                exp.Paren(this=exp.And(this=is_null(self._stored), expression=had_values)),
+                exp.Paren(this=exp.And(this=is_null(self._new), expression=has_values)),
+            ]
         )
+
+
+_BUILT_BY: dict[Carry, type[exp.Expression]] = {
+    Carry.SUM: exp.Sum,
+    Carry.DECIMAL_SUM: exp.Sum,
+    Carry.PRESENT: exp.Count,
+    Carry.MET: exp.CountIf,
+    Carry.MIN: exp.Min,
+    Carry.MAX: exp.Max,
+}
+"""The function that gives a state from rows."""
 
 
 @dataclass(frozen=True)
@@ -186,31 +227,32 @@ class AggregateState:
     """The states of an aggregate node, and the value of each of its measures over them."""
 
     states: tuple[StateColumn, ...]
-    values: tuple[tuple[str, str], ...]
+    values: tuple[Named, ...]
     # Further reasons to compute a group from its rows, over the states after a change.
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Expression, ...] = ()
 
     @property
     def types(self) -> dict[str, str]:
         """The types of the sums."""
         return {s.name: str(s.type) for s in self.states if s.type is not None}
 
-    def increments(self, keys: Sequence[str], rows: str) -> tuple[list[str], str]:
+    def increments(self, keys: Sequence[str], rows: str) -> tuple[list[Expression], Source]:
         """What changed rows add to each state, and the FROM clause that it is asked of.
 
         What is computed is computed once, and named: Spark thinks long about long texts.
         """
         computed = dict.fromkeys(s.of for s in self.states if not isinstance(s.of, exp.Column))
-        names = {of: f"{HIDDEN}value_{place}" for place, of in enumerate(computed, 1)}
-        items = [f"SUM({WEIGHT}) AS {COUNT}"]
+        names = {of: column(f"{HIDDEN}value_{place}") for place, of in enumerate(computed, 1)}
+        items = [named(exp.Sum(this=column(WEIGHT)), COUNT)]
         for state in self.states:
-            items += state.increments(names.get(state.of) or sql(state.of))
+            items += state.increments(names.get(state.of, state.of))
         if not names:
-            return items, rows
-        plain = [sql(s.of) for s in self.states if s.of not in names]
-        values = [f"{sql(of)} AS {name}" for of, name in names.items()]
-        columns = dict.fromkeys([*map(quoted, keys), *plain, *values, WEIGHT])
-        return items, f"(\n  SELECT {', '.join(columns)}\n  FROM {rows}\n) AS valued"
+            return items, Source(table(rows))
+        plain = [state.of for state in self.states if state.of not in names]
+        values = [named(of, name.name) for of, name in names.items()]
+        columns = dict.fromkeys([*map(column, keys), *plain, *values, column(WEIGHT)])
+        valued = subquery(select(columns, Source(table(rows))), "valued")
+        return items, Source(valued)
 
 
 TypeOf = Callable[[Expression], ExactType | None]
@@ -235,67 +277,68 @@ class _States:
     def __init__(self, type_of: TypeOf) -> None:
         self.type_of = type_of
         self.states: list[StateColumn] = []
-        self.doubts: list[str] = []
+        self.doubts: list[Expression] = []
 
     def column(
         self, carry: Carry, of: Expression, number: ExactType | None = None, present: str = ""
-    ) -> str:
+    ) -> exp.Column:
         """The column of a state, made if need be."""
         for known in self.states:
             if known.carry is carry and known.of == of:
-                return quoted(known.name)
+                return column(known.name)
         name = f"{HIDDEN}{carry.value}_{len(self.states) + 1}"
         self.states.append(StateColumn(name, carry, of, number, present))
-        return quoted(name)
+        return column(name)
 
-    def present(self, of: Expression) -> str:
+    def present(self, of: Expression) -> exp.Column:
         return self.column(Carry.PRESENT, of)
 
-    def sum(self, of: Expression) -> str | None:
+    def sum(self, of: Expression) -> exp.Column | None:
         """The column of a sum; None if it can't be carried forward without loss."""
         number = self.type_of(of)
         if number is None or number.fraction > _FITTING:
             return None
         if number.whole:
             return self.column(Carry.SUM, of, number)
-        return self.column(Carry.DECIMAL_SUM, of, number, self.present(of))
+        return self.column(Carry.DECIMAL_SUM, of, number, self.present(of).name)
 
-    def average(self, of: Expression) -> str | None:
+    def average(self, of: Expression) -> Expression | None:
         """An average over its states; None if they do not always give what Spark gives."""
-        number = self.type_of(of)
-        if number is None:
+        kind = self.type_of(of)
+        if kind is None:
             return None
-        if number.whole:
-            return self._average_of_integers(of, number)
-        spare = 34 - number.sum.digits
+        if kind.whole:
+            return self._average_of_integers(of, kind)
+        spare = 34 - kind.sum.digits
         if spare < _SPARE_DIGITS:
             return None
         total, present = self.sum(of), self.present(of)
         if spare < _PLENTY:
-            self.doubts.append(f"{present} >= {10**spare}")
-        return f"CAST({total} / {present} AS {number.average})"
+            self.doubts.append(exp.GTE(this=present, expression=number(10**spare)))
+        assert total is not None
+        return cast(exp.Div(this=total, expression=present), kind.average)
 
-    def _average_of_integers(self, of: Expression, number: ExactType) -> str:
+    def _average_of_integers(self, of: Expression, kind: ExactType) -> Expression:
         present = self.present(of)
-        if not number.is_long:
-            total = self.column(Carry.SUM, of, number)
+        if not kind.is_long:
+            total = self.column(Carry.SUM, of, kind)
             size = exp.Abs(this=exp.cast(of.copy(), "bigint", dialect="spark"))
-            sizes = self.column(Carry.SUM, size, number)
+            sizes = self.column(Carry.SUM, size, kind)
         else:
             # An average of numbers whose sum is no BIGINT is one all the same.
-            wide = ExactType(number.digits)
+            wide = ExactType(kind.digits)
             value = exp.cast(of.copy(), str(wide), dialect="spark")
-            total = self.column(Carry.DECIMAL_SUM, value, wide, present)
-            sizes = self.column(Carry.DECIMAL_SUM, exp.Abs(this=value), wide, present)
-        self.doubts.append(f"{sizes} > {_EXACT_DOUBLE}")
-        return f"CAST({total} AS DOUBLE) / {present}"
+            total = self.column(Carry.DECIMAL_SUM, value, wide, present.name)
+            sizes = self.column(Carry.DECIMAL_SUM, exp.Abs(this=value), wide, present.name)
+        self.doubts.append(more(sizes, number(_EXACT_DOUBLE)))
+        return exp.Div(this=cast(total, "double"), expression=present)
 
 
 _SPARE_DIGITS = 6
 """With fewer, an average would be in doubt for most groups."""
 
 
-def _value(measure: Expression, states: _States) -> str | None:
+def _value(measure: Expression, states: _States) -> Expression | None:
     """The value of one aggregate over its states; None if it has none."""
     condition = None
     if isinstance(measure, exp.Filter):
@@ -306,7 +349,7 @@ def _value(measure: Expression, states: _States) -> str | None:
     if several or not isinstance(argument, Expression) or isinstance(argument, exp.Distinct):
         return None
     if isinstance(measure, exp.Count) and isinstance(argument, exp.Star | exp.Literal):
-        return COUNT if condition is None else _counted(condition, states)
+        return column(COUNT) if condition is None else _counted(condition, states)
     if isinstance(measure, exp.CountIf):
         both = [each.copy() for each in (argument, condition) if each is not None]
         return _counted(exp.and_(*both), states)
@@ -319,23 +362,24 @@ def _value(measure: Expression, states: _States) -> str | None:
 
 def _unless_all_are_null(
     measure: Expression, name: str, argument: Expression, states: _States
-) -> str | None:
+) -> Expression | None:
     """The value of an aggregate that passes NULLs over, and is NULL when there is nothing else."""
-    value: str | None = None
+    value: Expression | None = None
     if isinstance(measure, exp.Count):
-        return f"COALESCE({states.present(argument)}, 0)"
+        return coalesce(states.present(argument), number(0))
     if isinstance(measure, exp.Sum):
         value = states.sum(argument)
     elif isinstance(measure, exp.Avg):
         value = states.average(argument)
     elif isinstance(measure, exp.LogicalAnd) or name == "every":
-        value = f"{_counted(exp.Not(this=exp.paren(argument.copy())), states)} = 0"
+        false = _counted(exp.Not(this=exp.paren(argument.copy())), states)
+        value = exp.EQ(this=false, expression=number(0))
     elif isinstance(measure, exp.LogicalOr) or name in ("any", "some"):
-        value = f"{_counted(argument, states)} > 0"
+        value = more(_counted(argument, states), number(0))
     if value is None:
         return None
-    return f"CASE WHEN {states.present(argument)} > 0 THEN {value} END"
+    return when(more(states.present(argument), number(0)), value)
 
 
-def _counted(condition: Expression, states: _States) -> str:
-    return f"COALESCE({states.column(Carry.MET, condition)}, 0)"
+def _counted(condition: Expression, states: _States) -> Expression:
+    return coalesce(states.column(Carry.MET, condition), number(0))

@@ -14,19 +14,21 @@ Named = tuple[str, Expression]
 """A column that is computed: its name, and from what."""
 
 
-def column(name: str) -> exp.Column:
-    """A column by name, quoted so that any name is safe."""
-    return exp.column(exp.to_identifier(name, quoted=not _is_plain(name)))
+def column(name: str, relation: str = "") -> exp.Column:
+    """A column by name, quoted so that any name is safe; of one `relation` if that is named."""
+    if relation:
+        return exp.Column(this=identifier(name), table=identifier(relation))
+    return exp.Column(this=identifier(name))
+
+
+def identifier(name: str) -> exp.Identifier:
+    """A name as it has to be written in SQL."""
+    return exp.Identifier(this=name, quoted=not _is_plain(name))
 
 
 @lru_cache(maxsize=10_000)
 def _is_plain(name: str) -> bool:
-    return (
-        name.isascii()
-        and name.replace("_", "a").isalnum()
-        and not name[:1].isdigit()
-        and name.upper() not in _RESERVED
-    )
+    return name.isascii() and name.isidentifier() and name.upper() not in _RESERVED
 
 
 # Words that Spark or DuckDB would not take for a name. A name that is quoted is never wrong.

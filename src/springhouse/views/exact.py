@@ -9,28 +9,19 @@ result that needs more than 38 digits gives up digits of its fraction, but not t
 lake asks Spark whether it agrees before anything is built on them.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from springhouse.views.algebra import Aggregate, Constant, Node, Projection, Scan, walk
 from springhouse.views.conditions_of_rows import Expression
 
 MOST_DIGITS = 38
 _LEAST_FRACTION = 6
-_DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-_WHOLE = {
-    "tinyint": 3,
-    "byte": 3,
-    "smallint": 5,
-    "short": 5,
-    "int": 10,
-    "integer": 10,
-    "bigint": 20,
-    "long": 20,
-}
+_WHOLE = {exp.DType.TINYINT: 3, exp.DType.SMALLINT: 5, exp.DType.INT: 10, exp.DType.BIGINT: 20}
 """How many digits Spark gives an integer that meets a decimal."""
 _WHOLE_NAMES = {3: "tinyint", 5: "smallint", 10: "int", 20: "bigint"}
 
@@ -54,7 +45,7 @@ class ExactType:
 
     @property
     def is_long(self) -> bool:
-        return self.whole and self.digits == _WHOLE["bigint"]
+        return self.whole and self.digits == _WHOLE[exp.DType.BIGINT]
 
     @property
     def sum(self) -> "ExactType":
@@ -129,7 +120,7 @@ class Kinds:
             case exp.IntDiv():
                 return LONG
             case exp.Cast():
-                return number_type(value.to.sql(dialect="spark"))
+                return _exact_type(value.to)
             case exp.Case() | exp.If() | exp.Coalesce() | exp.Nullif():
                 return self._branches(value)
             case exp.Extract():
@@ -189,25 +180,34 @@ class Kinds:
         return found.average if isinstance(inner, exp.Avg) else found.sum
 
 
+@lru_cache(maxsize=1_000)
 def number_type(name: str) -> ExactType | None:
     """The exact numbers that a type of Spark holds.
 
     >>> [str(number_type(t)) for t in ("BIGINT", "decimal(12,2)", "DECIMAL", "double", "string")]
     ['bigint', 'decimal(12,2)', 'decimal(10,0)', 'None', 'None']
     """
-    word = name.lower().strip()
-    if word in _WHOLE:
-        return ExactType(_WHOLE[word], whole=True)
-    found = _DECIMAL.fullmatch(word)
-    return ExactType(int(found[1] or 10), int(found[2] or 0)) if found else None
+    try:
+        return _exact_type(exp.DataType.build(name, dialect="spark"))
+    except ParseError:  # A type that only Spark knows.
+        return None
+
+
+def _exact_type(kind: exp.DataType) -> ExactType | None:
+    if kind.this in _WHOLE:
+        return ExactType(_WHOLE[kind.this], whole=True)
+    if kind.this is not exp.DType.DECIMAL:
+        return None
+    digits, fraction = [*(int(each.name) for each in kind.expressions), 0, 0][:2]
+    return ExactType(digits or 10, fraction)
 
 
 def _literal(value: exp.Literal) -> ExactType | None:
     """The type of a number as it is written: 0.05 is a DECIMAL(2, 2)."""
     text = value.name
-    if value.is_string or not re.fullmatch(r"\d+|\d*\.\d*", text):
-        return None
     before, point, after = text.partition(".")
+    if value.is_string or not (before + after).isdecimal():
+        return None
     digits = max(len(before.lstrip("0") + after), len(after), 1)
     if not before.strip("0"):
         digits = max(len(after), 1)

@@ -14,17 +14,17 @@ from sqlglot import exp
 from springhouse.views.algebra import Filter, Generate, Projection
 from springhouse.views.conditions_of_rows import column, free_columns
 from springhouse.views.row_select import (
+    WEIGHT,
     Near,
     RowSelect,
     Side,
     Touched,
     Writer,
-    quoted,
     restricted,
-    sql,
     unless_ghost,
     without_ghosts,
 )
+from springhouse.views.sql_tree import Source
 
 
 def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -103,10 +103,8 @@ def generated(
 
 def _generated(node: Generate, rows: RowSelect, writer: Writer) -> RowSelect:
     """LATERAL VIEW over the rows."""
-    outer = "OUTER " if node.outer else ""
-    made = ", ".join(map(quoted, node.made))
-    table = rows.table(writer.alias(node.child))
-    source = f"{table}\nLATERAL VIEW {outer}{sql(node.generator)} made AS {made}"
+    source = Source(rows.table(writer.alias(node.child)))
+    source = source.lateral_view(node.generator, "made", node.made, outer=node.outer)
     columns = {name: column(name) for name in (*rows.columns, *node.made)}
-    weight = None if rows.weight is None else column("__springhouse_weight")
+    weight = None if rows.weight is None else column(WEIGHT)
     return RowSelect(source, columns, (), weight, has_ghosts=rows.has_ghosts)

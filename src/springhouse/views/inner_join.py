@@ -23,7 +23,6 @@ from springhouse.views.row_select import (
     Side,
     Touched,
     Writer,
-    every,
     known_of,
     may_divide,
     restricted,
@@ -31,6 +30,7 @@ from springhouse.views.row_select import (
     unless_ghost,
     without_ghosts,
 )
+from springhouse.views.sql_tree import Source, every
 
 
 def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -132,7 +132,7 @@ def _joined(
     alias = writer.alias(first)
     if start.weight is not None:
         alias += "_change"
-    source = start.table(alias)
+    source = Source(start.table(alias))
     waiting, pending = list(others), list(conditions)
     while waiting:
         child, side = waiting.pop(_next(waiting, pending, known))
@@ -144,9 +144,7 @@ def _joined(
         close += [Near(h, among) for h, there in pairs for among in rows.origins(there)]
         ready = [each for each in pending if free_columns(each) <= set(known)]
         pending = [each for each in pending if not any(each is done for done in ready)]
-        source += f"\n{'JOIN' if ready else 'CROSS JOIN'} {rows.table(writer.alias(child))}"
-        if ready:
-            source += "\n  ON " + every(ready)
+        source = source.join(rows.table(writer.alias(child)), every(ready) if ready else None)
     columns = {name: column(name) for name in known}
     weight = column(WEIGHT) if start.weight is not None else None
     near_all = known_of(close)

@@ -20,7 +20,6 @@ from springhouse.views.row_select import (
     Side,
     Touched,
     Writer,
-    every,
     exists,
     known_of,
     meeting,
@@ -29,6 +28,7 @@ from springhouse.views.row_select import (
     weighted,
 )
 from springhouse.views.semi_join import across, with_changed_partners
+from springhouse.views.sql_tree import Source, every
 
 
 def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -91,11 +91,9 @@ def _outer(
     """The rows with their partners, or with NULLs."""
     close = across(node.conditions, node.left, node.right, (*near, *rows.near))
     right = writer.snapshot(node.right, side, there, close)
-    left_table, right_table = (
-        rows.table(writer.alias(node.left)),
-        right.table(writer.alias(node.right)),
-    )
-    source = f"{left_table}\nLEFT JOIN {right_table}\n  ON {every(node.conditions)}"
+    source = Source(rows.table(writer.alias(node.left)))
+    partners = right.table(writer.alias(node.right))
+    source = source.join(partners, every(node.conditions), side="LEFT")
     columns = {name: column(name) for name in (*rows.columns, *right.columns)}
     weight = column(WEIGHT) if rows.weight is not None else None
     # Of the partners nothing is known: they may be NULLs, which are nowhere.
@@ -106,8 +104,8 @@ def _pairs(node: OuterJoin, changed: RowSelect, here: frozenset[str], writer: Wr
     """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
     close = across(node.conditions, node.right, node.left, changed.near)
     left = writer.snapshot(node.left, Side.BEFORE, here, close)
-    table = changed.table(f"{writer.alias(node.right)}_change")
-    source = f"{table}\nJOIN {left.table(writer.alias(node.left))}\n  ON {every(node.conditions)}"
+    source = Source(changed.table(f"{writer.alias(node.right)}_change"))
+    source = source.join(left.table(writer.alias(node.left)), every(node.conditions))
     columns = {name: column(name) for name in (*left.columns, *changed.columns)}
     known = known_of((*left.near, *changed.near))
     return RowSelect(source, columns, (), column(WEIGHT), None, known, changed.has_ghosts)

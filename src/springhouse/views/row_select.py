@@ -22,18 +22,28 @@ do not cancel out.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import lru_cache
 from typing import Protocol
 
 from sqlglot import exp
 
 from springhouse.views.algebra import Node
 from springhouse.views.conditions_of_rows import Expression, column, replaced
+from springhouse.views.sql_tree import (
+    Source,
+    named,
+    number,
+    operand,
+    over,
+    same,
+    select,
+    subquery,
+    table,
+    union_of,
+    when,
+)
 
 WEIGHT = "__springhouse_weight"
 _NET = "__springhouse_net"
-_MARK = "\0"
-_UNION, _UNION_END = "\x0e", "\x0f"
 
 
 class Side(Enum):
@@ -84,7 +94,7 @@ class RowSelect:
     `has_ghosts` if some of the rows were never there and cancel each other out.
     """
 
-    source: str
+    source: Source
     columns: Mapping[str, Expression]
     where: tuple[Expression, ...] = ()
     weight: Expression | None = None
@@ -114,7 +124,7 @@ class RowSelect:
         if not isinstance(value, exp.Column):
             return ()
         if self.base is not None:
-            return (((bare(self.base), value.name),),)
+            return (((self.base, value.name),),)
         return self.known.get(value.name, ())
 
     @property
@@ -122,22 +132,19 @@ class RowSelect:
         """What is known of the values of the columns."""
         return tuple(Near(name, among) for name in self.columns for among in self.origins(name))
 
-    def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> str:
-        """The SELECT as text; `weight` overrides that of the rows."""
+    def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> exp.Select:
+        """The SELECT; `weight` overrides that of the rows."""
         chosen = list(self.columns) if names is None else list(names)
-        items = [_item(name, self.columns[name]) for name in chosen]
+        items = [named(self.columns[name], name) for name in chosen]
         if weight is not None:
-            items.append(f"{weight} AS {WEIGHT}")
+            items.append(named(number(weight), WEIGHT))
         elif self.weight is not None:
-            items.append(_item(WEIGHT, self.weight))
-        text = f"SELECT {', '.join(items) or '1 AS one'}\nFROM {self.source}"
-        if self.where:
-            text += "\nWHERE " + "\n  AND ".join(map(guarded, self.where))
-        return text
+            items.append(named(self.weight, WEIGHT))
+        return select(items, self.source, self.where)
 
-    def table(self, alias: str) -> str:
+    def table(self, alias: str) -> exp.Subquery:
         """The rows as a table in FROM, whose columns are called as they are called here."""
-        return f"(\n{indented(self.select())}\n) AS {alias}"
+        return subquery(self.select(), alias)
 
     def named(self, alias: str = "q") -> "RowSelect":
         """The same rows, over a table in which every column has its own name."""
@@ -146,7 +153,8 @@ class RowSelect:
         weight = column(WEIGHT) if self.weight is not None else None
         columns = {n: column(n) for n in self.columns}
         near = known_of(self.near)
-        return RowSelect(self.table(alias), columns, (), weight, None, near, self.has_ghosts)
+        source = Source(self.table(alias))
+        return RowSelect(source, columns, (), weight, None, near, self.has_ghosts)
 
     @property
     def own_names(self) -> bool:
@@ -173,7 +181,7 @@ class Writer(Protocol):
     ) -> RowSelect:
         """The rows of a node on one side of the change; those that `where` drops are not missed."""
 
-    def define(self, name: str, text: str) -> str:
+    def define(self, name: str, query: Expression) -> str:
         """Put a query in the WITH clause; the name that it got."""
 
     def alias(self, node: Node) -> str:
@@ -205,21 +213,14 @@ class Link:
         return Link(tuple(pairs), tuple(others))
 
 
-def united(parts: Sequence[RowSelect], names: Sequence[str]) -> str:
+def united(parts: Sequence[RowSelect], names: Sequence[str]) -> Expression:
     """The rows of all parts, as one query."""
-    return union_all(part.select(names) for part in parts)
-
-
-def union_all(queries: Iterable[str]) -> str:
-    """Queries as one, whose ends are marked: who runs it may want all of its rows in one place."""
-    texts = list(queries)
-    whole = "\nUNION ALL\n".join(texts)
-    return whole if len(texts) < 2 else f"{_UNION}{whole}{_UNION_END}"
+    return union_of(part.select(names) for part in parts)
 
 
 def united_rows(parts: Sequence[RowSelect], names: Sequence[str], alias: str) -> RowSelect:
     """The rows of all parts as one relation, in which each column has one type."""
-    source = f"(\n{indented(united(parts, names))}\n) AS {alias}"
+    source = Source(subquery(united(parts, names), alias))
     weight = column(WEIGHT) if parts[0].weight is not None else None
     known = known_of(near_to(parts, names))
     ghosts = any(part.has_ghosts for part in parts)
@@ -238,9 +239,9 @@ def without_ghosts(
     if not names or not any(p.has_ghosts for p in parts) or not any(map(may_divide, values)):
         return None
     whole = united_rows(parts, names, alias)
-    net = f"SUM({WEIGHT}) OVER (PARTITION BY {', '.join(map(quoted, names))}) AS {_NET}"
-    source = f"(\n  SELECT *, {net}\n  FROM {indented(whole.source).lstrip()}\n) AS {alias}"
-    return replace(whole, source=source, where=(raw(f"{_NET} <> 0"),), has_ghosts=False)
+    net = named(over(exp.Sum(this=column(WEIGHT)), *map(column, names)), _NET)
+    source = Source(subquery(select([exp.Star(), net], whole.source), alias))
+    return replace(whole, source=source, where=(_is_real(),), has_ghosts=False)
 
 
 def unless_ghost(value: Expression) -> Expression:
@@ -250,7 +251,11 @@ def unless_ghost(value: Expression) -> Expression:
     """
     if not may_divide(value):
         return value
-    return exp.Case().when(raw(f"{_NET} <> 0"), value.copy())
+    return when(_is_real(), value)
+
+
+def _is_real() -> Expression:
+    return exp.NEQ(this=column(_NET), expression=number(0))
 
 
 def may_divide(value: Expression) -> bool:
@@ -279,22 +284,21 @@ def exists(
     The rows that it is asked of must be `named`: names are unique in the whole query, so then
     nothing inside can hide a column from outside.
     """
-    table = rows.table(alias) if rows.where or rows.base or not rows.own_names else rows.source
-    text = f"EXISTS (\n  SELECT 1\n  FROM {indented(table).lstrip()}"
-    if conditions:
-        text += "\n  WHERE " + "\n    AND ".join(map(guarded, conditions))
-    return raw(f"NOT {text}\n)" if negated else f"{text}\n)")
+    direct = not rows.where and not rows.base and rows.own_names
+    source = rows.source if direct else Source(rows.table(alias))
+    found = exp.Exists(this=select([number(1)], source, conditions))
+    return exp.Not(this=found) if negated else found
 
 
 def restricted(rows: RowSelect, touched: Touched | None) -> RowSelect:
     """Only the rows that agree with a row of the touched relation."""
     if touched is None:
         return rows
-    equal = " AND ".join(
-        f"{bare(touched.relation)}.{quoted(other)} <=> {operand(rows.columns[own])}"
+    equal = [
+        same(column(other, touched.relation), operand(rows.columns[own]))
         for own, other in touched.pairs
-    )
-    found = raw(f"EXISTS (SELECT 1 FROM {touched.relation} WHERE {equal})")
+    ]
+    found = exp.Exists(this=select([number(1)], Source(table(touched.relation)), equal))
     return replace(rows, where=(*rows.where, found))
 
 
@@ -303,26 +307,9 @@ def touched_name(name: str) -> str:
     return f"touched_{name}"
 
 
-def every(conditions: Sequence[Expression]) -> str:
-    """All conditions, as one."""
-    return " AND ".join(map(guarded, conditions)) or "TRUE"
-
-
-def guarded(condition: Expression) -> str:
-    """A condition as it can stand beside others."""
-    return f"({sql(condition)})" if isinstance(condition, exp.Or) else sql(condition)
-
-
-def operand(value: Expression) -> str:
-    """A value as it can stand beside an operator."""
-    whole = isinstance(value, exp.Column | exp.Literal | exp.Paren)
-    return sql(value) if whole else f"({sql(value)})"
-
-
 def weighted(rows: RowSelect, weight: int) -> RowSelect:
     """The rows as a change: all inserted (+1) or all deleted (-1)."""
-    one = exp.Literal.number(1)
-    return replace(rows, weight=one if weight > 0 else exp.Neg(this=one))
+    return replace(rows, weight=number(1 if weight > 0 else -1))
 
 
 def meeting(rows: RowSelect, condition: Expression, alias: str) -> RowSelect:
@@ -362,47 +349,3 @@ def _together(origins: Iterable[Origins]) -> Origins:
 
 def _called(rows: RowSelect, keys: Sequence[str]) -> RowSelect:
     return replace(rows, columns={touched_name(key): rows.columns[key] for key in keys})
-
-
-def marked(name: str) -> str:
-    """The name of a relation that is bound when the statement runs, so that it can be found."""
-    return f"{_MARK}{name}{_MARK}"
-
-
-def bare(name: str) -> str:
-    """The name of a relation, or a text with such names, marked or not, as a person reads it."""
-    return unions_in(name, "", "").replace(_MARK, "")
-
-
-def unions_in(text: str, begin: str, end: str) -> str:
-    """The text with these words before and after each of its unions."""
-    return text.replace(_UNION, begin).replace(_UNION_END, end)
-
-
-def raw(text: str) -> Expression:
-    """A condition in SQL that is already over the right columns."""
-    return exp.Var(this=text)
-
-
-def sql(expression: Expression) -> str:
-    """An expression as Spark's SQL."""
-    if isinstance(expression, exp.Column) and not expression.table:
-        return quoted(expression.name)
-    if isinstance(expression, exp.Var):
-        return expression.name
-    return expression.sql(dialect="spark")
-
-
-@lru_cache(maxsize=10_000)
-def quoted(name: str) -> str:
-    """A name as it has to be written in SQL."""
-    return column(name).sql(dialect="spark")
-
-
-def indented(text: str, by: str = "  ") -> str:
-    return "\n".join(by + line if line else line for line in text.splitlines())
-
-
-def _item(name: str, value: Expression) -> str:
-    text = sql(value)
-    return text if text == quoted(name) else f"{text} AS {quoted(name)}"

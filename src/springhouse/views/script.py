@@ -5,8 +5,10 @@ children: it knows what changes, finds the rule for each of them, remembers what
 and collects the WITH clause and the relations that the statement reads.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+
+from sqlglot import exp
 
 from springhouse.views import (
     filter,  # noqa: A004  the operator's name
@@ -37,19 +39,9 @@ from springhouse.views.algebra import (
     children,
     inputs,
 )
-from springhouse.views.conditions_of_rows import Expression, column, replaced
-from springhouse.views.row_select import (
-    WEIGHT,
-    Near,
-    RowSelect,
-    Side,
-    Touched,
-    indented,
-    marked,
-    quoted,
-    restricted,
-    sql,
-)
+from springhouse.views.conditions_of_rows import Expression, column, identifier, replaced
+from springhouse.views.row_select import WEIGHT, Near, RowSelect, Side, Touched, restricted
+from springhouse.views.sql_tree import Source, named, select, subquery, table, union_of
 from springhouse.views.statement import RelationKind, RelationRead, Statement
 
 
@@ -59,8 +51,10 @@ class Script:
     def __init__(self, hidden: Mapping[Aggregate, str], changed: frozenset[str]) -> None:
         self._hidden = hidden
         self._changed = changed
-        self._reads: dict[RelationRead, str] = {}
-        self._defined: dict[str, str] = {}
+        self._reads: dict[str, RelationRead] = {}
+        self._columns: dict[str, frozenset[str]] = {}
+        self._names: dict[Hashable, str] = {}
+        self._defined: dict[str, Expression] = {}
         self._aliases: dict[Node, str] = {}
         self._taken: set[str] = set()
         # Rules ask for the same thing again and again.
@@ -69,45 +63,45 @@ class Script:
 
     # What a statement is made of
 
-    @property
-    def reads(self) -> tuple[RelationRead, ...]:
-        return tuple(self._reads)
+    def statement(self, body: Expression) -> Statement:
+        """The statement that ends with this query."""
+        query = body
+        if self._defined:
+            tables = [
+                exp.CTE(this=each, alias=exp.TableAlias(this=identifier(name)))
+                for name, each in self._defined.items()
+            ]
+            # A root of its own: the body may be a part of another statement, too.
+            query = type(body)(**body.args, with_=exp.With(expressions=tables))
+        return Statement(query, tuple(self._reads.values()), dict(self._columns))
 
-    def statement(self, body: str) -> Statement:
-        return Statement(self.with_clause(body), self.reads)
-
-    def with_clause(self, body: str) -> str:
-        if not self._defined:
-            return body
-        parts = ",\n".join(
-            f"{name} AS (\n{indented(text)}\n)" for name, text in self._defined.items()
-        )
-        return f"WITH {parts}\n{body}"
-
-    def define(self, name: str, text: str) -> str:
-        for known, body in self._defined.items():
-            if body == text:
+    def define(self, name: str, query: Expression) -> str:
+        for known, other in self._defined.items():
+            if other == query:
                 return known
-        given = unused(name, self._taken)
-        self._defined[given] = text
-        return given
+        name = unused(name, self._taken)
+        self._defined[name] = query
+        return name
 
     def read(
         self,
         kind: RelationKind,
         of: str,
         word: str,
+        columns: Iterable[str],
         near: tuple[Near, ...] = (),
         where: tuple[Expression, ...] = (),
     ) -> str:
-        """The name of a relation in the statement."""
+        """The name of a relation in the statement, which needs these columns of it."""
         near = tuple(sorted(set(near), key=lambda n: (n.column, n.among)))
-        for known, name in self._reads.items():
-            if (known.kind, known.of, known.near, known.where) == (kind, of, near, where):
-                return name
-        name = unused(word, self._taken)
-        self._reads[RelationRead(name, kind, of, near, where)] = marked(name)
-        return marked(name)
+        wanted = (kind, of, near, where)
+        if wanted not in self._names:
+            name = self._names[wanted] = unused(word, self._taken)
+            self._reads[name] = RelationRead(name, *wanted)
+            self._columns[name] = frozenset()
+        name = self._names[wanted]
+        self._columns[name] = self._columns[name].union(columns)
+        return name
 
     def alias(self, node: Node) -> str:
         if node not in self._aliases:
@@ -132,13 +126,18 @@ class Script:
         match node:
             case Scan():
                 word, only = f"{node.input}_change", _over_sources(node, where)
-                relation = self.read(RelationKind.CHANGE, node.input, word, where=only)
+                columns = _sources(node, needed)
+                relation = self.read(
+                    RelationKind.CHANGE, node.input, word, [*columns, WEIGHT], where=only
+                )
                 return [_scanned(node, relation, needed, column(WEIGHT))]
             case Aggregate():
                 name = self._hidden[node]
-                relation = self.read(RelationKind.CHANGE, name, f"{name}_change", where=where)
-                columns = {each: column(each) for each in node.columns if each in needed}
-                return [RowSelect(relation, columns, (), column(WEIGHT), relation)]
+                known = {each: column(each) for each in node.columns if each in needed}
+                relation = self.read(
+                    RelationKind.CHANGE, name, f"{name}_change", [*known, WEIGHT], where=where
+                )
+                return [RowSelect(Source(table(relation)), known, (), column(WEIGHT), relation)]
             case Constant():
                 return []
             case _:
@@ -178,15 +177,17 @@ class Script:
                 by = dict(zip(node.columns, node.sources, strict=True))
                 close = tuple(replace(n, column=by[n.column]) for n in near)
                 word, only = f"{node.input}_{side.value}", _over_sources(node, where)
-                relation = self.read(kind, node.input, word, close, only)
+                columns = _sources(node, needed)
+                relation = self.read(kind, node.input, word, columns, close, only)
                 return restricted(_scanned(node, relation, needed, None), touched)
             case Aggregate():
                 kind = RelationKind.AFTER if side is Side.AFTER else RelationKind.BEFORE
                 name = self._hidden[node]
                 close = tuple(n for n in near if n.column in node.keys)
-                relation = self.read(kind, name, f"{name}_{side.value}", close, where)
-                columns = {each: column(each) for each in node.columns if each in needed}
-                return restricted(RowSelect(relation, columns, base=relation), touched)
+                known = {each: column(each) for each in node.columns if each in needed}
+                relation = self.read(kind, name, f"{name}_{side.value}", known, close, where)
+                rows = RowSelect(Source(table(relation)), known, base=relation)
+                return restricted(rows, touched)
             case Constant():
                 return restricted(_constants(node, self.alias(node)), touched)
             case _:
@@ -216,7 +217,13 @@ def _scanned(
         for name, source in zip(node.columns, node.sources, strict=True)
         if name in needed
     }
-    return RowSelect(relation, columns, (), weight, relation)
+    return RowSelect(Source(table(relation)), columns, (), weight, relation)
+
+
+def _sources(node: Scan, needed: frozenset[str]) -> list[str]:
+    """What the input calls the columns that are needed."""
+    pairs = zip(node.columns, node.sources, strict=True)
+    return [source for name, source in pairs if name in needed]
 
 
 def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -227,16 +234,9 @@ def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expre
 
 def _constants(node: Constant, alias: str) -> RowSelect:
     if not node.columns:
-        return RowSelect(f"(SELECT 1 AS one) AS {alias}", {})
-    selects = [
-        "SELECT "
-        + ", ".join(f"{sql(v)} AS {quoted(n)}" for n, v in zip(node.columns, row, strict=True))
-        for row in node.rows
-    ]
-    body = "\nUNION ALL\n".join(selects)
-    return RowSelect(
-        f"(\n{indented(body)}\n) AS {alias}", {name: column(name) for name in node.columns}
-    )
+        return RowSelect(Source(subquery(select([]), alias)), {})
+    rows = union_of(select(map(named, row, node.columns)) for row in node.rows)
+    return RowSelect(Source(subquery(rows, alias)), {name: column(name) for name in node.columns})
 
 
 def table_name(node: Aggregate) -> str:
@@ -268,7 +268,7 @@ def _word(node: Node, hidden: Mapping[Aggregate, str]) -> str:
 
 def unused(name: str, taken: set[str]) -> str:
     plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name.lower()) or "rows"
-    if plain[0].isdigit() or quoted(plain) != plain:
+    if plain[0].isdigit() or identifier(plain).quoted:
         plain = f"{plain}_rows" if not plain[0].isdigit() else f"_{plain}"
     found, number = plain, 2
     while found in taken:

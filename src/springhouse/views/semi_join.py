@@ -33,12 +33,11 @@ from springhouse.views.row_select import (
     exists,
     known_of,
     meeting,
-    raw,
-    sql,
     touched_keys,
     touched_name,
     weighted,
 )
+from springhouse.views.sql_tree import Source, any_of_them, table
 
 
 def change(node: SemiJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -113,12 +112,13 @@ def _found(
     alias, used = writer.alias(partner.rows), _asked(partner)
     close = across(partner.conditions, left, partner.rows, near)
     rows = writer.snapshot(partner.rows, side, used, close)
-    texts = [sql(exists(rows, partner.conditions, alias))]
+    found = exists(rows, partner.conditions, alias)
     if partner.or_else:
         # Those who meet the other conditions need not be near.
         all_rows = writer.snapshot(partner.rows, side, used)
-        texts += [sql(exists(all_rows, [other], alias)) for other in partner.or_else]
-    return raw(texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})"), rows
+        others = [exists(all_rows, [other], alias) for other in partner.or_else]
+        found = exp.Paren(this=any_of_them([found, *others]))
+    return found, rows
 
 
 def across(
@@ -156,7 +156,8 @@ def with_changed_partners(
         touched = Touched(whole.relation, pairs, near)
     rows = writer.snapshot(left, Side.BEFORE, needed, near, touched)
     if link.others or touched is None:
-        partners = RowSelect(whole.relation, {name: column(touched_name(name)) for name in columns})
+        columns_there = {name: column(touched_name(name)) for name in columns}
+        partners = RowSelect(Source(table(whole.relation)), columns_there)
         met = exists(partners, conditions, "changed")
         rows = meeting(rows.named(writer.alias(left)), met, writer.alias(left))
     return rows, near

@@ -12,27 +12,41 @@ they were as many as that, less the change.
 from sqlglot import exp
 
 from springhouse.views.algebra import SetKind, SetOperation
-from springhouse.views.conditions_of_rows import column
-from springhouse.views.row_select import (
-    Near,
-    RowSelect,
-    Side,
-    Touched,
-    Writer,
-    indented,
-    quoted,
-    raw,
-    touched_name,
-    union_all,
+from springhouse.views.conditions_of_rows import Expression, column
+from springhouse.views.row_select import Near, RowSelect, Side, Touched, Writer, touched_name
+from springhouse.views.sql_tree import (
+    Source,
+    copies_of,
+    less,
+    minus,
+    more,
+    named,
+    number,
+    select,
+    subquery,
+    table,
+    union_of,
+    when,
 )
 
 _WORDS = ("left_after", "right_after", "left_change", "right_change")
-_RESULT = {
-    SetKind.INTERSECT: "CASE WHEN {l} > 0 AND {r} > 0 THEN 1 ELSE 0 END",
-    SetKind.INTERSECT_ALL: "CASE WHEN {l} < {r} THEN {l} ELSE {r} END",
-    SetKind.EXCEPT: "CASE WHEN {l} > 0 AND {r} = 0 THEN 1 ELSE 0 END",
-    SetKind.EXCEPT_ALL: "CASE WHEN {l} > {r} THEN {l} - {r} ELSE 0 END",
-}
+_IN_BOTH = (SetKind.INTERSECT, SetKind.INTERSECT_ALL)
+
+
+def _copies(kind: SetKind, left: Expression, right: Expression) -> Expression:
+    """How often a row is in the result that is so often on the left and on the right."""
+    none = number(0)
+    match kind:
+        case SetKind.INTERSECT:
+            both = exp.And(this=more(left, none), expression=more(right, none))
+            return when(both, number(1), none)
+        case SetKind.INTERSECT_ALL:
+            return when(less(left, right), left, right)
+        case SetKind.EXCEPT:
+            absent = exp.EQ(this=right, expression=none)
+            return when(exp.And(this=more(left, none), expression=absent), number(1), none)
+        case SetKind.EXCEPT_ALL:
+            return when(more(left, right), minus(left, right), none)
 
 
 def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -45,45 +59,48 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     ]
     if not changed:
         return []
-    chosen = ", ".join(map(quoted, names))
-    body = union_all(_tagged(rows, names, f"{side}_change") for rows, side in changed)
-    counted = writer.define("changed_rows", body)
-    keys = ", ".join(f"{quoted(n)} AS {quoted(touched_name(n))}" for n in names)
-    relation = writer.define("touched", f"SELECT {keys}\nFROM {counted}")
+    body = union_of(_tagged(rows, names, f"{side}_change") for rows, side in changed)
+    counted = Source(table(writer.define("changed_rows", body)))
+    keys = [named(column(name), touched_name(name)) for name in names]
+    relation = writer.define("touched", select(keys, counted))
     touched = Touched(relation, tuple((name, touched_name(name)) for name in names))
     sides = []
     for child, word in ((node.left, "left_after"), (node.right, "right_after")):
         rows = writer.snapshot(child, Side.AFTER, every, (), touched)
         sides.append(_tagged(rows, names, word))
-    everything = union_all([f"SELECT * FROM {counted}", *sides])
-    sums = ", ".join(f"SUM({each}) AS {each}" for each in _WORDS)
-    source = f"(\n{indented(everything)}\n) AS everything"
-    counts = writer.define("counted", f"SELECT {chosen}, {sums}\nFROM {source}\nGROUP BY {chosen}")
-    after = _RESULT[node.kind].format(l="left_after", r="right_after")
-    before = _RESULT[node.kind].format(
-        l="(left_after - left_change)", r="(right_after - right_change)"
+    everything = subquery(union_of([select([exp.Star()], counted), *sides]), "everything")
+    chosen = [column(name) for name in names]
+    sums = [named(exp.Sum(this=column(each)), each) for each in _WORDS]
+    counts = writer.define("counted", select([*chosen, *sums], Source(everything), (), chosen))
+    left, right = column("left_after"), column("right_after")
+    after = _copies(node.kind, left, right)
+    before = _copies(
+        node.kind,
+        exp.Paren(this=minus(left, column("left_change"))),
+        exp.Paren(this=minus(right, column("right_change"))),
     )
-    result = writer.define(
-        "came_and_went", f"SELECT {chosen}, {after} - {before} AS weight\nFROM {counts}"
+    weight = named(minus(after, before), "weight")
+    result = Source(
+        table(writer.define("came_and_went", select([*chosen, weight], Source(table(counts)))))
     )
+    changes = exp.NEQ(this=column("weight"), expression=number(0))
     columns = {name: column(name) for name in names if name in needed}
     if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT):
-        return [RowSelect(result, columns, (raw("weight <> 0"),), column("weight"))]
+        return [RowSelect(result, columns, (changes,), column("weight"))]
     # Each copy is a row of its own: weights are +1 and -1.
-    source = f"(SELECT * FROM {result} WHERE weight <> 0) AS {writer.alias(node)}"
-    source += "\nLATERAL VIEW explode(sequence(1, CAST(abs(weight) AS INT))) copies AS copy"
-    positive = exp.GT(this=column("weight"), expression=exp.Literal.number(0))
-    one = exp.Literal.number(1)
-    sign = exp.Case().when(positive, one).else_(exp.Neg(this=one.copy()))
+    source = Source(subquery(select([exp.Star()], result, [changes]), writer.alias(node)))
+    copies = copies_of(exp.Abs(this=column("weight")))
+    source = source.lateral_view(copies, "copies", ["copy"])
+    sign = when(more(column("weight"), number(0)), number(1), number(-1))
     return [RowSelect(source, columns, (), sign)]
 
 
-def _tagged(rows: RowSelect, names: list[str], word: str) -> str:
+def _tagged(rows: RowSelect, names: list[str], word: str) -> exp.Select:
     """The rows, counted in one of four columns."""
-    weight = "1" if rows.weight is None else rows.weight.sql(dialect="spark")
-    counts = {each: exp.Var(this=weight if each == word else "0") for each in _WORDS}
-    bare = RowSelect(rows.source, {**rows.columns, **counts}, rows.where)
-    return bare.select([*names, *_WORDS])
+    weight = number(1) if rows.weight is None else rows.weight
+    counts = {each: weight if each == word else number(0) for each in _WORDS}
+    tagged = RowSelect(rows.source, {**rows.columns, **counts}, rows.where)
+    return tagged.select([*names, *_WORDS])
 
 
 def snapshot(
@@ -98,6 +115,10 @@ def snapshot(
     every = frozenset(node.columns)
     left = writer.snapshot(node.left, side, every, near, touched)
     right = writer.snapshot(node.right, side, every, near, touched)
-    body = f"{left.select(node.columns)}\n{node.kind.value}\n{right.select(node.columns)}"
-    source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
+    operation = exp.Intersect if node.kind in _IN_BOTH else exp.Except
+    distinct = node.kind in (SetKind.INTERSECT, SetKind.EXCEPT)
+    body = operation(
+        this=left.select(node.columns), expression=right.select(node.columns), distinct=distinct
+    )
+    source = Source(subquery(body, writer.alias(node)))
     return RowSelect(source, {name: column(name) for name in node.columns})

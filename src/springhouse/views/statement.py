@@ -3,14 +3,14 @@
 Everything here is data. The lake runs it, `explain` prints it, a planner may choose from it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from springhouse.views.conditions_of_rows import Expression
-from springhouse.views.row_select import Near, Origins, bare, marked, unions_in
-
-_IN_ONE_PLACE = ("SELECT /*+ COALESCE(1) */ *\nFROM (\n", "\n)")
+from springhouse.views.row_select import Near, Origins
+from springhouse.views.sql_text import in_one_place, spark_sql, template
 
 
 class RelationKind(Enum):
@@ -38,28 +38,34 @@ class RelationRead:
     where: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statement:
-    """A query in Spark's SQL, and the relations that have to be there for it."""
+    """A query, the relations that have to be there for it, and the columns that it needs of each.
 
-    text: str
+    Trees share their branches, so a branch does not know its parent: copy a tree before you change
+    it. The text is written when somebody asks for it, and then kept.
+    """
+
+    query: Expression
     reads: tuple[RelationRead, ...]
+    columns: Mapping[str, frozenset[str]]
 
-    @property
+    @cached_property
     def sql(self) -> str:
-        """The query as a person reads it."""
-        return bare(self.text)
+        """The query in Spark's SQL, as a person reads it."""
+        return spark_sql(self.query)
 
-    def over(self, relation: Callable[[str], str], *, in_one_place: bool = False) -> str:
-        """The query with other words in the place of the relations that it reads.
+    def template(self, *, in_one_place: bool = False) -> str:
+        """The query as a format string with a field for each relation; see `views.sql_text`."""
+        return self._in_one_place if in_one_place else self._template
 
-        With `in_one_place`, for relations that lie in one partition each: so does all that is made
-        of them, and Spark shuffles nothing. It has to be told of unions, which have several.
-        """
-        text = unions_in(self.text, *(_IN_ONE_PLACE if in_one_place else ("", "")))
-        for reading in self.reads:
-            text = text.replace(marked(reading.name), relation(reading.name))
-        return text
+    @cached_property
+    def _template(self) -> str:
+        return template(self.query, [each.name for each in self.reads])
+
+    @cached_property
+    def _in_one_place(self) -> str:
+        return template(in_one_place(self.query), [each.name for each in self.reads])
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ Inside a query there is no stored result to compare with, so both are computed f
 the top of a view the rows are stored, and `compile` keeps them: see `Top` there.
 """
 
+from sqlglot import exp
+
 from springhouse.views.algebra import TopK
 from springhouse.views.conditions_of_rows import column, free_columns
 from springhouse.views.row_select import (
@@ -12,11 +14,10 @@ from springhouse.views.row_select import (
     Side,
     Touched,
     Writer,
-    indented,
     restricted,
-    sql,
     weighted,
 )
+from springhouse.views.sql_tree import Source, number, subquery
 
 
 def change(node: TopK, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -47,9 +48,9 @@ def limited(node: TopK, rows: RowSelect, writer: Writer) -> RowSelect:
     named = rows.named(writer.alias(node.child))
     body = named.select()
     if node.order:
-        body += "\nORDER BY " + ", ".join(map(sql, node.order))
-    body += f"\nLIMIT {node.limit}"
+        body.set("order", exp.Order(expressions=list(node.order)))
+    body.set("limit", exp.Limit(expression=number(node.limit)))
     if node.offset:
-        body += f" OFFSET {node.offset}"
-    source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
+        body.set("offset", exp.Offset(expression=number(node.offset)))
+    source = Source(subquery(body, writer.alias(node)))
     return RowSelect(source, {name: column(name) for name in named.columns})

@@ -9,7 +9,6 @@ from springhouse.views.row_select import (
     Side,
     Touched,
     Writer,
-    raw,
     united_rows,
     weighted,
 )
@@ -24,7 +23,7 @@ def change(node: UnionAll, needed: frozenset[str], writer: Writer) -> list[RowSe
         return parts
     # A bare NULL has no type; beside the other children it gets theirs.
     for child in node.children:
-        nothing = writer.snapshot(child, Side.AFTER, needed).kept([raw("FALSE")])
+        nothing = writer.snapshot(child, Side.AFTER, needed).kept([exp.Boolean(this=False)])
         parts.append(weighted(nothing, 1))
     return [united_rows(parts, names, writer.alias(node))]
 

@@ -14,13 +14,11 @@ from springhouse.views.row_select import (
     Side,
     Touched,
     Writer,
-    indented,
-    quoted,
     restricted,
-    sql,
     touched_keys,
     weighted,
 )
+from springhouse.views.sql_tree import Source, named, select, subquery
 
 
 def change(node: Window, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -60,11 +58,9 @@ def _used(node: Window, needed: frozenset[str]) -> frozenset[str]:
 
 def _over(node: Window, rows: RowSelect, needed: frozenset[str], writer: Writer) -> RowSelect:
     functions = [(name, value) for name, value in node.functions if name in needed]
-    named = rows.named(writer.alias(node.child))
-    items = [quoted(name) for name in named.columns]
-    items += [f"{sql(value)} AS {quoted(name)}" for name, value in functions]
-    inner = named.select()
-    body = f"SELECT {', '.join(items)}\nFROM (\n{indented(inner)}\n) AS {writer.alias(node.child)}"
-    source = f"(\n{indented(body)}\n) AS {writer.alias(node)}"
-    names = (*named.columns, *(name for name, _ in functions))
+    inner = rows.named(writer.alias(node.child))
+    items = [*map(column, inner.columns), *(named(value, name) for name, value in functions)]
+    body = select(items, Source(inner.table(writer.alias(node.child))))
+    names = (*inner.columns, *(name for name, _ in functions))
+    source = Source(subquery(body, writer.alias(node)))
     return RowSelect(source, {name: column(name) for name in names})

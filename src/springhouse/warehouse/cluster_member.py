@@ -22,7 +22,7 @@ from springhouse.cluster.members import Members
 from springhouse.cluster.messages import LoadMeasured, UnitsDeclared
 from springhouse.cluster.node_load import NodeLoad
 from springhouse.cluster.run import Agent
-from springhouse.errors import SpringhouseError, told
+from springhouse.errors import SpringhouseError, error_text
 from springhouse.warehouse.cluster_settings import Joining
 from springhouse.warehouse.machine import Machine
 from springhouse.warehouse.permits import Permits
@@ -50,7 +50,7 @@ class ClusterMember:
         timing = joining.timing
         self._patience = _LEAVING_TIMEOUTS * timing.keep_alive_seconds
         self.agent = Agent(members, timing, joining.memory(members.name), self.permits)
-        self.permits.report_to(self.agent.tell, lambda: self.agent.may_process)
+        self.permits.report_to(self.agent.notify, lambda: self.agent.may_process)
         self._warehouse: Warehouse | None = None
         self._machine = Machine()
         self._ready = threading.Event()
@@ -73,7 +73,7 @@ class ClusterMember:
         from springhouse.warehouse.unit_survey import Survey
 
         self._warehouse = warehouse
-        survey = Survey(warehouse.watch, self.permits)
+        survey = Survey(warehouse.internals.watch, self.permits)
         threads = [
             threading.Thread(
                 target=self._pulse, args=(warehouse, survey), name="pulse", daemon=True
@@ -106,19 +106,20 @@ class ClusterMember:
         pause, longest = _SPARK_PAUSES
         while not self._over.is_set():
             try:
-                warehouse.lake.spark.session().range(1).count()
-                warehouse.lake.spark.quick().range(1).count()
+                spark = warehouse.internals.lake.spark
+                spark.session().range(1).count()
+                spark.quick().range(1).count()
             except Exception as error:  # noqa: BLE001  whatever it is, others can work
                 if self._over.is_set():
                     return  # Its warehouse was closed, and Spark with it.
                 if self.agent.members.peers:
                     what = "Spark does not start, and this node gets no units until it does"
-                    LOG.warning("%s: %s", what, told(error))
+                    LOG.warning("%s: %s", what, error_text(error))
                     self._over.wait(pause)
                     pause = min(2 * pause, longest)
                     continue
                 # Nobody else could: the first refresh will meet the error and report it.
-                LOG.warning("Spark does not start: %s", told(error))
+                LOG.warning("Spark does not start: %s", error_text(error))
             self._ready.set()
             self._measure()  # Not at the next pulse: others wait for this node to be able.
             return
@@ -141,13 +142,13 @@ class ClusterMember:
                 surveyed_at = now
                 units = survey.units()
                 if units is not None:
-                    self.agent.tell(UnitsDeclared(units))
+                    self.agent.notify(UnitsDeclared(units))
             self._measure()
 
     def _measure(self) -> None:
         permits, machine = self.permits, self._machine
         able = self._ready.is_set() and not self._leaving.is_set()
-        self.agent.tell(
+        self.agent.notify(
             LoadMeasured(
                 NodeLoad(
                     machine.cpu(),

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from springhouse.cluster.members import Credentials, Members, cluster_name, read_papers, read_peers
+from springhouse.cluster.members import (
+    Credentials,
+    Members,
+    default_cluster_name,
+    parse_peers,
+    read_credentials,
+)
 from springhouse.cluster.timing import Timing
 from springhouse.errors import SpringhouseError
 from springhouse.project.settings import (
@@ -38,15 +44,15 @@ class Joining:
     @property
     def cluster(self) -> str:
         """The name of the cluster."""
-        return CLUSTER_NAME.find(self.configuration) or cluster_name(self.project)
+        return CLUSTER_NAME.find(self.configuration) or default_cluster_name(self.project)
 
     @property
     def nodes(self) -> dict[str, str]:
         """The address of each configured node."""
-        return read_peers(CLUSTER_NODES.find(self.configuration) or "")
+        return parse_peers(CLUSTER_NODES.find(self.configuration) or "")
 
     @property
-    def papers(self) -> Credentials | None:
+    def credentials(self) -> Credentials | None:
         """The certificate, key and authority of this node; None if TLS is off."""
         if CLUSTER_TLS.find(self.configuration) == "off":
             return None
@@ -54,11 +60,11 @@ class Joining:
         missing = [s.key for s, file in zip(_FILES, files, strict=True) if file is None]
         if missing:
             raise SpringhouseError(
-                f"nodes prove to each other who they are, and {', '.join(missing)} is not set",
+                f"nodes need certificates, and {', '.join(missing)} is not set",
                 hint="docs/cluster.md shows how to make certificates. On one machine, "
                 f"-c {CLUSTER_TLS.key}=off does without.",
             )
-        return read_papers(*(self.folder / str(file) for file in files))
+        return read_credentials(*(self.folder / str(file) for file in files))
 
     @property
     def timing(self) -> Timing:
@@ -81,7 +87,11 @@ class Joining:
             )
         others = {each: at for each, at in nodes.items() if each != name}
         return Members(
-            self.cluster, name, own, others if peers is None else read_peers(peers), self.papers
+            self.cluster,
+            name,
+            own,
+            others if peers is None else parse_peers(peers),
+            self.credentials,
         )
 
     def memory(self, name: str) -> Path:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from springhouse.errors import CommitConflict, told
+from springhouse.errors import CommitConflict, error_text
 from springhouse.lake.lake import Lake
 from springhouse.lake.sinks.delivery import deliver, warehouse_id
 from springhouse.lake.sinks.sink import Sink, SinkContext
@@ -91,7 +91,7 @@ class Courier:
                 continue  # Another node delivers the same; the next round looks again.
             except Exception as error:  # noqa: BLE001  a sink may be anybody's code
                 self._let_go(table, sink)
-                self.failures[key] = failed(failure, told(error), self._clock(), self._retry)
+                self.failures[key] = failed(failure, error_text(error), self._clock(), self._retry)
                 self._listener(Failed(key, 0, self.failures[key]))
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from springhouse.errors import ProjectErrors, SpringhouseError, told, without_secrets
+from springhouse.errors import ProjectErrors, SpringhouseError, error_text, without_secrets
 from springhouse.project.declarations.declaration import Project
 from springhouse.project.declarations.secrets import Configuration, resolve
 from springhouse.project.lineage.fingerprint import fingerprint
@@ -225,7 +225,7 @@ def test_a_secret_is_used_and_never_shown(
 
     # Whatever quotes the value shows the reference.
     failure = RuntimeError("can't log in as s3cr3t-token with p4ss-word")
-    assert told(failure) == "RuntimeError: can't log in as ${env:TOKEN} with ${file:pass.txt}"
+    assert error_text(failure) == "RuntimeError: can't log in as ${env:TOKEN} with ${file:pass.txt}"
     assert str(SpringhouseError("x: p4ss-word", where="s3cr3t-token:1")) == (
         "${env:TOKEN}:1: x: ${file:pass.txt}"
     )

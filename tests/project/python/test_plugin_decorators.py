@@ -4,7 +4,7 @@ import pytest
 
 from springhouse.errors import DeclarationError
 from springhouse.project.declarations.declaration import Place, Project
-from springhouse.project.python.plugin_decorators import registering, source
+from springhouse.project.python.plugin_decorators import collect_plugins, source
 
 FILE = """\
 from springhouse.project.python.plugin_decorators import source
@@ -29,7 +29,7 @@ def test_outside_a_load_the_decorator_only_marks_the_class() -> None:
 
 
 def test_inside_a_load_the_class_is_collected_with_its_place() -> None:
-    with registering(lambda file, line: Place("here", 7)) as plugins:
+    with collect_plugins(lambda file, line: Place("here", 7)) as plugins:
 
         @source("weather")
         class Weather:

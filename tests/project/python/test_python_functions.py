@@ -6,7 +6,7 @@ import pytest
 
 from springhouse.project.declarations.declaration import Place
 from springhouse.project.declarations.names import Names
-from springhouse.project.python.python_functions import Declared, find_reads, find_sql
+from springhouse.project.python.python_functions import DeclaredFunction, find_reads, find_sql
 
 Make = Callable[..., dict[str, Any]]
 
@@ -82,20 +82,20 @@ def test_a_variable_of_an_enclosing_loop_keeps_its_value(make: Make) -> None:
     made = make(
         "def make(declare):\n    for n in [1, 2]:\n        def f(): return n\n        declare(f)\n"
     )
-    declared: list[Declared] = []
-    made["make"](lambda f: declared.append(Declared.now(f)))
+    declared: list[DeclaredFunction] = []
+    made["make"](lambda f: declared.append(DeclaredFunction.now(f)))
     assert [each.function() for each in declared] == [2, 2]
     assert [each.bound()() for each in declared] == [1, 2]
 
 
 def test_a_function_that_sees_what_it_saw_is_left_alone(make: Make) -> None:
     function = make("n = 1\ndef f(): return n\n")["f"]
-    assert Declared.now(function).bound() is function
+    assert DeclaredFunction.now(function).bound() is function
 
 
 def test_what_is_defined_later_in_the_file_is_found_by_the_copy_too(make: Make) -> None:
     names = make("n = 1\ndef f(): return n + later()\n")
-    declared = Declared.now(names["f"])
+    declared = DeclaredFunction.now(names["f"])
     names["n"] = 5
     names["later"] = lambda: 10
     assert declared.bound()() == 11
@@ -103,7 +103,7 @@ def test_what_is_defined_later_in_the_file_is_found_by_the_copy_too(make: Make) 
 
 def test_a_fingerprint_changes_with_the_file_and_with_plain_values(make: Make) -> None:
     def fingerprint(text: str, content: str = "file") -> str:
-        return Declared.now(make(text)["f"]).fingerprint(content)
+        return DeclaredFunction.now(make(text)["f"]).fingerprint(content)
 
     one = fingerprint("n = 1\ndef f(m=2): return n\n")
     assert fingerprint("n = 1\ndef f(m=2): return n\n") == one
@@ -117,7 +117,9 @@ SESSION = object()
 
 def as_sql(make: Make, text: str, before: str = "") -> str | None:
     names = make(f"spark = SESSION\n{before}def f():\n{text}\n", SESSION=SESSION)
-    found = find_sql(Declared.now(names["f"]), "a.py", Names(database="shop"), SESSION, "file")
+    found = find_sql(
+        DeclaredFunction.now(names["f"]), "a.py", Names(database="shop"), SESSION, "file"
+    )
     return None if found is None else f"{found.place.line}: {found.text}"
 
 
@@ -176,10 +178,12 @@ def test_so_does_one_with_parameters_and_one_whose_spark_is_not_the_session(make
         SESSION=SESSION,
     )
     for name in ("with_default", "with_own", "plain"):
-        declared = Declared.now(names[name])
+        declared = DeclaredFunction.now(names[name])
         assert find_sql(declared, "a.py", Names(), SESSION, "file") is None
     names["spark"] = names["mine"]
-    assert find_sql(Declared.now(names["with_own"]), "a.py", Names(), SESSION, "file") is None
+    assert (
+        find_sql(DeclaredFunction.now(names["with_own"]), "a.py", Names(), SESSION, "file") is None
+    )
 
 
 def test_a_constant_of_the_file_is_as_good_as_a_literal(make: Make) -> None:
@@ -193,7 +197,7 @@ def test_a_constant_of_the_file_is_as_good_as_a_literal(make: Make) -> None:
 
 def test_in_a_loop_it_is_the_constant_of_that_turn(make: Make) -> None:
     names = make("spark = SESSION\nq = 'SELECT 1'\ndef f(): return spark.sql(q)", SESSION=SESSION)
-    declared = Declared.now(names["f"])
+    declared = DeclaredFunction.now(names["f"])
     names["q"] = "SELECT 2"
     found = find_sql(declared, "a.py", Names(), SESSION, "file")
     assert found is not None
@@ -202,7 +206,9 @@ def test_in_a_loop_it_is_the_constant_of_that_turn(make: Make) -> None:
 
 def test_what_it_reads_are_spans_of_its_text(make: Make) -> None:
     names = make("def f(): return spark.sql(' SELECT * FROM shop.orders o')", spark=SESSION)
-    found = find_sql(Declared.now(names["f"]), "a.py", Names(database="shop"), SESSION, "file")
+    found = find_sql(
+        DeclaredFunction.now(names["f"]), "a.py", Names(database="shop"), SESSION, "file"
+    )
     assert found is not None
     (read,) = found.references
     assert (found.text[read.start : read.end], read.name) == ("shop.orders", "orders")

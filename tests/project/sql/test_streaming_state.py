@@ -2,8 +2,8 @@ import pytest
 
 from springhouse.project.declarations.declaration import Place, SqlQuery
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText
 from springhouse.project.sql.streaming_state import stateful_part
 
 

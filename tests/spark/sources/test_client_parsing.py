@@ -100,7 +100,7 @@ def told(rows: DataFrame) -> list[str]:
 def test_json(spark: SparkSession, batch: Callable[[str, str], FileBatch]) -> None:
     schema = parsed_schema(spark, ORDERS, "")
     files = batch("orders.json", JSON)
-    by_spark = JsonFiles(file_options.parsed({"format": "json"})).rows(
+    by_spark = JsonFiles(file_options.read_file_options({"format": "json"})).rows(
         spark, files, schema, why=True
     )
     here = client_records.rows(
@@ -119,7 +119,7 @@ def test_csv(spark: SparkSession, batch: Callable[[str, str], FileBatch]) -> Non
     columns = "id BIGINT, amount DECIMAL(12,2), note STRING, at TIMESTAMP, paid BOOLEAN"
     schema: StructType = parsed_schema(spark, columns, "")
     files = batch("orders.csv", CSV)
-    by_spark = CsvFiles(file_options.parsed({"format": "csv", "header": "true"})).rows(
+    by_spark = CsvFiles(file_options.read_file_options({"format": "csv", "header": "true"})).rows(
         spark, files, schema, why=True
     )
     header, *records = client_records.lines(files, None)

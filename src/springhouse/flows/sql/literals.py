@@ -16,7 +16,9 @@ import pyarrow as pa
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.sql.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
 
-_NUMBER = re.compile(r"(.*?)(BD|[LSYDF])?\Z", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]+)?)(BD|[LSYDF])?", re.IGNORECASE
+)
 _SUFFIXES = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT, "D": DOUBLE, "F": FLOAT}
 _LARGEST = {DOUBLE: Decimal("1.7976931348623157E308"), FLOAT: Decimal("3.4028234663852886E38")}
 _SMALLER_THAN_ANY = Decimal("1E-400")
@@ -36,8 +38,9 @@ def number(text: str) -> NumberLiteral:
     >>> number("-1.50"), number("1e3").type
     (NumberLiteral(value=Decimal('-1.50'), type=Decimal128Type(decimal128(3, 2))), DataType(double))
     """
-    found = _NUMBER.match(text)
-    assert found is not None, "every text is some digits and perhaps a suffix"
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise FlowError(f"{text} is not a number")
     digits, suffix = found.group(1), (found.group(2) or "").upper()
     has_exponent = "e" in digits.lower()
     is_whole = digits.lstrip("+-").isdigit()

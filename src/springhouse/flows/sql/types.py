@@ -38,16 +38,6 @@ _NAMES = {
     TIMESTAMP_NTZ: "TIMESTAMP_NTZ",
     NULL: "VOID",
 }
-NAMED = {name: kind for kind, name in _NAMES.items()} | {
-    "BYTE": TINYINT,
-    "SHORT": SMALLINT,
-    "INTEGER": INT,
-    "LONG": BIGINT,
-    "REAL": FLOAT,
-    "TIMESTAMP_LTZ": TIMESTAMP,
-}
-"""Types by the names that Spark's SQL has for them; DECIMAL and nested ones have parameters."""
-
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 _NUMBERS = (*INTEGERS, FLOAT, DOUBLE)
 _MOMENTS = (DATE, TIMESTAMP_NTZ, TIMESTAMP)

@@ -127,32 +127,52 @@ def new_columns(rows: "DataFrame", schema: StructType) -> StructType:
     return StructType([f for f in rows.schema.fields if f.name.lower() not in have])
 
 
+_DIGITS: dict[type[t.DataType], int] = {
+    t.ByteType: 3,
+    t.ShortType: 5,
+    t.IntegerType: 10,
+    t.LongType: 19,
+}
+"""How many digits the types of whole numbers have at most, the narrowest type first."""
+
+
 def _widens(given: object, wanted: object) -> bool:
     """Whether every value of one type is a value of the other."""
-    order = [t.ByteType, t.ShortType, t.IntegerType, t.LongType]
-    if isinstance(given, t.NullType):
-        return True
-    if type(given) in order and type(wanted) in order:
-        return order.index(type(given)) <= order.index(type(wanted))  # type: ignore[arg-type]
-    if type(given) in order and isinstance(wanted, t.DecimalType):
-        digits = [3, 5, 10, 19][order.index(type(given))]  # type: ignore[arg-type]
-        return wanted.precision - wanted.scale >= digits
-    if isinstance(given, t.DecimalType) and isinstance(wanted, t.DecimalType):
-        whole = wanted.precision - wanted.scale >= given.precision - given.scale
-        return whole and wanted.scale >= given.scale
-    if isinstance(given, t.FloatType) and isinstance(wanted, t.DoubleType):
-        return True
-    if isinstance(given, t.IntegerType | t.ShortType | t.ByteType) and isinstance(
-        wanted, t.DoubleType
-    ):
-        return True
-    if isinstance(given, t.StringType) and isinstance(wanted, t.StringType):
-        return True
-    if isinstance(given, t.StructType | t.ArrayType | t.MapType):
-        return _nested_equal(given, wanted)
-    return isinstance(given, t.DateType) and isinstance(
-        wanted, t.TimestampType | t.TimestampNTZType
-    )
+    match given:
+        case t.NullType():
+            return True
+        case t.ByteType() | t.ShortType() | t.IntegerType() | t.LongType():
+            return _widens_whole_number(given, wanted)
+        case t.DecimalType():
+            return isinstance(wanted, t.DecimalType) and _widens_decimal(given, wanted)
+        case t.FloatType():
+            return isinstance(wanted, t.DoubleType)
+        case t.StringType():
+            return isinstance(wanted, t.StringType)
+        case t.DateType():
+            return isinstance(wanted, t.TimestampType | t.TimestampNTZType)
+        case t.StructType() | t.ArrayType() | t.MapType():
+            return _nested_equal(given, wanted)
+        case _:
+            return False
+
+
+def _widens_whole_number(given: t.DataType, wanted: object) -> bool:
+    digits = _DIGITS[type(given)]
+    match wanted:
+        case t.ByteType() | t.ShortType() | t.IntegerType() | t.LongType():
+            return digits <= _DIGITS[type(wanted)]
+        case t.DecimalType():
+            return wanted.precision - wanted.scale >= digits
+        case t.DoubleType():
+            return not isinstance(given, t.LongType)
+        case _:
+            return False
+
+
+def _widens_decimal(given: t.DecimalType, wanted: t.DecimalType) -> bool:
+    whole_digits = given.precision - given.scale
+    return wanted.precision - wanted.scale >= whole_digits and wanted.scale >= given.scale
 
 
 def _nested_equal(given: object, wanted: object) -> bool:

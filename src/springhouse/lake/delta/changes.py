@@ -86,27 +86,14 @@ def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | No
 
 
 def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
-    between = [c for c in log.commits() if start < c.version <= after.version]
-    changing = [commit for commit in between if commit.changes_data]
-    if len(between) != after.version - start or after.delta.metadata().partition_columns:
-        return None
-    if any(not _is_readable(commit) for commit in changing):
-        return None
-    rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
-    if not change_fits_here(rows):
+    changing = _small_commits(log, start, after)
+    if changing is None:
         return None
     after.prove_readable()
     names = after.schema.fieldNames()
     schema = arrow_schema(after.schema).append(pa.field(WEIGHT, pa.int64()))
-    parts = [schema.empty_table()]
-    for commit in changing:
-        noted = commit.note.changes if commit.note else None
-        if noted is not None:
-            part = read_arrow(log.storage, noted, [*names, WEIGHT])
-        else:
-            part = _weighted(read_arrow(log.storage, commit.added, names), 1)
-        parts.append(_shaped(part, schema))
-    whole = pa.concat_tables(parts)
+    parts = [_shaped(_rows_of_commit(log.storage, each, names), schema) for each in changing]
+    whole = pa.concat_tables([schema.empty_table(), *parts])
     plain = not any(pa.types.is_nested(field.type) for field in schema)
     if plain and len(changing) > 1 and not all(c.appends_only for c in changing):
         found = key_codes.netted(whole, names, whole[WEIGHT].to_numpy())
@@ -114,8 +101,27 @@ def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | N
     return _one_by_one(whole)
 
 
+def _small_commits(log: TableLog, start: int, after: TableVersion) -> list[Commit] | None:
+    """The commits that make a change, if this process can read their rows and they are few."""
+    changing = _changing(log, start, after.version)
+    if changing is None or after.delta.metadata().partition_columns:
+        return None
+    if any(not _is_readable(commit) for commit in changing):
+        return None
+    rows = sum(c.note.rows_added + c.note.rows_removed for c in changing if c.note is not None)
+    return changing if change_fits_here(rows) else None
+
+
 def _is_readable(commit: Commit) -> bool:
     return commit.note is not None and (commit.note.changes is not None or commit.appends_only)
+
+
+def _rows_of_commit(storage: Storage, commit: Commit, names: Sequence[str]) -> pa.Table:
+    """The rows that a commit changed, with their weights: from its change files, or as added."""
+    noted = _noted(commit)
+    if noted is not None:
+        return read_arrow(storage, noted, [*names, WEIGHT])
+    return _weighted(read_arrow(storage, commit.added, names), 1)
 
 
 def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:

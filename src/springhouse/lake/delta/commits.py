@@ -16,6 +16,7 @@ the reading and the commit: Delta compares only with commits that came after it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import unquote
 
 from deltalake import CommitProperties, PostCommitHookProperties, Schema, TableFeatures, Transaction
@@ -239,7 +240,7 @@ def ensure(
     """The table, made empty if it is not there; of two processes that make it, one does."""
     opened = open_table(storage)
     if opened is None:
-        with suppress(CommitConflict):
+        with suppress(CommitConflict):  # Another process created it: open that one.
             create(storage, schema, Change(note), requires)
         opened = open_table(storage)
     assert opened is not None
@@ -278,28 +279,37 @@ def describe(
     requires: Iterable[Requirement] = (),
 ) -> None:
     """Give the table this comment, these properties and comments of columns, where they differ."""
-    has = ground.delta.metadata()
-    alter, said = ground.delta.alter, _properties(note)
-    lacking = {k: v for k, v in properties.items() if has.configuration.get(k) != v}
-    own = {f.name.lower(): f for f in ground.schema.fields}
-    comments = {
-        own[name.lower()].name: text
-        for name, text in columns.items()
-        if name.lower() in own and own[name.lower()].metadata.get("comment") != text
-    }
-    if lacking or comments or (comment is not None and has.description != comment):
+    metadata = ground.delta.metadata()
+    alter, properties_of_commit = ground.delta.alter, _properties(note)
+    writes: list[Callable[..., None]] = []
+    new_properties = {k: v for k, v in properties.items() if metadata.configuration.get(k) != v}
+    if new_properties:
+        writes.append(
+            partial(alter.set_table_properties, new_properties, raise_if_not_exists=False)
+        )
+    if comment is not None and metadata.description != comment:
+        writes.append(partial(alter.set_table_description, comment))
+    for name, text in _new_comments(ground, columns).items():
+        writes.append(partial(alter.set_column_metadata, name, {"comment": text}))
+    if writes:
         check_all(requires)
     try:
-        if lacking:
-            alter.set_table_properties(lacking, raise_if_not_exists=False, commit_properties=said)
-        if comment is not None and has.description != comment:
-            alter.set_table_description(comment, commit_properties=said)
-        for name, text in comments.items():
-            alter.set_column_metadata(name, {"comment": text}, commit_properties=said)
+        for write in writes:
+            write(commit_properties=properties_of_commit)
     except DeltaError as error:
         raise _refused(ground, error) from error
     finally:
         _sync_log(ground.storage, ground.version)
+
+
+def _new_comments(ground: TableVersion, columns: Mapping[str, str]) -> dict[str, str]:
+    """The comments that columns of the table do not have yet, by the names in its schema."""
+    own = {field.name.lower(): field for field in ground.schema.fields}
+    return {
+        own[name.lower()].name: text
+        for name, text in columns.items()
+        if name.lower() in own and own[name.lower()].metadata.get("comment") != text
+    }
 
 
 def delta_schema(schema: StructType) -> Schema:

@@ -207,12 +207,17 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
         return _record(kind, value, where)
     if kind is Provenance and isinstance(value, dict):
         return Provenance.from_json(_typed(Mapping[str, list[int]], value, where))
+    return _typed_items(origin, inner, value, where)
+
+
+def _typed_items(origin: Any, inner: tuple[Any, ...], value: Any, where: str) -> Any:
+    """A JSON array or object as a list, tuple or mapping of items of the `inner` types."""
     if origin is list and isinstance(value, list):
         return [_typed(inner[0], item, where) for item in value]
     if origin is tuple and isinstance(value, list | tuple):
-        each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
-        if len(each) == len(value):
-            pairs = zip(each, value, strict=True)
+        kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        if len(kinds) == len(value):
+            pairs = zip(kinds, value, strict=True)
             return tuple(_typed(kind, item, where) for kind, item in pairs)
     elif origin is Mapping and isinstance(value, dict):
         return {key: _typed(inner[1], item, where) for key, item in value.items()}

@@ -44,7 +44,7 @@ from springhouse.project.declarations.declaration import (
     SqlQuery,
 )
 from springhouse.project.lineage.channels import stream_references
-from springhouse.project.lineage.keys import key_of
+from springhouse.project.lineage.keys import reference_key
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class Feed:
                 continue
             own = stream.ranges_of(ranges)
             if own:
-                reflected[key_of(stream.reference)] = max(r.end for r in own.values()) - 1
+                reflected[reference_key(stream.reference)] = max(r.end for r in own.values()) - 1
         return reflected
 
     def _largest_range(self, transaction: str) -> int:
@@ -335,4 +335,4 @@ def _source(lake: Lake, project: Project, reference: Reference, context: SourceC
     if reference.reading is ReadMode.SOURCE:
         assert reference.source is not None
         return open_source(reference.source, project.sources, context)
-    return DeltaSource(lake.log(key_of(reference)))
+    return DeltaSource(lake.log(reference_key(reference)))

@@ -24,7 +24,7 @@ from springhouse.project.declarations.declaration import (
     Table,
 )
 from springhouse.project.lineage.channels import stream_references
-from springhouse.project.lineage.keys import key_of
+from springhouse.project.lineage.keys import reference_key
 
 SourceKey = tuple[object, ...]
 """A source with its arguments, or a table; equal keys stand for the same source."""
@@ -104,7 +104,7 @@ def row_pipeline(project: Project, table: Table) -> RowPipeline:
 def _source_key(reference: Reference) -> SourceKey:
     call = reference.source
     if call is None:
-        return (key_of(reference),)
+        return (reference_key(reference),)
     options = frozenset((name.lower(), value) for name, value in call.options.items())
     return (call.plugin.lower(), call.arguments, options)
 
@@ -112,7 +112,7 @@ def _source_key(reference: Reference) -> SourceKey:
 def _source_text(reference: Reference) -> str:
     call = reference.source
     if call is None:
-        return key_of(reference)
+        return reference_key(reference)
     return f"{call.plugin}({', '.join(repr(each) for each in call.arguments[:1])})"
 
 

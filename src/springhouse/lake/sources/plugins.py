@@ -20,7 +20,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.lake.sources.adapted import adapted
 from springhouse.project.declarations.declaration import SinkCall, SourceCall
 from springhouse.project.declarations.names import did_you_mean
-from springhouse.project.options.calls import bind, check_methods, load_entry
+from springhouse.project.options.calls import bind_arguments, check_methods, load_entry
 
 _Base = TypeVar("_Base")
 
@@ -54,7 +54,7 @@ class Plugins(Generic[_Base]):
     ) -> _Base:
         """The plug-in that a call names, opened with the options of the call."""
         plugin = self._class(call, own)
-        arguments, options = bind(self.kind, call, plugin, self.error, context.folder)
+        arguments, options = bind_arguments(self.kind, call, plugin, self.error, context.folder)
         if "context" in signature(plugin).parameters:
             options["context"] = context
         try:

@@ -5,7 +5,7 @@ the verdicts. A row breaks an expectation when its condition is not true: false,
 then kept, dropped, or set aside with the reason in the table's quarantine; or the refresh fails.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,21 @@ def judged(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> C
     for expectation in expectations:
         if expectation.on_violation is OnViolation.FAIL_UPDATE and counts[expectation.name]:
             raise failure(expectation, table, counts[expectation.name])
+    gone, set_aside = _gone(rows, expectations, broken)
+    plain = [name for name in rows.schema.names if not name.startswith((_KEPT, _JSON))]
+    kept = rows.select(plain)
+    if pc.any(gone).as_py():
+        kept = kept.filter(pc.invert(gone))
+    return CheckedRows(kept, set_aside, {name: count for name, count in counts.items() if count})
+
+
+def _gone(
+    rows: pa.Table, expectations: Sequence[Expectation], broken: Mapping[str, pa.Array]
+) -> tuple[pa.Array, list[tuple[str, str]]]:
+    """Which rows do not stay, and those of them that go to quarantine, as (reason, record).
+
+    A row goes for the first expectation that it breaks.
+    """
     gone = pa.array([False] * rows.num_rows, pa.bool_())
     set_aside: list[tuple[str, str]] = []
     for expectation in expectations:
@@ -82,11 +97,7 @@ def judged(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> C
             set_aside += [(_reason(expectation), record) for record in records]
         if expectation.on_violation in (OnViolation.QUARANTINE, OnViolation.DROP_ROW):
             gone = pc.or_(gone, mask)
-    plain = [name for name in rows.schema.names if not name.startswith((_KEPT, _JSON))]
-    kept = rows.select(plain)
-    if pc.any(gone).as_py():
-        kept = kept.filter(pc.invert(gone))
-    return CheckedRows(kept, set_aside, {name: count for name, count in counts.items() if count})
+    return gone, set_aside
 
 
 def count_violations(rows: "DataFrame", expectations: Sequence[Expectation]) -> dict[str, int]:

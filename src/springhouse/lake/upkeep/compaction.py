@@ -94,28 +94,38 @@ def vacuum(
         return []
     log = lake.log(table)
     log.prove_whole()
-    # Before anything is listed: work that begins later writes files that are younger still.
+    # The clock is read before any listing: work that begins later writes only younger files.
     now = lake.leases.storage_now()
-    within = Leases(place, OF_TABLE)
-    starts = (each.oldest_start() for each in (lake.leases, within) if each.exist())
-    under_way = min((start for start in starts if start is not None), default=None)
-    horizon = min(now - retention_seconds, now if under_way is None else under_way)
+    in_table = Leases(place, OF_TABLE)
+    work_began = _oldest_work([lake.leases, in_table])
+    horizon = min(now - retention_seconds, now, work_began)
     floor = _floor(log, newest, needed_from, Instant(horizon))
     if floor is None:
         return []
     kept = {*_referenced(log, floor), *(file.path for file in newest.files)}
-    before = min(now - grace_seconds, math.inf if under_way is None else under_way)
+    gone = _delete_unneeded(place, kept, before=min(now - grace_seconds, work_began))
+    if in_table.exist():
+        in_table.remove_dead()
+    return gone
+
+
+def _oldest_work(places: Iterable[Leases]) -> float:
+    """When the oldest work under way began, by the storage's clock; infinite without any."""
+    starts = (leases.oldest_start() for leases in places if leases.exist())
+    return min((start for start in starts if start is not None), default=math.inf)
+
+
+def _delete_unneeded(place: Storage, kept: Collection[str], *, before: float) -> list[str]:
+    """Delete the files of a table that are older than `before`, except the kept ones."""
     gone = []
     for info in place.files(recursive=True):
         path = info.path.removeprefix(f"{place.path}/")
         if path.startswith(("_delta_log/", f"{OF_TABLE}/")) or path in kept:
             continue
         if info.mtime_ns is not None and info.mtime_ns / 1e9 <= before:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # Another vacuum was faster.
                 place.filesystem.delete_file(info.path)
                 gone.append(path)
-    if within.exist():
-        within.remove_dead()
     return gone
 
 

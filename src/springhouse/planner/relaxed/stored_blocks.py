@@ -57,19 +57,19 @@ def blocks_in_logs(
     `read` says, for each table, the version of each of its inputs that was read last.
     """
     times = Times(channels, now)
-    found = {}
+    blocks = {}
     for channel in workflow.order if among is None else among:
         log = logs.get(channel, ())
         places = _places(workflow, channel, logs, read, channels, times) if log else []
-        found[channel] = _blocks(channel, log, places)
-    return found
+        blocks[channel] = _blocks(channel, log, places)
+    return blocks
 
 
 def held_in_logs(workflow: Workflow, logs: Logs) -> dict[str, Provenance]:
     """What readers of each derived table hold: its newest version."""
     inputs = frozenset(workflow.inputs)
-    made = {channel: log for channel, log in logs.items() if log and channel not in inputs}
-    return {channel: log[-1].provenance for channel, log in made.items()}
+    derived = {channel: log for channel, log in logs.items() if log and channel not in inputs}
+    return {channel: log[-1].provenance for channel, log in derived.items()}
 
 
 def _places(
@@ -82,20 +82,20 @@ def _places(
 ) -> list[int]:
     """Where in its log the versions are that matter, in order."""
     log = logs[channel]
-    found = {len(log) - 1}
+    places = {len(log) - 1}
     moments: dict[float, None] = {}
     for reader in workflow.readers[channel]:
         version = read.get(reader, {}).get(channel)
         if version is not None:
-            found.add(_at_version(log, version))
+            places.add(_at_version(log, version))
         for other in workflow.reads[reader]:
             if other != channel and logs.get(other):
                 moments[times.interval(logs[other][-1].provenance)[0]] = None
     for moment in moments:
         place = _at_moment(log, channels.get(channel), times, moment)
         if place is not None:
-            found.add(place)
-    return sorted(place for place in found if place >= 0)
+            places.add(place)
+    return sorted(place for place in places if place >= 0)
 
 
 def _at_version(log: Sequence[Stored], version: int) -> int:
@@ -116,25 +116,25 @@ def _at_moment(
 
 
 def _blocks(channel: str, log: Sequence[Stored], places: Sequence[int]) -> list[Block]:
-    found = []
+    blocks = []
     last: int | None = None
     for place in places:
-        here = log[place]
-        found.append(
-            Block(channel, BASE, here.provenance, None, here.rows, (here.version, here.version))
+        state = log[place]
+        blocks.append(
+            Block(channel, BASE, state.provenance, None, state.rows, (state.version, state.version))
         )
         if last is not None:
             between = log[last + 1 : place + 1]
             kind = _kind(between)
             before = log[last]
-            if kind is not None and before.provenance.precedes(here.provenance):
+            if kind is not None and before.provenance.precedes(state.provenance):
                 rows = sum(each.changed_rows for each in between)
-                versions = (before.version, here.version)
-                found.append(
-                    Block(channel, kind, here.provenance, before.provenance, rows, versions)
+                versions = (before.version, state.version)
+                blocks.append(
+                    Block(channel, kind, state.provenance, before.provenance, rows, versions)
                 )
         last = place
-    return found
+    return blocks
 
 
 def _kind(between: Sequence[Stored]) -> Kind | None:

@@ -33,9 +33,9 @@ def is_weak(kind: Kind) -> bool:
     return kind not in _BUILT_IN
 
 
-def fits(kind: Kind, wanted: Kind) -> bool:
-    """Whether `kind` will do where `wanted` is asked for: a monotone delta is a strong one."""
-    return kind == wanted or (kind == MONOTONE and wanted == STRONG)
+def fits(kind: Kind, asked_kind: Kind) -> bool:
+    """Whether `kind` will do where `asked_kind` is asked for: a monotone delta is a strong one."""
+    return kind == asked_kind or (kind == MONOTONE and asked_kind == STRONG)
 
 
 def accepted(wanted: Iterable[Kind]) -> frozenset[Kind]:

@@ -47,15 +47,15 @@ class ChannelBlocks:
 
     def may_end(self, end: Provenance) -> bool:
         """Whether a block that ends there is within the bounds of the channel."""
-        found = self._usable.get(end)
-        if found is None:
-            found = self._usable[end] = self._times.keeps(self._limits, end)
-        return found
+        usable = self._usable.get(end)
+        if usable is None:
+            usable = self._usable[end] = self._times.keeps(self._limits, end)
+        return usable
 
     def add(self, holding: PlannedBlock, converters: Iterable[Converter]) -> list[Invocation]:
         """Take a block in; what can be made of it here, by converters that take its kind, too."""
         block = holding.block
-        found: list[Invocation] = []
+        invocations: list[Invocation] = []
         if block.start is None:
             self.bases.append(holding)
             self.bases_at.setdefault(block.end, []).append(holding)
@@ -63,48 +63,50 @@ class ChannelBlocks:
             self.deltas.append(holding)
             self.by_start.setdefault(block.start, []).append(holding)
             self.by_end.setdefault(block.end, []).append(holding)
-            found += self._chains(holding, block.start)
+            invocations += self._chains(holding, block.start)
         for converter in converters:
             if converter.source == BASE:
-                found += self._differences(converter, holding)
+                invocations += self._differences(converter, holding)
             elif block.start is None:
-                found += self._continued(converter, holding)
+                invocations += self._continued(converter, holding)
             elif converter.reads_base:
-                found += self._continuing(converter, holding, block.start)
+                invocations += self._continuing(converter, holding, block.start)
             elif self.may_end(block.end):
-                made = Block(block.channel, converter.target, block.end, block.start)
+                output = Block(block.channel, converter.target, block.end, block.start)
                 rows = (InputRead(0.0, block.rows),)
-                found.append(Invocation(converter.operator, (holding,), rows, (made,)))
-        return found
+                invocations.append(Invocation(converter.operator, (holding,), rows, (output,)))
+        return invocations
 
     def _chains(self, holding: PlannedBlock, start: Provenance) -> list[Invocation]:
         """Chains of two that the delta is part of; longer ones are chains of chains."""
         block = holding.block
         pairs = [(before, holding) for before in self.by_end.get(start, ())]
         pairs += [(holding, after) for after in self.by_start.get(block.end, ())]
-        found = []
+        invocations = []
         for first, last in pairs:
             begin, end = first.block.start, last.block.end
             kind = _chain_kind(first.block.kind, last.block.kind)
             if kind is None or begin is None or not self.may_end(end):
                 continue
             if begin.precedes(end):
-                made = joined((first.block, last.block), kind)
-                found.append(Invocation(_chain_operator(block.channel), (first, last), (), (made,)))
-        return found
+                chain = joined((first.block, last.block), kind)
+                invocations.append(
+                    Invocation(_chain_operator(block.channel), (first, last), (), (chain,))
+                )
+        return invocations
 
     def _differences(self, converter: Converter, holding: PlannedBlock) -> list[Invocation]:
         """The deltas between a base and each of the others."""
         pairs = [(other, holding) for other in self.bases if self.may_end(holding.block.end)]
         pairs += [(holding, other) for other in self.bases if self.may_end(other.block.end)]
-        found = []
+        invocations = []
         for old, new in pairs:
             first, last = old.block, new.block
             if first.end.precedes(last.end):
-                made = Block(last.channel, converter.target, last.end, first.end)
+                delta = Block(last.channel, converter.target, last.end, first.end)
                 rows = (InputRead(first.rows, last.rows),)
-                found.append(Invocation(converter.operator, (old, new), rows, (made,)))
-        return found
+                invocations.append(Invocation(converter.operator, (old, new), rows, (delta,)))
+        return invocations
 
     def _continued(self, converter: Converter, base: PlannedBlock) -> list[Invocation]:
         """What a converter makes of a base and the deltas that may continue it."""
@@ -112,10 +114,10 @@ class ChannelBlocks:
         if self._has_one_pathway or converter.target != BASE:
             deltas = self.by_start.get(base.block.end, ())
         return [
-            made
+            invocation
             for delta in deltas
             if fits(delta.block.kind, converter.source)
-            for made in self._converted(converter, base, delta)
+            for invocation in self._converted(converter, base, delta)
         ]
 
     def _continuing(
@@ -125,7 +127,9 @@ class ChannelBlocks:
         bases: Sequence[PlannedBlock] = self.bases
         if self._has_one_pathway or converter.target != BASE:
             bases = self.bases_at.get(start, ())
-        return [made for base in bases for made in self._converted(converter, base, delta)]
+        return [
+            invocation for base in bases for invocation in self._converted(converter, base, delta)
+        ]
 
     def _converted(
         self, converter: Converter, base: PlannedBlock, delta: PlannedBlock
@@ -141,9 +145,9 @@ class ChannelBlocks:
                 return
             start = None
         if self.may_end(end):
-            made = Block(block.channel, converter.target, end, start)
+            output = Block(block.channel, converter.target, end, start)
             rows = (InputRead(base.block.rows, block.rows),)
-            yield Invocation(converter.operator, (base, delta), rows, (made,))
+            yield Invocation(converter.operator, (base, delta), rows, (output,))
 
 
 def _chain_kind(one: Kind, other: Kind) -> Kind | None:

@@ -107,8 +107,8 @@ class Generation:
         own = self._own.get(outlet.channel) if outlet.operator.in_place else None
         # A change needs something that it changes.
         is_idle = outlet.operator.in_place and outlet.operator.moves and own is None
-        found = self._sites[outlet] = None if is_idle else _Site(outlet, own, self._times)
-        return found
+        site = self._sites[outlet] = None if is_idle else _Site(outlet, own, self._times)
+        return site
 
     def may_end(self, channel: str, end: Provenance) -> bool:
         """Whether a block that ends there is within bounds, on a channel that is looked at."""
@@ -119,15 +119,15 @@ class Generation:
         """Take a block in; all invocations that it makes possible."""
         channel, kind = holding.block.channel, holding.block.kind
         lane = self._lanes[channel]
-        found = lane.add(holding, self._part.converters(channel, kind))
+        invocations = lane.add(holding, self._part.converters(channel, kind))
         fill = self._with_base if kind == BASE else self._with_delta
         for outlet, socket in self._part.readers(channel, kind):
             site = self._site(outlet)
             if site is not None:
                 for filling in fill(site, socket, holding, lane):
                     site.fillings[socket.number].append(filling)
-                    found += self._combined(site, socket.number, filling)
-        return found
+                    invocations += self._combined(site, socket.number, filling)
+        return invocations
 
     # --- what one input gets ---------------------------------------------------------------------
 
@@ -137,15 +137,15 @@ class Generation:
         port, end = socket.port, base.block.end
         if BASE not in socket.kinds:
             return self._standing(site, socket, end, lane)
-        found = []
+        invocations = []
         if self._is_read_alone(site, port, base.block) and self._stands(site, port, end, lane):
-            found.append(Filling(end, end, base, None, site.times))
+            invocations.append(Filling(end, end, base, None, site.times))
         if port.deltas:
             partners = lane.by_start if port.base is Base.OLD else lane.by_end
             for delta in partners.get(end, ()):
                 if delta.block.kind in socket.kinds and lane.may_end(delta.block.end):
-                    found += self._moving(site, port, (base,), delta)
-        return found
+                    invocations += self._moving(site, port, (base,), delta)
+        return invocations
 
     def _with_delta(
         self, site: _Site, socket: Socket, delta: PlannedBlock, lane: ChannelBlocks
@@ -154,14 +154,14 @@ class Generation:
         assert block.start is not None
         if not lane.may_end(block.end):
             return []
-        found = []
+        invocations = []
         if block.kind in socket.kinds:
             bases: Sequence[PlannedBlock | None] = (None,)
             if port.base is not Base.NONE:
                 meets = block.start if port.base is Base.OLD else block.end
                 bases = lane.bases_at.get(meets, ())
-            found = self._moving(site, port, bases, delta)
-        return found + self._standing(site, socket, block.end, lane)
+            invocations = self._moving(site, port, bases, delta)
+        return invocations + self._standing(site, socket, block.end, lane)
 
     def _is_read_alone(self, site: _Site, port: Port, base: Block) -> bool:
         """Whether a base may be all that is read of an input."""
@@ -208,15 +208,15 @@ class Generation:
 
     def _combined(self, site: _Site, number: int, filling: Filling) -> list[Invocation]:
         """The invocations of an operator in which this filling takes part."""
-        found = []
+        invocations = []
         moves = site.outlet.operator.moves
         for chosen in self._combinations(site, number, filling):
             if moves and all(each.delta is None for each in chosen):
                 continue
-            made = self._made(site, chosen)
-            if made:
-                found.append(self._invocation(site, chosen, made))
-        return found
+            outputs = self._made(site, chosen)
+            if outputs:
+                invocations.append(self._invocation(site, chosen, outputs))
+        return invocations
 
     @staticmethod
     def _combinations(site: _Site, number: int, filling: Filling) -> list[list[Filling]]:
@@ -242,13 +242,13 @@ class Generation:
                     if not synchronous or first < last:
                         grown.append(([*chosen, each], first, last, left, right))
             partial = grown[-MOST_COMBINATIONS:]
-        found = [chosen for chosen, *_ in partial]
-        for chosen in found:
+        combinations = [chosen for chosen, *_ in partial]
+        for chosen in combinations:
             chosen.insert(number, chosen.pop(0))
-        return found
+        return combinations
 
     def _invocation(
-        self, site: _Site, chosen: Sequence[Filling], made: tuple[Block, ...]
+        self, site: _Site, chosen: Sequence[Filling], outputs: tuple[Block, ...]
     ) -> Invocation:
         holdings, readings = [], []
         for each in chosen:
@@ -263,7 +263,7 @@ class Generation:
         if site.own is not None:
             readings.append(InputRead(site.own.block.rows))
             holdings.append(site.own)
-        return Invocation(site.outlet.operator, tuple(holdings), tuple(readings), made)
+        return Invocation(site.outlet.operator, tuple(holdings), tuple(readings), outputs)
 
     def _made(self, site: _Site, chosen: Sequence[Filling]) -> tuple[Block, ...]:
         """What comes out; nothing if none of it is within bounds where it ends."""
@@ -274,19 +274,19 @@ class Generation:
             starts = list(zip(outlet.sources, [each.start for each in chosen], strict=True))
         if operator.in_place:
             return self._in_place(site, starts, ends, chosen)
-        found = []
+        outputs = []
         useful = False
         for output in operator.outputs:
             end = compose(output.channel, ends)
             useful = useful or self.may_end(output.channel, end)
             if not operator.moves:
-                found.append(Block(output.channel, BASE, end))
+                outputs.append(Block(output.channel, BASE, end))
                 continue
             start = compose(output.channel, starts)
             if start.precedes(end):
                 kind = _delta_kind(operator, output, chosen)
-                found.append(Block(output.channel, kind, end, start))
-        return tuple(found) if useful else ()
+                outputs.append(Block(output.channel, kind, end, start))
+        return tuple(outputs) if useful else ()
 
     def _in_place(
         self, site: _Site, starts: _Parts, ends: _Parts, chosen: Sequence[Filling]

@@ -92,7 +92,7 @@ class Laziness:
         reached = self._reached.get(channel, {})
         if not reached or channel in self._outputs:
             return reached
-        made: dict[str, int] = {}
+        newest_of: dict[str, int] = {}
         for reader in self._workflow.readers[channel]:
             if not self._reached.get(reader):
                 continue
@@ -101,15 +101,15 @@ class Laziness:
             ready = _ready(self._blocks[reader], self._part.makes[reader], self._reached[reader])
             for pathway, key in self._workflow.key_map(reader, channel).items():
                 far = ready.get(key, -1)
-                made[pathway] = min(far, made.get(pathway, far))
-        return {**reached, **made}
+                newest_of[pathway] = min(far, newest_of.get(pathway, far))
+        return {**reached, **newest_of}
 
 
 def _ready(
     blocks: Iterable[Block], kinds: Collection[Kind], reached: Mapping[str, int]
 ) -> dict[str, int]:
     """How far deltas lead from where consumers are, if they are of kinds that operators make."""
-    found = dict(reached)
+    ready = dict(reached)
     deltas = [block for block in blocks if block.start is not None and block.kind in kinds]
     while deltas:
         later = []
@@ -117,14 +117,14 @@ def _ready(
             assert block.start is not None
             starts, ends = block.start.reflected, block.end.reflected
             moved = [key for key, versions in ends.items() if starts.get(key) != versions]
-            if all(max(starts.get(key, _NONE), default=-1) <= found.get(key, -1) for key in moved):
-                found |= {key: max(*ends[key], found.get(key, -1)) for key in moved}
+            if all(max(starts.get(key, _NONE), default=-1) <= ready.get(key, -1) for key in moved):
+                ready |= {key: max(*ends[key], ready.get(key, -1)) for key in moved}
             else:
                 later.append(block)
         if len(later) == len(deltas):
             break
         deltas = later
-    return found
+    return ready
 
 
 def _least(rows: float, reading: Iterable[tuple[Operator, int]], costs: Costs) -> float:

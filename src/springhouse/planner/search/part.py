@@ -82,38 +82,49 @@ class Part:
         self._converters: dict[tuple[str, Kind], list[Converter]] = {}
         self._workflow = workflow
         for outlet in self.outlets:
-            operator = outlet.operator
-            for output in operator.outputs:
-                self.makes.setdefault(output.channel, set()).add(output.kind)
-                if output.kind == STRONG and operator.keeps_monotone:
-                    self.makes[output.channel].add(MONOTONE)
-            for socket in outlet.sockets:
-                self._sockets[socket.port.channel].append((outlet, socket))
-                if socket.port.base is not Base.NONE:
-                    self.reading_bases[socket.port.channel].append((operator, socket.number))
+            self._note_kinds(outlet.operator)
+            self._note_sockets(outlet)
         for channel in self.channels:
-            for converter in workflow.converters.get(channel, ()):
-                if converter.reads_base:
-                    self.reading_bases[channel].append((converter.operator, 0))
+            self._note_converters(channel)
+
+    def _note_kinds(self, operator: Operator) -> None:
+        """Note which kinds of blocks an operator makes."""
+        for output in operator.outputs:
+            self.makes.setdefault(output.channel, set()).add(output.kind)
+            if output.kind == STRONG and operator.keeps_monotone:
+                self.makes[output.channel].add(MONOTONE)
+
+    def _note_converters(self, channel: str) -> None:
+        """Note which converters of a channel read its bases."""
+        for converter in self._workflow.converters.get(channel, ()):
+            if converter.reads_base:
+                self.reading_bases[channel].append((converter.operator, 0))
+
+    def _note_sockets(self, outlet: Outlet) -> None:
+        """Note where an operator reads."""
+        for socket in outlet.sockets:
+            self._sockets[socket.port.channel].append((outlet, socket))
+            if socket.port.base is not Base.NONE:
+                self.reading_bases[socket.port.channel].append((outlet.operator, socket.number))
 
     def readers(self, channel: str, kind: Kind) -> list[tuple[Outlet, Socket]]:
         """Where a block of a kind is read, or tells where a side stands of which nothing is."""
-        found = self._readers.get((channel, kind))
-        if found is None:
-            found = self._readers[channel, kind] = [
+        readers = self._readers.get((channel, kind))
+        if readers is None:
+            readers = self._readers[channel, kind] = [
                 (outlet, socket)
                 for outlet, socket in self._sockets[channel]
                 if kind in socket.kinds or socket.stands_without_base
             ]
-        return found
+        return readers
 
     def converters(self, channel: str, kind: Kind) -> list[Converter]:
         """The converters that take a block of a kind: to convert it, or as the old base."""
-        found = self._converters.get((channel, kind))
-        if found is None:
-            found = self._converters[channel, kind] = [
+        converters = self._converters.get((channel, kind))
+        if converters is None:
+            converters = self._converters[channel, kind] = [
                 each
                 for each in self._workflow.converters.get(channel, ())
                 if (each.reads_base if kind == BASE else fits(kind, each.source))
             ]
-        return found
+        return converters

@@ -66,19 +66,19 @@ BASIC = Switches(
 
 
 def narrowed(
-    switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
+    switches: Switches, situation: Situation, frontier_of: Mapping[str, Sequence[Provenance]]
 ) -> dict[str, list[Block]]:
     """The blocks of the channels with these frontiers, without old ones, and with chains."""
-    found = {}
-    for channel, frontier in seen.items():
+    useful = {}
+    for channel, frontier in frontier_of.items():
         blocks = list(situation.blocks.get(channel, ()))
         if len(blocks) > 1:
             if switches.old_blocks:
                 blocks = without_old(blocks, frontier)
             if switches.compulsory_chains:
                 blocks = chained(blocks, frontier)
-        found[channel] = blocks
-    return found
+        useful[channel] = blocks
+    return useful
 
 
 def frontiers(
@@ -88,26 +88,22 @@ def frontiers(
 
     `among` is in the order of the workflow.
     """
-    found: dict[str, dict[Provenance, None]] = {each: {} for each in among}
+    frontier_of: dict[str, dict[Provenance, None]] = {each: {} for each in among}
     for channel in reversed(among):
         if channel in held:
-            found[channel][held[channel]] = None
+            frontier_of[channel][held[channel]] = None
         for read in workflow.reads[channel]:
-            if read in found:
-                for each in found[channel]:
-                    found[read][workflow.projected(channel, read, each)] = None
-    return {channel: tuple(each) for channel, each in found.items()}
+            if read in frontier_of:
+                for each in frontier_of[channel]:
+                    frontier_of[read][workflow.projected(channel, read, each)] = None
+    return {channel: tuple(each) for channel, each in frontier_of.items()}
 
 
 def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
     """The blocks that may still be of use (section 6.2.1)."""
     if not frontier:
         return list(blocks)
-    reached = [
-        block.end
-        for block in blocks
-        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
-    ]
+    reached = _bases_reached(blocks, frontier)
     if not reached:
         return list(blocks)
     if len(reached) == 1:
@@ -115,6 +111,15 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
         return [each for each in blocks if each.end is end or not each.end.precedes(end)]
     newest = [end for end in reached if not any(end.precedes(other) for other in reached)]
     return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
+
+
+def _bases_reached(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Provenance]:
+    """Where the bases end that all consumers have reached."""
+    return [
+        block.end
+        for block in blocks
+        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
+    ]
 
 
 def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
@@ -141,15 +146,15 @@ def _chains_in_order(
 ) -> list[list[Block]]:
     """Chains of deltas each of which begins where the one before ends; none if one does not."""
     chain = [deltas[0]]
-    found = [chain]
+    chains = [chain]
     for one, other in pairwise(deltas):
         if one.end != other.start or one.kind != other.kind:
             return []
         if one.end.latest in between:
             chain = []
-            found.append(chain)
+            chains.append(chain)
         chain.append(other)
-    return found
+    return chains
 
 
 def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> list[list[Block]]:
@@ -166,14 +171,14 @@ def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> 
         if one is not None and (other := after.get(end)) and one.end.latest not in between
     }
     inside = {id(block) for block in following.values()}
-    found = []
+    chains = []
     for block in deltas:
         if id(block) not in inside:
             chain = [block]
             while (link := following.get(id(chain[-1]))) is not None:
                 chain.append(link)
-            found.append(chain)
-    return found
+            chains.append(chain)
+    return chains
 
 
 def joined(chain: Sequence[Block], kind: Kind) -> Block:
@@ -188,22 +193,22 @@ def joined(chain: Sequence[Block], kind: Kind) -> Block:
 
 def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
     """The bases of which a newer one exists on the same channel."""
-    found = set()
+    superseded = set()
     for on_channel in blocks.values():
         bases = [block for block in on_channel if block.kind == BASE]
         if len(bases) > 1:
             ends = [base.end for base in reversed(bases)]  # Mostly the last one is the newest.
-            found |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
-    return found
+            superseded |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
+    return superseded
 
 
 def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
     """How far all consumers are on each pathway: what is further was moved."""
-    found: dict[str, int] = {}
+    reached: dict[str, int] = {}
     for each in frontier:
         for pathway, newest in each.latest.items():
-            found[pathway] = min(newest, found.get(pathway, newest))
-    return found
+            reached[pathway] = min(newest, reached.get(pathway, newest))
+    return reached
 
 
 def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) -> bool:

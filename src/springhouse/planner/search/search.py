@@ -151,7 +151,7 @@ class Search:
     def directly(self) -> list[tuple[float, PlanStep]]:
         """All that can be made from existing blocks alone, each with its cost."""
         self._fill_queue()
-        found: dict[tuple[str, tuple[Block, ...]], tuple[float, PlanStep]] = {}
+        steps: dict[tuple[str, tuple[Block, ...]], tuple[float, PlanStep]] = {}
         while self._queue:
             *_, holding = heappop(self._queue)
             if not self._nodes[holding.block].exists or not self._is_new(holding):
@@ -159,21 +159,21 @@ class Search:
             for invocation in self._generation.add(holding):
                 if number := self._offer(invocation):
                     step = self._step(number - 1)
-                    found[step.operator.name, step.inputs] = (step.cost, step)
-        return list(found.values())
+                    steps[step.operator.name, step.inputs] = (step.cost, step)
+        return list(steps.values())
 
     def granted_by_existing(self, wish: Wish) -> Wish:
         """The wish, granted if a block does that which exists already."""
         return self._granted(wish, next(iter(self._ways[wish.channel]), None))
 
     def _own_bases(self, channels: Iterable[str]) -> dict[str, PlannedBlock]:
-        found = {}
+        bases = {}
         for channel in channels:
             held = self._held.get(channel)
             for block in self._task.blocks[channel]:
                 if block.kind == BASE and block.end == held:
-                    found[channel] = PlannedBlock(block, 0, 0.0)
-        return found
+                    bases[channel] = PlannedBlock(block, 0, 0.0)
+        return bases
 
     # --- the queue -------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Search:
         most = self._switches.plans_per_block
         if most is not None and len(node.done) >= most:
             return True
-        return any(done.mask & mask == done.mask for done in node.done)
+        return any(settled.mask & mask == settled.mask for settled in node.done)
 
     def _is_over(self, cheapest: float) -> bool:
         """Whether nothing that is found from now on could matter: it costs at least so much."""
@@ -236,8 +236,8 @@ class Search:
 
     def _offer(self, invocation: Invocation) -> int:
         """Put what an invocation makes on the queue; its number plus one, or 0 if it is useless."""
-        made = [each if self._is_worth(each) else None for each in invocation.makes]
-        if not any(made):
+        outputs = [each if self._is_worth(each) else None for each in invocation.makes]
+        if not any(outputs):
             return 0
         together = self._together(invocation.holdings)
         if together is None:
@@ -245,8 +245,8 @@ class Search:
         number = self._number(invocation)
         registered = self._registered[number]
         mask, cost = together[0] | 1 << number, together[1] + registered.estimate.cost
-        for wanted, block in zip(made, registered.blocks, strict=True):
-            if wanted is None:
+        for output, block in zip(outputs, registered.blocks, strict=True):
+            if output is None:
                 continue
             node = self._nodes.get(block)
             if node is None:
@@ -276,8 +276,8 @@ class Search:
             estimate = Estimate(0.0, tuple(block.rows for block in invocation.makes))
         else:
             estimate = self._costs.estimate(operator, invocation.readings)
-        made = zip(invocation.makes, estimate.rows, strict=False)
-        blocks = tuple([block.with_rows(rows) for block, rows in made])
+        outputs = zip(invocation.makes, estimate.rows, strict=False)
+        blocks = tuple([block.with_rows(rows) for block, rows in outputs])
         self._registered.append(_Registered(invocation, estimate, blocks))
         if operator.in_place:
             channel = operator.outputs[0].channel
@@ -295,11 +295,8 @@ class Search:
             return False
         if self._switches.overkill and block.kind == STRONG and self._is_monotone(block):
             return False
-        if block.channel in self._task.ends and block.start is not None:
-            # A delta that nobody reads but consumers has to begin where they are.
-            held = self._held.get(block.channel)
-            if held is None or not held.convertible(block.start, block.end):
-                return False
+        if not self._is_applicable(block):
+            return False
         if any(is_older(end, block.end) for end in self._good_enough(block.channel, block.kind)):
             return False
         if self._is_outdated(block):
@@ -310,6 +307,14 @@ class Search:
                 planned.append(block.end)
         return True
 
+    def _is_applicable(self, block: Block) -> bool:
+        """Whether consumers can apply a block, where nobody else reads it."""
+        if block.channel not in self._task.ends or block.start is None:
+            return True
+        # A delta that nobody reads but consumers has to begin where they are.
+        held = self._held.get(block.channel)
+        return held is not None and held.convertible(block.start, block.end)
+
     def _is_monotone(self, block: Block) -> bool:
         """Whether a monotone delta with the same ends is at hand: it holds the same rows."""
         same = self._nodes.get(Block(block.channel, MONOTONE, block.end, block.start))
@@ -317,17 +322,17 @@ class Search:
 
     def _good_enough(self, channel: str, kind: Kind) -> list[Provenance]:
         """Where existing blocks of a kind end that are within all limits; none on an output."""
-        found = self._enough.get((channel, kind))
-        if found is None:
-            found = self._enough[channel, kind] = []
+        ends = self._enough.get((channel, kind))
+        if ends is None:
+            ends = self._enough[channel, kind] = []
             if self._switches.overkill and channel not in self._mending:
                 limits = self._task.tightest.get(channel, NO_LIMITS)
                 pathways = len(self._task.workflow.pathways(channel))
                 for block in self._task.blocks[channel]:
                     whole = block.kind == kind and len(block.end.reflected) == pathways
                     if whole and self._times.keeps(limits, block.end):
-                        found.append(block.end)
-        return found
+                        ends.append(block.end)
+        return ends
 
     def _is_outdated(self, block: Block) -> bool:
         """Whether a fresher block of its kind is planned (section 6.3)."""
@@ -432,13 +437,13 @@ class Search:
             for operator, block, cost in self._tried.get(wish.channel, ())
             if (reaches := self._granting.reaches(wish.channel, block)) is not None
         }
-        found = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
+        in_order = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
         if way is None:
-            return Wish(wish.channel, wish.asked, alternatives=found)
+            return Wish(wish.channel, wish.asked, alternatives=in_order)
         blocks = tuple(each.block for each in way.holdings)
         reaches = self._granting.reached(wish.channel, blocks)
         left = tuple(sorted(way.left))
-        return Wish(wish.channel, wish.asked, blocks, reaches, left, found)
+        return Wish(wish.channel, wish.asked, blocks, reaches, left, in_order)
 
     def granting(self, wish: Wish, blocks: Sequence[Block]) -> Wish:
         """A wish, granted by blocks as far as they do; as it was if they do not at all."""
@@ -459,20 +464,20 @@ class Search:
             bit = mask & -mask
             mask ^= bit
             waiting.append(self._step(bit.bit_length() - 1))
-        made = {block for step in waiting for block in step.outputs}
-        found: list[PlanStep] = []
-        there: set[Block] = set()
+        outputs = {block for step in waiting for block in step.outputs}
+        steps: list[PlanStep] = []
+        available: set[Block] = set()
         while waiting:
             later = []
             for step in waiting:
-                if all(block in there or block not in made for block in step.inputs):
-                    found.append(step)
-                    there.update(step.outputs)
+                if all(block in available or block not in outputs for block in step.inputs):
+                    steps.append(step)
+                    available.update(step.outputs)
                 else:
                     later.append(step)
             assert len(later) < len(waiting), "steps of a plan wait for each other"
             waiting = later
-        return tuple(found)
+        return tuple(steps)
 
     def _step(self, number: int) -> PlanStep:
         registered = self._registered[number]

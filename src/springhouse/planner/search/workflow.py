@@ -58,7 +58,7 @@ class Workflow:
         for operator in self.operators:
             for output in operator.outputs:
                 above.setdefault(output.channel, set()).update(p.channel for p in operator.ports)
-        unknown = {each for found in above.values() for each in found} - set(above)
+        unknown = {each for read in above.values() for each in read} - set(above)
         if unknown:
             raise SpringhouseError(f'nothing makes the channel "{min(unknown)}"')
         try:
@@ -71,20 +71,20 @@ class Workflow:
     @cached_property
     def reads(self) -> dict[str, tuple[str, ...]]:
         """For each channel, those that it is made from."""
-        found: dict[str, dict[str, None]] = {each: {} for each in self.order}
+        reads: dict[str, dict[str, None]] = {each: {} for each in self.order}
         for operator in self.operators:
             for output in operator.outputs:
-                found[output.channel].update(dict.fromkeys(p.channel for p in operator.ports))
-        return {channel: tuple(each) for channel, each in found.items()}
+                reads[output.channel].update(dict.fromkeys(p.channel for p in operator.ports))
+        return {channel: tuple(each) for channel, each in reads.items()}
 
     @cached_property
     def readers(self) -> dict[str, tuple[str, ...]]:
         """For each channel, those that are made from it."""
-        found: dict[str, dict[str, None]] = {each: {} for each in self.order}
+        readers: dict[str, dict[str, None]] = {each: {} for each in self.order}
         for channel, read in self.reads.items():
             for each in read:
-                found[each][channel] = None
-        return {channel: tuple(each) for channel, each in found.items()}
+                readers[each][channel] = None
+        return {channel: tuple(each) for channel, each in readers.items()}
 
     @cached_property
     def whole(self) -> frozenset[str]:
@@ -99,14 +99,14 @@ class Workflow:
 
     def above(self, channels: Iterable[str]) -> set[str]:
         """These channels and all that they are made from, directly or not."""
-        found: set[str] = set()
+        above: set[str] = set()
         waiting = list(channels)
         while waiting:
             channel = waiting.pop()
-            if channel not in found:
-                found.add(channel)
+            if channel not in above:
+                above.add(channel)
                 waiting.extend(self.reads[channel])
-        return found
+        return above
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -115,31 +115,31 @@ class Workflow:
 
     @cached_property
     def _writers(self) -> dict[str, list[Operator]]:
-        found: dict[str, list[Operator]] = {}
+        writers: dict[str, list[Operator]] = {}
         for operator in self.operators:
             for output in operator.outputs:
-                found.setdefault(output.channel, []).append(operator)
-        return found
+                writers.setdefault(output.channel, []).append(operator)
+        return writers
 
     def operators_into(self, channels: Iterable[str]) -> list[Operator]:
         """The operators that make something on one of these channels."""
-        found = {id(o): o for each in channels for o in self._writers.get(each, ())}
-        return list(found.values())
+        operators = {id(o): o for each in channels for o in self._writers.get(each, ())}
+        return list(operators.values())
 
     @cached_property
     def _keys(self) -> dict[str, dict[str, dict[str, str]]]:
         """For each channel and each that it reads, its own pathway for each of that one's."""
-        found: dict[str, dict[str, dict[str, str]]] = {}
+        maps: dict[str, dict[str, dict[str, str]]] = {}
         own: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
         for channel in self.order:
             read = self.reads[channel]
             by_source = channel in self.strict and all(each in self.whole for each in read)
             keys = {each: {p: self._key(p, each, by_source) for p in own[each]} for each in read}
-            found[channel] = keys
+            maps[channel] = keys
             own.setdefault(
                 channel, tuple(dict.fromkeys(k for each in keys.values() for k in each.values()))
             )
-        return found
+        return maps
 
     def _key(self, pathway: str, channel: str, by_source: bool) -> str:
         if by_source:
@@ -160,11 +160,11 @@ class Workflow:
 
     @cached_property
     def _pathways(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
+        pathways: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
         for channel, maps in self._keys.items():
             keys = (key for each in maps.values() for key in each.values())
-            found.setdefault(channel, tuple(dict.fromkeys(keys)))
-        return found
+            pathways.setdefault(channel, tuple(dict.fromkeys(keys)))
+        return pathways
 
     def through_input(self, channel: str, read: str) -> tuple[str, ...]:
         """The pathways of `channel` that come through a direct input."""
@@ -176,15 +176,15 @@ class Workflow:
 
         A course has the source, the tables on the way that a bound names, and the direct input.
         """
-        found: dict[str, dict[str, frozenset[Course]]] = {}
+        courses_of: dict[str, dict[str, frozenset[Course]]] = {}
         for channel in self.order:
             courses: dict[str, set[Course]] = {}
             for read, keys in self._keys[channel].items():
                 for pathway, key in keys.items():
-                    before = found[read].get(pathway) or [()]
+                    before = courses_of[read].get(pathway) or [()]
                     courses.setdefault(key, set()).update((*self._kept(c), read) for c in before)
-            found[channel] = {key: frozenset(each) for key, each in courses.items()}
-        return found
+            courses_of[channel] = {key: frozenset(each) for key, each in courses.items()}
+        return courses_of
 
     def _kept(self, course: Course) -> Course:
         """What is kept of a course further down: its direct input only if a bound names it."""
@@ -234,23 +234,23 @@ class Workflow:
         A pathway that was one with others then reflects what they did together, so nothing is taken
         to be fresher than it is.
         """
-        found: dict[str, frozenset[int]] = {}
+        reflected: dict[str, frozenset[int]] = {}
         today, held = self.pathways(channel), self._told_today(provenance).reflected
         for source in {source_of(key) for key in today}:
             keys = {key for key in today if source_of(key) == source}
             then = {key for key in held if source_of(key) == source}
             together = frozenset[int]().union(*(held[key] for key in then))
-            found |= {key: held[key] if then == keys else together for key in keys}
-        return Provenance({key: versions for key, versions in found.items() if versions})
+            reflected |= {key: held[key] if then == keys else together for key in keys}
+        return Provenance({key: versions for key, versions in reflected.items() if versions})
 
     def _told_today(self, provenance: Provenance) -> Provenance:
         """A provenance without the tables on the way that no bound names here."""
         held = provenance.reflected
         if all(pathway.count(">") < 2 for pathway in held):
             return provenance
-        found: dict[str, frozenset[int]] = {}
+        reflected: dict[str, frozenset[int]] = {}
         for pathway, versions in held.items():
             before, _, read = pathway.rpartition(">")
             key = through(along(before, self.named), read) if before else read
-            found[key] = found.get(key, frozenset()) | versions
-        return Provenance(found)
+            reflected[key] = reflected.get(key, frozenset()) | versions
+        return Provenance(reflected)

@@ -50,10 +50,10 @@ def newest_common_moment(
     # Snapshots follow each other: where the newest few of each input share a moment, no older one
     # shares a newer moment. So most of them are seldom looked at.
     newest = {name: candidates[-_FEW:] for name, candidates in inputs.items()}
-    found = _common_moment(newest, channels, not_after)
-    if found is None and any(len(each) > _FEW for each in inputs.values()):
+    choice = _common_moment(newest, channels, not_after)
+    if choice is None and any(len(each) > _FEW for each in inputs.values()):
         return _common_moment(inputs, channels, not_after)
-    return found
+    return choice
 
 
 def _common_moment(

@@ -120,15 +120,19 @@ class Chooser:
     def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[InputSnapshot]]:
         """The recent snapshots of each input, and those older ones that another input reflects."""
         recent = {key: self._candidates(key) for key in keys}
-        reflected = joined(c.provenance for found in recent.values() for c in found).reflected
+        reflected = joined(
+            c.provenance for snapshots in recent.values() for c in snapshots
+        ).reflected
         return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}
 
-    def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[InputSnapshot]:
+    def _candidates(
+        self, key: str, older_versions: frozenset[int] = frozenset()
+    ) -> list[InputSnapshot]:
         recent = self._right_states(key)
         oldest = recent[0].made if recent else 0
         log = self._logs.log(key)
-        states = (state_at(log, made) for made in sorted(also) if made < oldest)
-        older = [each for each in states if each is not None and each.made in also]
+        states = (state_at(log, version) for version in sorted(older_versions) if version < oldest)
+        older = [each for each in states if each is not None and each.made in older_versions]
         return [InputSnapshot(s.version, s.provenance) for s in (*older, *recent)]
 
     def _right_states(self, key: str) -> list[TableState]:
@@ -141,19 +145,21 @@ class Chooser:
         if key not in self._project.views:
             return list(recent)
         wrong: dict[frozenset[tuple[str, str]], bool] = {}
-        kept = []
+        right = []
         for state in recent:
             note = state.note
             counts = frozenset([*note.ids.items(), *note.marks.items()] if note else [])
             if counts not in wrong:
                 wrong[counts] = note is not None and bool(made_anew(self._logs, note))
             if not wrong[counts]:
-                kept.append(state)
-        return kept
+                right.append(state)
+        return right
 
     @staticmethod
     def _newest_of_each(candidates: Mapping[str, Sequence[InputSnapshot]]) -> Choice:
-        versions = {key: found[-1].version for key, found in candidates.items() if found}
+        versions = {
+            key: snapshots[-1].version for key, snapshots in candidates.items() if snapshots
+        }
         return Choice(Instant(0.0), versions)
 
     def _stored(self, view: str) -> Provenance | None:
@@ -167,12 +173,12 @@ class Chooser:
 
     def _siblings(self, view: str) -> list[str]:
         """Views that somebody reads together with this one."""
-        found: dict[str, None] = {}
+        siblings: dict[str, None] = {}
         for reader in self._graph.dependents(view):
             declared = self._project.views.get(reader)
             if declared is None:
                 continue
             for each in self._graph.tables_read(reader):
                 if each in self._project.views and each != view:
-                    found[each] = None
-        return list(found)
+                    siblings[each] = None
+        return list(siblings)

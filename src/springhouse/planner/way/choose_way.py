@@ -155,8 +155,8 @@ def rebuilt(facts: WayFacts, why: str, *, state: bool) -> Decision:
 
 def without_statements(facts: WayFacts, problem: str, before: FailedStatement | None) -> Decision:
     """The refresh of a view after Spark failed in one of its compiled statements."""
-    found = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
-    return replace(found, teaches=False, failed=failed_again(before, problem))
+    decision = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
+    return replace(decision, teaches=False, failed=failed_again(before, problem))
 
 
 _FAILED = "an incremental refresh failed"
@@ -165,10 +165,10 @@ _FAILED = "an incremental refresh failed"
 def _after_a_pause(facts: WayFacts, failed: FailedStatement) -> Decision:
     """A compiled statement failed before: tried again now and then, with new state."""
     if failed.pause > 0:
-        found = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
-        return replace(found, failed=replace(failed, pause=failed.pause - 1))
-    found = _recomputed(facts, f"{_FAILED} before, and is tried again", state=True)
-    return replace(found, failed=failed)
+        decision = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
+        return replace(decision, failed=replace(failed, pause=failed.pause - 1))
+    decision = _recomputed(facts, f"{_FAILED} before, and is tried again", state=True)
+    return replace(decision, failed=failed)
 
 
 def _driven(facts: WayFacts, look: Look | None) -> Decision:
@@ -245,8 +245,8 @@ def _given_up(
     """A recomputation, though there is state: it is built anew, or given up."""
     building = _building_seconds(facts)
     state = facts.keep or worth_keeping(facts.refreshes, batch.seconds, building)
-    told = "built anew" if state else "given up"
-    why = f"{why}; its state, which takes {building:.1f} s to build, is {told}"
+    outcome = "built anew" if state else "given up"
+    why = f"{why}; its state, which takes {building:.1f} s to build, is {outcome}"
     return replace(_recomputed(facts, why, state=state), alternatives=others, sure=clear)
 
 
@@ -272,11 +272,11 @@ def _is_clear(facts: WayFacts, batch: WayCost, unread: Sequence[WayCost]) -> boo
 def _looked_at(facts: WayFacts, unread: Sequence[WayCost], look: Look) -> list[WayCost]:
     """The ways, the cheapest first, with a closer look at those that may be the cheapest."""
     best = facts.past.corrected(look.cost(unread[0].way), hopeful=True)
-    found = [best]
+    ways = [best]
     for each in unread[1:]:
         near = each.seconds < best.seconds
-        found.append(facts.past.corrected(look.cost(each.way), hopeful=True) if near else each)
-    return sorted(found, key=_seconds)
+        ways.append(facts.past.corrected(look.cost(each.way), hopeful=True) if near else each)
+    return sorted(ways, key=_seconds)
 
 
 def _building_seconds(facts: WayFacts) -> float:

@@ -117,9 +117,9 @@ class Past:
         recomputing = (WAYS[WidgetVariant.BATCH], BUILDING)
         nearest = recomputing if way in recomputing else ()
         for ways in ((way,), nearest):
-            found = [each for each in self.lessons if each.way in ways]
-            if found:
-                return found
+            lessons = [each for each in self.lessons if each.way in ways]
+            if lessons:
+                return lessons
         return list(self.lessons)
 
     @staticmethod

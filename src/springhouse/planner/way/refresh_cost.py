@@ -60,8 +60,8 @@ class WayCost:
         if self.way is WidgetVariant.BATCH:
             return _START + self.rows_read * _ROW + self.state_seconds
         changed = (self.rows_changed * self.relations + self.rows_met) * _CHANGED
-        made = self.rows_made * _MADE
-        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed + made
+        writing = self.rows_made * _MADE
+        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed + writing
 
     @property
     def seconds(self) -> float:
@@ -72,8 +72,8 @@ class WayCost:
         read = f", {self.rows_read:,} rows read" if self.rows_read else ""
         changed = f", {self.rows_changed:,} changed" if self.rows_changed else ""
         become = self.rows_changed + self.rows_made
-        made = f", which become {become:,}" if self.rows_made else ""
-        return f"{WAYS[self.way]}: {queries}{read}{changed}{made}, about {self.seconds:.1f} s"
+        result = f", which become {become:,}" if self.rows_made else ""
+        return f"{WAYS[self.way]}: {queries}{read}{changed}{result}, about {self.seconds:.1f} s"
 
 
 def with_state(plain: WayCost, read_again: float, hidden_rows: int) -> WayCost:

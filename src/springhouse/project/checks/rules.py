@@ -1,9 +1,10 @@
 """Does the whole of a project make sense?
 
-Readers look at one statement at a time; here are the rules that need all of them: names are unique
-and free, everything that is read is declared, nothing reads itself, flows and tables fit together,
-and streams are read where streams can be read. Every rule is a function from a project to errors;
-`check` is the tuple of them in order, and a project that breaks three hears of all three.
+The readers look at one statement at a time. The rules here need all of them: names are unique and
+allowed, everything that is read is declared, nothing reads itself, flows and tables fit together,
+and streams are read where a stream can be read. Each rule is a function from a project to errors.
+`RULES` lists them in order, and `check` applies all of them, so that a project that breaks three
+rules gets three errors.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,19 +33,19 @@ from springhouse.project.declarations.declaration import (
 )
 from springhouse.project.declarations.locations import location
 from springhouse.project.declarations.names import Names, did_you_mean, did_you_mean_the, wrong_name
-from springhouse.project.declarations.secrets import problem_of, resolve
+from springhouse.project.declarations.secrets import resolve, secret_problem
 from springhouse.project.lineage.graph import QUARANTINE, Graph
-from springhouse.project.options.calls import understand
+from springhouse.project.options.calls import parse_call
 from springhouse.project.sql.schema_text import column_names
 from springhouse.project.sql.streaming_state import STREAMING, stateful_part
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A project that is being checked, and what else is known about it.
+class CheckedProject:
+    """A project that is being checked, and the facts that the rules need besides.
 
-    `excused` are names whose own declaration is an error already; with `names_missing` there may be
-    more of those, so nobody is told that a name is not declared.
+    `excused` are names whose declaration has an error of its own. `names_missing` says that a file
+    could not be read: then more names may be declared, and no rule reports an undeclared name.
     """
 
     project: Project
@@ -68,38 +69,38 @@ class Checked:
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """What can be read by name, and what it is."""
+        """The kind of everything that can be read by name."""
         quarantines = {name + QUARANTINE: f'quarantine of "{name}"' for name in self.stored}
         return {**quarantines, **{name: KINDS[type(d)] for name, d in self.declared.items()}}
 
     def readers(self) -> Iterator[tuple[str, Query]]:
-        """Everything that has a query, called by its kind and name."""
+        """All queries, each with a label of its view or flow."""
         for name, declaration in self.declared.items():
             if isinstance(declaration, View | TemporaryView):
                 yield f'{self.kinds[name]} "{name}"', declaration.query
         for flow in self.project.flows:
             if isinstance(flow, AppendFlow):
-                yield called(flow), flow.query
+                yield flow_label(flow), flow.query
 
     def references(self) -> Iterator[tuple[str, Reference]]:
-        """Everything that is read, with the reader."""
+        """All references, each with a label of the view or flow that reads it."""
         for reader, query in self.readers():
             for reference in query.references:
                 yield reader, reference
         for flow in self.project.flows:
             if isinstance(flow, CdcFlow):
-                yield called(flow), flow.source
+                yield flow_label(flow), flow.source
 
 
-def check(checked: Checked) -> list[DeclarationError]:
-    """Everything that is wrong with a project as a whole."""
+def check(checked: CheckedProject) -> list[DeclarationError]:
+    """The errors of the project as a whole."""
     return [error for rule in RULES for error in rule(checked)]
 
 
-def called(flow: Flow) -> str:
-    """A flow in the user's words; one that was declared with its table is called by that."""
-    own = flow.name == flow.target
-    return f'streaming table "{flow.target}"' if own else f'flow "{flow.name}"'
+def flow_label(flow: Flow) -> str:
+    """What to call a flow in an error: a flow that its table declares is called by the table."""
+    by_table = flow.name == flow.target
+    return f'streaming table "{flow.target}"' if by_table else f'flow "{flow.name}"'
 
 
 def _error(problem: str, place: Place, hint: str | None = None) -> DeclarationError:
@@ -109,8 +110,8 @@ def _error(problem: str, place: Place, hint: str | None = None) -> DeclarationEr
 # Names
 
 
-def names_are_free(checked: Checked) -> Iterator[DeclarationError]:
-    """Names that Springhouse keeps for itself, or that no folder could have."""
+def names_are_free(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Names that Springhouse reserves, or that no folder can have."""
     stored = checked.stored
     flows = {flow.name: flow for flow in checked.project.flows if flow.name != flow.target}
     for name, declaration in (*checked.declared.items(), *flows.items()):
@@ -123,8 +124,8 @@ def names_are_free(checked: Checked) -> Iterator[DeclarationError]:
             yield _error(problem, declaration.place, f'"{owner}" is at {stored[owner].place}.')
 
 
-def reads_are_declared(checked: Checked) -> Iterator[DeclarationError]:
-    """Tables that are read, and exist nowhere."""
+def reads_are_declared(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Tables that are read and not declared."""
     if checked.names_missing:
         return
     for reader, reference in checked.references():
@@ -141,7 +142,7 @@ def reads_are_declared(checked: Checked) -> Iterator[DeclarationError]:
         )
 
 
-def nothing_reads_itself(checked: Checked) -> Iterator[DeclarationError]:
+def nothing_reads_itself(checked: CheckedProject) -> Iterator[DeclarationError]:
     """Circles of tables and views."""
     for circle in checked.graph.cycles:
         yield _error(
@@ -154,8 +155,8 @@ def nothing_reads_itself(checked: Checked) -> Iterator[DeclarationError]:
 # Flows and tables
 
 
-def flows_have_targets(checked: Checked) -> Iterator[DeclarationError]:
-    """Flows into nothing, and into what no flow can write."""
+def flows_have_targets(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Flows whose target is not declared or is not a table."""
     tables = dict.fromkeys(checked.project.tables, "table")
     for flow in checked.project.flows:
         target = flow.target
@@ -164,20 +165,20 @@ def flows_have_targets(checked: Checked) -> Iterator[DeclarationError]:
         if target in checked.declared:
             kind = checked.kinds[target]
             yield _error(
-                f'{called(flow)} writes into "{target}", which is a {kind}',
+                f'{flow_label(flow)} writes into "{target}", which is a {kind}',
                 flow.place,
                 "Flows write into streaming tables; a view is made by its query alone.",
             )
         elif not checked.names_missing:
             yield _error(
-                f'{called(flow)} writes into "{target}", which this project does not declare',
+                f'{flow_label(flow)} writes into "{target}", which this project does not declare',
                 flow.place,
                 did_you_mean_the(target, tables) or f"Declare it: CREATE STREAMING TABLE {target};",
             )
 
 
-def tables_have_flows(checked: Checked) -> Iterator[DeclarationError]:
-    """Tables that nothing ever writes, or that are written in two ways."""
+def tables_have_flows(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Tables without a flow, and tables that get both changes and appended rows."""
     for table in checked.project.tables.values():
         flows = checked.project.flows_into(table.name)
         if not flows and not checked.names_missing and table.name not in checked.excused:
@@ -190,8 +191,8 @@ def tables_have_flows(checked: Checked) -> Iterator[DeclarationError]:
         appending = [flow for flow in flows if isinstance(flow, AppendFlow)]
         if changing and appending:
             yield _error(
-                f'the table "{table.name}" gets both changes ({called(changing[0])}) and appended '
-                f"rows ({called(appending[0])})",
+                f'the table "{table.name}" gets both changes ({flow_label(changing[0])}) and '
+                f"appended rows ({flow_label(appending[0])})",
                 appending[0].place,
                 "An appended row has no place in a sequence of changes: use two tables.",
             )
@@ -200,8 +201,8 @@ def tables_have_flows(checked: Checked) -> Iterator[DeclarationError]:
 # Streams
 
 
-def views_read_tables(checked: Checked) -> Iterator[DeclarationError]:
-    """Materialized views that read a stream, themselves or through a temporary view."""
+def views_read_tables(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Materialized views that read a stream, directly or through a temporary view."""
     for view in checked.project.views.values():
         for reference in view.query.references:
             if reference.reading in STREAMING:
@@ -212,42 +213,49 @@ def views_read_tables(checked: Checked) -> Iterator[DeclarationError]:
                 )
     for reader, reference in checked.references():
         inner = checked.project.temporary_views.get(reference.name)
-        if inner is None or reference.reading not in (ReadMode.TABLE, ReadMode.STREAM):
-            continue
-        streams = _is_streaming(checked, inner.query)
-        if streams is not None and streams != (reference.reading is ReadMode.STREAM):
-            what, hint = (
-                ("all rows", f"Write STREAM({inner.name}), in a streaming table.")
-                if streams
-                else ("a stream", f"Leave STREAM out, or put it into {inner.name}.")
-            )
-            yield _error(
-                f'{reader} reads {what} of the temporary view "{inner.name}", which '
-                f"{'reads a stream' if streams else 'reads none'}",
-                reference.place,
-                hint,
-            )
+        if inner is not None and reference.reading in (ReadMode.TABLE, ReadMode.STREAM):
+            yield from _same_kind_of_reading(checked, reader, reference, inner)
 
 
-def flows_read_streams(checked: Checked) -> Iterator[DeclarationError]:
-    """Streaming flows that would append everything again and again, or that need memory."""
+def _same_kind_of_reading(
+    checked: CheckedProject, reader: str, reference: Reference, inner: TemporaryView
+) -> Iterator[DeclarationError]:
+    """A temporary view over a stream is read as a stream, any other as a table."""
+    streams = _is_streaming(checked, inner.query)
+    if streams is None or streams == (reference.reading is ReadMode.STREAM):
+        return
+    what, hint = "a stream", f"Leave STREAM out, or put it into {inner.name}."
+    if streams:
+        what, hint = "all rows", f"Write STREAM({inner.name}), in a streaming table."
+    yield _error(
+        f'{reader} reads {what} of the temporary view "{inner.name}", which '
+        f"{'reads a stream' if streams else 'reads none'}",
+        reference.place,
+        hint,
+    )
+
+
+def flows_read_streams(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Flows that would append all rows again and again, or whose query needs earlier rows."""
     for flow in checked.project.flows:
         if not isinstance(flow, AppendFlow) or flow.once or not isinstance(flow.query, SqlQuery):
             continue
         if not any(reference.reading in STREAMING for reference in flow.query.references):
             yield _error(
-                f"{called(flow)} reads no stream, so it would append all rows again and again",
+                f"{flow_label(flow)} reads no stream, so it would append all rows again and again",
                 flow.query.place,
                 "Read STREAM(table), or make it CREATE MATERIALIZED VIEW.",
             )
         else:
-            yield from _remembers_nothing(checked, called(flow), flow.query)
+            yield from _needs_no_earlier_rows(checked, flow_label(flow), flow.query)
     for view in checked.project.temporary_views.values():
         if isinstance(view.query, SqlQuery) and _is_streaming(checked, view.query):
-            yield from _remembers_nothing(checked, f'temporary view "{view.name}"', view.query)
+            yield from _needs_no_earlier_rows(checked, f'temporary view "{view.name}"', view.query)
 
 
-def _remembers_nothing(checked: Checked, who: str, query: SqlQuery) -> Iterator[DeclarationError]:
+def _needs_no_earlier_rows(
+    checked: CheckedProject, who: str, query: SqlQuery
+) -> Iterator[DeclarationError]:
     problem = stateful_part(query, checked.names)
     if problem is not None:
         yield _error(
@@ -257,16 +265,16 @@ def _remembers_nothing(checked: Checked, who: str, query: SqlQuery) -> Iterator[
         )
 
 
-def _is_streaming(checked: Checked, query: Query) -> bool | None:
-    """Whether a query reads a stream; None for Python that could do anything."""
+def _is_streaming(checked: CheckedProject, query: Query) -> bool | None:
+    """Whether a query reads a stream; None for a Python function whose reads are unknown."""
     readings = {reference.reading for reference in query.references}
     if readings & STREAMING:
         return True
     return False if isinstance(query, SqlQuery) else None
 
 
-def sources_are_known(checked: Checked) -> Iterator[DeclarationError]:
-    """Sources that no plug-in stands for, and sources that are read without STREAM."""
+def sources_are_known(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Sources that no plug-in provides, and sources that are read without STREAM."""
     for _, reference in checked.references():
         call = reference.source
         if call is None:
@@ -288,8 +296,8 @@ def sources_are_known(checked: Checked) -> Iterator[DeclarationError]:
             )
 
 
-def sinks_are_known(checked: Checked) -> Iterator[DeclarationError]:
-    """Sinks that no plug-in stands for."""
+def sinks_are_known(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Sinks that no plug-in provides."""
     for declaration in checked.stored.values():
         for sink in declaration.sinks:
             if sink.plugin.lower() not in checked.known_sinks:
@@ -301,16 +309,16 @@ def sinks_are_known(checked: Checked) -> Iterator[DeclarationError]:
                 )
 
 
-def calls_fit(checked: Checked) -> Iterator[DeclarationError]:
-    """Options of sources and sinks that are wrong, missing or misspelt, and schemas."""
+def calls_fit(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Options of sources and sinks that are wrong, missing or misspelt, and wrong schemas."""
     project = checked.project
     for _, reference in checked.references():
         call = reference.source
         if call is not None and reference.reading is ReadMode.SOURCE:
-            yield from _misfit("source", call, project.sources, project.folder)
+            yield from _call_errors("source", call, project.sources, project.folder)
     for declaration in checked.stored.values():
         for sink in declaration.sinks:
-            yield from _misfit("sink", sink, project.sinks, project.folder)
+            yield from _call_errors("sink", sink, project.sinks, project.folder)
         if declaration.schema:
             try:
                 column_names(declaration.schema)
@@ -319,24 +327,24 @@ def calls_fit(checked: Checked) -> Iterator[DeclarationError]:
                 yield _error(problem, declaration.place, error.hint)
 
 
-def _misfit(
+def _call_errors(
     kind: str, call: SourceCall | SinkCall, own: Mapping[str, type], folder: Path
 ) -> Iterator[DeclarationError]:
     try:
-        understand(kind, call, own, folder)
+        parse_call(kind, call, own, folder)
     except DeclarationError as error:
         yield error
 
 
-def sinks_have_places(checked: Checked) -> Iterator[DeclarationError]:
-    """Sinks that would write over each other, or into the warehouse."""
+def sinks_have_places(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Sinks that would overwrite each other, or files of the warehouse."""
     folder = checked.project.folder
     storage = location(checked.project.storage, folder)
     first: dict[str, SinkCall] = {}
     for declaration in checked.stored.values():
         for sink in declaration.sinks:
             text = next((v for k, v in sink.options.items() if k.lower() == "path"), None)
-            if text is None or problem_of(text, folder) is not None:
+            if text is None or secret_problem(text, folder) is not None:
                 continue
             place = location(resolve(text, folder), folder)
             if f"{place}/".startswith(f"{storage}/"):
@@ -351,16 +359,16 @@ def sinks_have_places(checked: Checked) -> Iterator[DeclarationError]:
                 )
 
 
-def columns_exist(checked: Checked) -> Iterator[DeclarationError]:
-    """Columns that are named, and that surely nothing has."""
+def columns_exist(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Columns that a query names and none of its inputs has."""
     yield from ColumnCheck(checked.project, checked.names).errors(checked.readers())
 
 
 # Promises
 
 
-def promises_name_pathways(checked: Checked) -> Iterator[DeclarationError]:
-    """Bounds on the staleness of data that does not come that way."""
+def promises_name_pathways(checked: CheckedProject) -> Iterator[DeclarationError]:
+    """Promises about the data of an input from which the view is not made."""
     for declaration in checked.declared.values():
         if isinstance(declaration, TemporaryView):
             continue
@@ -380,7 +388,7 @@ def promises_name_pathways(checked: Checked) -> Iterator[DeclarationError]:
                 reader = name
 
 
-def _promise_hint(checked: Checked, name: str, inputs: dict[str, str]) -> str | None:
+def _promise_hint(checked: CheckedProject, name: str, inputs: dict[str, str]) -> str | None:
     view = checked.project.temporary_views.get(name)
     if view is not None:
         reads = ", ".join(dict.fromkeys(reference.name for reference in view.query.references))
@@ -389,7 +397,7 @@ def _promise_hint(checked: Checked, name: str, inputs: dict[str, str]) -> str | 
     return did_you_mean_the(name, inputs) or f"It is made from {made_from}."
 
 
-RULES: tuple[Callable[[Checked], Iterator[DeclarationError]], ...] = (
+RULES: tuple[Callable[[CheckedProject], Iterator[DeclarationError]], ...] = (
     names_are_free,
     reads_are_declared,
     nothing_reads_itself,

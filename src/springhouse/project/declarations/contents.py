@@ -25,7 +25,7 @@ KINDS: dict[type, str] = {Table: "table", View: "view", TemporaryView: "temporar
 
 
 @dataclass(frozen=True)
-class Written:
+class PlacedValue:
     """A value as it stands in a file, and where."""
 
     value: str
@@ -66,7 +66,7 @@ class Contents:
     """
 
     declarations: list[Declaration] = field(default_factory=list)
-    settings: dict[str, Written] = field(default_factory=dict)
+    settings: dict[str, PlacedValue] = field(default_factory=dict)
     plugins: list[Plugin] = field(default_factory=list)
     errors: list[DeclarationError] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)

@@ -35,7 +35,7 @@ def resolve(text: str, folder: Path) -> str:
     return _REFERENCE.sub(lambda found: _value(found, folder), text)
 
 
-def problem_of(text: str, folder: Path) -> SpringhouseError | None:
+def secret_problem(text: str, folder: Path) -> SpringhouseError | None:
     """What keeps a text from being resolved, if anything."""
     try:
         resolve(text, folder)

@@ -1,16 +1,17 @@
 """Who reads whom?
 
-The project as a directed graph: vertices are tables and views, an edge says that one reads another.
-Temporary views store nothing, so they are no vertices: whoever reads one reads what it reads. The
-quarantine of a table is a vertex of its own that nobody declares; it comes after its table.
+The project as a directed graph. Its vertices are tables and views, and an edge says that one reads
+another. Temporary views store nothing, so they are no vertices: a reader of a temporary view reads
+what the temporary view reads. To read the quarantine of a table is to depend on the table.
 
 A pathway of a view (004, section 2.1) is one way from a base table to it: a view that reads a table
 twice, once directly and once through another view, has two.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 from springhouse.project.declarations.declaration import CdcFlow, Flow, Project, ReadMode, Reference
 
@@ -19,7 +20,7 @@ QUARANTINE = "_quarantine"
 
 @dataclass(frozen=True, order=True)
 class Input:
-    """What is read, and how; `name` as in `Reference`."""
+    """One input and how it is read; `name` is the name of the `Reference`."""
 
     name: str
     reading: ReadMode
@@ -29,18 +30,18 @@ Pathway = tuple[str, ...]
 
 
 class Graph:
-    """The edges of one project. All answers are in a fixed order, whatever the files' order."""
+    """The graph of one project. The order of the project's files changes no answer."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
 
     def inputs(self, name: str) -> tuple[Input, ...]:
-        """What a table or view reads, through temporary views, each once, in order of mention."""
+        """What a table or view reads, through temporary views, without repetition, as mentioned."""
         references = self._through_temporary_views(self._references(name), frozenset())
         return tuple(dict.fromkeys(Input(r.name, r.reading) for r in references))
 
     def flow_inputs(self, flow: Flow) -> tuple[Input, ...]:
-        """What one flow reads, through temporary views, each once, in order of mention."""
+        """What one flow reads, through temporary views, without repetition, as mentioned."""
         references = self._through_temporary_views(flow_references(flow), frozenset())
         return tuple(dict.fromkeys(Input(r.name, r.reading) for r in references))
 
@@ -58,64 +59,45 @@ class Graph:
         return self._reached(name, self.dependents)
 
     def upstream(self, name: str) -> tuple[str, ...]:
-        """Everything in the project that `name` is made of, in topological order."""
-        return self._reached(name, lambda each: self._edges.get(each, ()))
+        """Everything in the project that `name` is made from, in topological order."""
+        return self._reached(name, lambda reader: self._edges.get(reader, ()))
 
     @cached_property
     def order(self) -> tuple[str, ...]:
         """All tables and views, each after what it reads; ties go by name."""
-        waiting = {name: len(set(reads) - {name}) for name, reads in self._edges.items()}
-        ready = sorted(name for name, count in waiting.items() if not count)
+        sorter = _sorter_without_cycles(self._edges)
         ordered: list[str] = []
-        while waiting:
-            # A cycle is reported by the checker; here it must only not hang.
-            ready = ready or sorted(waiting)[:1]
-            freed: list[str] = []
-            for name in ready:
-                ordered.append(name)
-                del waiting[name]
-            for reader in (each for name in ready for each in self._read_by.get(name, ())):
-                if reader in waiting:
-                    waiting[reader] -= 1
-                    if not waiting[reader]:
-                        freed.append(reader)
-            ready = sorted(freed)
+        while sorter.is_active():
+            ready = sorted(sorter.get_ready())
+            ordered += ready
+            sorter.done(*ready)
         return tuple(ordered)
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Where each table and view stands in the order."""
-        return {name: place for place, name in enumerate(self.order)}
-
-    @cached_property
-    def _read_by(self) -> dict[str, list[str]]:
-        """Who reads each table or view, but for those that read themselves; in no order."""
-        found: dict[str, list[str]] = {}
-        for reader, reads in self._edges.items():
-            for name in set(reads) - {reader}:
-                found.setdefault(name, []).append(reader)
-        return found
+        """The position of each table and view in the order."""
+        return {name: at for at, name in enumerate(self.order)}
 
     @cached_property
     def _readers(self) -> dict[str, tuple[str, ...]]:
-        """Who reads each table or view, in topological order."""
-        found: dict[str, list[str]] = {}
+        """The readers of each table and view, in topological order."""
+        readers: dict[str, list[str]] = {}
         for reader in self.order:
-            for name in dict.fromkeys(self._edges.get(reader, ())):
-                found.setdefault(name, []).append(reader)
-        return {name: tuple(readers) for name, readers in found.items()}
+            for name in self._edges.get(reader, ()):
+                readers.setdefault(name, []).append(reader)
+        return {name: tuple(names) for name, names in readers.items()}
 
     def pathways(self, name: str) -> tuple[Pathway, ...]:
-        """Every way from a base table, or a Delta table of others, to the view `name`."""
+        """Every way to the view `name` from a base table or a Delta table of others."""
         if name not in self._project.views:
             return ((name,),)
         tracked = (ReadMode.TABLE, ReadMode.DELTA)
         inputs = dict.fromkeys(i.name for i in self.inputs(name) if i.reading in tracked)
-        return tuple((*pathway, name) for each in inputs for pathway in self.pathways(each))
+        return tuple((*pathway, name) for read in inputs for pathway in self.pathways(read))
 
     @cached_property
     def cycles(self) -> tuple[Pathway, ...]:
-        """The circles of names that read each other, temporary views too: `(a, b, a)`."""
+        """The circles of names that read each other, temporary views included: `(a, b, a)`."""
         reads = {
             name: tuple(dict.fromkeys(self._owner(r.name) for r in references if _is_named(r)))
             for name, references in self._all_references()
@@ -124,16 +106,12 @@ class Graph:
 
     @cached_property
     def _edges(self) -> dict[str, tuple[str, ...]]:
-        return {
-            name: tuple(
-                dict.fromkeys(
-                    owner
-                    for each in self.tables_read(name)
-                    if (owner := self._owner(each)) in self._stored
-                )
-            )
-            for name in sorted(self._stored)
-        }
+        """The stored tables and views that each of them reads, without repetition."""
+        edges = {}
+        for name in sorted(self._stored):
+            owners = map(self._owner, self.tables_read(name))
+            edges[name] = tuple(dict.fromkeys(o for o in owners if o in self._stored))
+        return edges
 
     @cached_property
     def _stored(self) -> frozenset[str]:
@@ -168,15 +146,29 @@ class Graph:
             elif name not in seen:
                 yield from self._through_temporary_views(view.query.references, seen | {name})
 
-    def _reached(self, name: str, step: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    def _reached(self, name: str, neighbours: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
         reached: set[str] = set()
-        ahead = list(step(name))
+        ahead = list(neighbours(name))
         while ahead:
-            each = ahead.pop()
-            if each not in reached:
-                reached.add(each)
-                ahead += step(each)
+            next_name = ahead.pop()
+            if next_name not in reached:
+                reached.add(next_name)
+                ahead += neighbours(next_name)
         return tuple(sorted(reached & self.position.keys(), key=self.position.__getitem__))
+
+
+def _sorter_without_cycles(edges: Mapping[str, Iterable[str]]) -> TopologicalSorter[str]:
+    """A sorter of the graph, less one edge of each cycle; `checks/` reports the cycles."""
+    reads = {reader: set(names) - {reader} for reader, names in edges.items()}
+    while True:
+        sorter = TopologicalSorter(reads)
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            read, reader, *_ = error.args[1]
+            reads[reader].discard(read)
+        else:
+            return sorter
 
 
 def flow_references(flow: Flow) -> tuple[Reference, ...]:
@@ -188,26 +180,27 @@ def _is_named(reference: Reference) -> bool:
     return reference.reading in (ReadMode.TABLE, ReadMode.STREAM)
 
 
-def _cycles(reads: dict[str, tuple[str, ...]]) -> tuple[Pathway, ...]:
+def _cycles(reads: Mapping[str, Iterable[str]]) -> tuple[Pathway, ...]:
     """One circle for each group of names that read each other, starting at its first name."""
-    found: list[Pathway] = []
-    done: set[str] = set()
+    cycles: list[Pathway] = []
+    covered: set[str] = set()
     for name in reads:
-        if name not in done and (circle := _circle_through(name, reads)):
-            found.append(circle)
-            done.update(circle)
-    return tuple(found)
+        # graphlib names some circle; the shortest one from the first name is easier to mend.
+        if name not in covered and (cycle := _shortest_cycle(name, reads)):
+            cycles.append(cycle)
+            covered.update(cycle)
+    return tuple(cycles)
 
 
-def _circle_through(start: str, reads: dict[str, tuple[str, ...]]) -> Pathway | None:
-    """The shortest way from `start` back to itself, breadth first."""
-    ways: list[Sequence[str]] = [(start,)]
+def _shortest_cycle(start: str, reads: Mapping[str, Iterable[str]]) -> Pathway | None:
+    """The shortest way from `start` back to itself, by breadth-first search."""
+    paths: list[Pathway] = [(start,)]
     seen: set[str] = set()
-    for way in ways:
-        for each in reads.get(way[-1], ()):
-            if each == start:
-                return (*way, start)
-            if each not in seen:
-                seen.add(each)
-                ways.append((*way, each))
+    for path in paths:
+        for read in reads.get(path[-1], ()):
+            if read == start:
+                return (*path, start)
+            if read not in seen:
+                seen.add(read)
+                paths.append((*path, read))
     return None

@@ -18,6 +18,6 @@ def input_key(reading: ReadMode, name: str) -> str:
     return name
 
 
-def key_of(reference: Reference) -> str:
+def reference_key(reference: Reference) -> str:
     """The key of what a reference names."""
     return input_key(reference.reading, reference.name)

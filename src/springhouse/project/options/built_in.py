@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from springhouse.errors import SinkError, SourceError, SpringhouseError
 from springhouse.project.declarations.names import did_you_mean
 from springhouse.project.options import file_options, kafka_options
-from springhouse.project.options.option_values import moment, positive_number, whole_number
+from springhouse.project.options.option_values import positive_number, timestamp_value, whole_number
 
 _CODECS = ("deflate", "null")
 
@@ -33,7 +33,7 @@ class SampleOptions:
 def read_files(path: str, **options: str) -> file_options.FileOptions:
     """`read_files('folder', format => 'json', …)`."""
     check_path(path, SourceError)
-    return file_options.parsed(options)
+    return file_options.read_file_options(options)
 
 
 def read_delta(path: str) -> None:
@@ -48,7 +48,7 @@ def sample(
     return SampleOptions(
         positive_number("rate", rate),
         whole_number("partitions", partitions, least=1),
-        None if start is None else moment("start", start),
+        None if start is None else timestamp_value("start", start),
         None if limit is None else whole_number("limit", limit, least=0),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from springhouse.errors import SourceError
 from springhouse.project.declarations.names import did_you_mean
-from springhouse.project.options.option_values import flag, whole_number, wrong
+from springhouse.project.options.option_values import flag, whole_number, wrong_option
 from springhouse.project.options.reader_values import check_value, delimiter
 from springhouse.project.sql.schema_text import column_names, nested_columns
 
@@ -56,7 +56,7 @@ class FileOptions:
     reader: Mapping[str, str] = field(default_factory=dict)
 
 
-def parsed(options: Mapping[str, str]) -> FileOptions:
+def read_file_options(options: Mapping[str, str]) -> FileOptions:
     """The options as they were meant, or an error that names the one that can't be meant."""
     given = {name.lower(): text for name, text in options.items()}
     chosen = _format(given.pop("format", None))
@@ -104,7 +104,7 @@ def _format(text: str | None) -> str:
     if text is None:
         raise SourceError("read_files needs a format", hint=f"Give format => one of {formats}.")
     if text.lower() not in _READER_OPTIONS:
-        raise wrong("format", text, f"one of {formats}")
+        raise wrong_option("format", text, f"one of {formats}")
     return text.lower()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from springhouse.errors import SinkError, SourceError, SpringhouseError
 from springhouse.project.declarations.names import did_you_mean
 from springhouse.project.options.file_options import JSON_PARSER_OPTIONS
-from springhouse.project.options.option_values import flag, whole_number, wrong
+from springhouse.project.options.option_values import flag, whole_number, wrong_option
 from springhouse.project.options.reader_values import check_value
 from springhouse.project.sql.schema_text import column_names
 
@@ -184,7 +184,7 @@ def _sorted_out(
 
 def _schema_of(chosen: str, schema: str | None) -> str | None:
     if chosen.lower() not in ("raw", "json"):
-        raise wrong("format", chosen, "raw or json")
+        raise wrong_option("format", chosen, "raw or json")
     if (schema is None) != (chosen.lower() == "raw"):
         raise SourceError(
             "read_kafka needs format => 'json' and a schema, or neither",
@@ -199,4 +199,4 @@ def _beginning(text: str) -> str | Mapping[str, int]:
     try:
         return {str(int(partition)): int(offset) for partition, offset in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
-        raise wrong("startingOffsets", text, 'earliest, latest or {"0": 23, …}') from None
+        raise wrong_option("startingOffsets", text, 'earliest, latest or {"0": 23, …}') from None

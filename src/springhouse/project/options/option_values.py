@@ -18,7 +18,7 @@ def flag(option: str, text: str) -> bool:
     """
     meanings = {"true": True, "false": False}
     if text.lower() not in meanings:
-        raise wrong(option, text, "true or false")
+        raise wrong_option(option, text, "true or false")
     return meanings[text.lower()]
 
 
@@ -29,7 +29,7 @@ def whole_number(option: str, text: str, least: int) -> int:
     except ValueError:
         number = least - 1
     if number < least:
-        raise wrong(option, text, f"a whole number, at least {least}")
+        raise wrong_option(option, text, f"a whole number, at least {least}")
     return number
 
 
@@ -44,19 +44,19 @@ def positive_number(option: str, text: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         number = Fraction(0)
     if number <= 0:
-        raise wrong(option, text, "a number above 0")
+        raise wrong_option(option, text, "a number above 0")
     return number
 
 
-def moment(option: str, text: str) -> datetime:
+def timestamp_value(option: str, text: str) -> datetime:
     """A moment; one that names no time zone is in UTC."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise wrong(option, text, "a timestamp such as 2026-01-31 12:00:00") from None
+        raise wrong_option(option, text, "a timestamp such as 2026-01-31 12:00:00") from None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def wrong(option: str, text: str, wanted: str) -> SourceError:
+def wrong_option(option: str, text: str, wanted: str) -> SourceError:
     """The error for an option whose text is not what it should be."""
     return SourceError(f"{option} => '{text}' is not {wanted}", hint=f"Give {option} as {wanted}.")

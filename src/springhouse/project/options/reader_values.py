@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from springhouse.errors import SourceError
 from springhouse.project.declarations.names import did_you_mean
-from springhouse.project.options.option_values import flag, whole_number, wrong
+from springhouse.project.options.option_values import flag, whole_number, wrong_option
 
 ENCODINGS = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
 
@@ -63,14 +63,16 @@ def delimiter(text: str) -> str:
     ('\t', '||')
     """
     if not text or "" in _ESCAPE.findall(text):
-        raise wrong("delimiter", text, "one or more characters; a backslash is written twice")
+        raise wrong_option(
+            "delimiter", text, "one or more characters; a backslash is written twice"
+        )
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
 
 
 def _character(option: str, text: str) -> None:
     # Spark counts in UTF-16.
     if len(text.encode("utf-16-le")) > 2:
-        raise wrong(option, text, "one character")
+        raise wrong_option(option, text, "one character")
 
 
 def _columns(option: str, text: str) -> None:
@@ -83,12 +85,12 @@ def _characters(option: str, text: str) -> None:
 
 def _share(option: str, text: str) -> None:
     if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) or not 0 < float(text) <= 1:
-        raise wrong(option, text, "a number above 0 and up to 1")
+        raise wrong_option(option, text, "a number above 0 and up to 1")
 
 
 def _separator(option: str, text: str) -> None:
     if not text:
-        raise wrong(option, text, "one or more characters")
+        raise wrong_option(option, text, "one or more characters")
 
 
 def _encoding(option: str, text: str) -> None:
@@ -104,7 +106,7 @@ def _zone(option: str, text: str) -> None:
     except (KeyError, ValueError, OSError):
         known = False
     if not known:
-        raise wrong(option, text, "a time zone, such as Europe/Oslo or +01:00")
+        raise wrong_option(option, text, "a time zone, such as Europe/Oslo or +01:00")
 
 
 def _word(option: str, text: str) -> None:
@@ -112,7 +114,7 @@ def _word(option: str, text: str) -> None:
     # Spark is strict about the modes, and not about the handling of quotes.
     said = text.upper() if option.lower() == "unescapedquotehandling" else text
     if said not in words:
-        raise wrong(option, text, f"one of {', '.join(words)}")
+        raise wrong_option(option, text, f"one of {', '.join(words)}")
 
 
 _CHECKS: Mapping[str, Callable[[str, str], object]] = {

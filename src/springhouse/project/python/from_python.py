@@ -34,7 +34,7 @@ from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import StructType
 
 from springhouse.errors import DeclarationError, SourceError
-from springhouse.project.declarations.contents import Contents, Written, read_text
+from springhouse.project.declarations.contents import Contents, PlacedValue, read_text
 from springhouse.project.declarations.declaration import (
     AppendFlow,
     CdcFlow,
@@ -48,8 +48,8 @@ from springhouse.project.declarations.declaration import (
     View,
 )
 from springhouse.project.declarations.names import Names
-from springhouse.project.python.plugin_decorators import registering
-from springhouse.project.python.python_functions import Declared, find_reads, find_sql
+from springhouse.project.python.plugin_decorators import collect_plugins
+from springhouse.project.python.python_functions import DeclaredFunction, find_reads, find_sql
 from springhouse.project.settings import Holder
 from springhouse.project.sql.schema_text import column_comments
 from springhouse.project.table_properties import Properties, read_properties
@@ -74,7 +74,7 @@ def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Co
         stack.enter_context(_session_is(session))
         stack.enter_context(_understanding_cdc(registry))
         stack.enter_context(graph_element_registration_context(registry))
-        registry.contents.plugins = stack.enter_context(registering(registry.place))
+        registry.contents.plugins = stack.enter_context(collect_plugins(registry.place))
         try:
             _execute(path, registry.content, session)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (it is the user's code, and may raise anything)
@@ -121,7 +121,7 @@ class _Registry(GraphElementRegistry):
         self._names = names
         self._session = session
         self._outputs: list[spark_output.Output] = []
-        self._flows: list[tuple[spark_flow.Flow, Declared]] = []
+        self._flows: list[tuple[spark_flow.Flow, DeclaredFunction]] = []
         self._cdc_flows: list[tuple[spark_flow.AutoCdcFlow, Place, int]] = []
 
     # What pyspark calls
@@ -137,7 +137,7 @@ class _Registry(GraphElementRegistry):
         self._outputs.append(output)
 
     def register_flow(self, flow: spark_flow.Flow) -> None:
-        self._flows.append((flow, Declared.now(flow.func)))
+        self._flows.append((flow, DeclaredFunction.now(flow.func)))
 
     def register_auto_cdc_flow(self, flow: spark_flow.AutoCdcFlow) -> None:
         place = next(self._frames(traceback.extract_stack()), None)
@@ -196,7 +196,7 @@ class _Registry(GraphElementRegistry):
                 self.contents.errors.append(error)
 
     def _declare_output(
-        self, output: spark_output.Output, flows: list[tuple[spark_flow.Flow, Declared]]
+        self, output: spark_output.Output, flows: list[tuple[spark_flow.Flow, DeclaredFunction]]
     ) -> None:
         name = self._names.parse(output.name)
         place = self._place_of(output.source_code_location)
@@ -249,18 +249,20 @@ class _Registry(GraphElementRegistry):
     def _properties(
         self, name: str, holder: Holder, output: spark_output.Table, place: Place
     ) -> Properties:
-        given = {key: Written(str(value), place) for key, value in output.table_properties.items()}
+        given = {
+            key: PlacedValue(str(value), place) for key, value in output.table_properties.items()
+        }
         known, errors = read_properties(name, holder, given, self._names)
         self.contents.errors += errors
         return known
 
-    def _declare_flow(self, flow: spark_flow.Flow, declared: Declared) -> None:
+    def _declare_flow(self, flow: spark_flow.Flow, declared: DeclaredFunction) -> None:
         place = self._place_of(flow.source_code_location)
         name, target = self._names.parse(flow.name), self._names.parse(flow.target)
         query = self._query(declared, place)
         self.contents.declarations.append(AppendFlow(name, target, place, query))
 
-    def _query_of_view(self, declared: Declared, place: Place) -> Query:
+    def _query_of_view(self, declared: DeclaredFunction, place: Place) -> Query:
         code = getattr(declared.function, "__code__", None)
         # A function of another file, which was imported, may be of an earlier load.
         if code is None or self.place(code.co_filename, 1).file != place.file:
@@ -269,7 +271,7 @@ class _Registry(GraphElementRegistry):
         found = find_sql(declared, place.file, self._names, self._session, fingerprint)
         return found or self._query(declared, place)
 
-    def _query(self, declared: Declared, place: Place) -> PythonQuery:
+    def _query(self, declared: DeclaredFunction, place: Place) -> PythonQuery:
         function = declared.bound()
         reads = find_reads(function, place, self._names)
         return PythonQuery(function, reads, declared.fingerprint(self.content), place)

@@ -63,7 +63,7 @@ def _registering(kind: str, name: str) -> Callable[[_Class], _Class]:
 
 
 @contextmanager
-def registering(place: Callable[[str, int], Place]) -> Iterator[list[Plugin]]:
+def collect_plugins(place: Callable[[str, int], Place]) -> Iterator[list[Plugin]]:
     """Collect what is registered inside the block; `place` says a file and line as a `Place`."""
     plugins: list[Plugin] = []
     token = _registered.set((plugins, place))

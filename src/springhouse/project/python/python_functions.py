@@ -23,8 +23,8 @@ from typing import Any
 from springhouse.errors import DeclarationError
 from springhouse.project.declarations.declaration import Place, ReadMode, Reference, SqlQuery
 from springhouse.project.declarations.names import Names
-from springhouse.project.sql.sql_references import find_references
-from springhouse.project.sql.sql_tokens import SqlText, split, tokenize
+from springhouse.project.sql.references import find_references
+from springhouse.project.sql.sql_text import SqlText, split_statements, tokenize
 from springhouse.project.sql.streaming_state import STREAMING
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
@@ -37,7 +37,7 @@ Function = Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredFunction:
     """A function, and the plain values that its free names had when it was declared.
 
     Files declare tables in loops. `spark-pipelines` calls a function while the loop is at it, so
@@ -50,10 +50,10 @@ class Declared:
     cell_values: tuple[Any, ...]
 
     @staticmethod
-    def now(function: Function) -> "Declared":
+    def now(function: Function) -> "DeclaredFunction":
         """What `function` sees at this moment."""
         if not isinstance(function, FunctionType):
-            return Declared(function, {}, ())
+            return DeclaredFunction(function, {}, ())
         seen = function.__globals__
         values = {
             name: copy.deepcopy(seen[name])
@@ -62,7 +62,7 @@ class Declared:
         }
         cells = (_content(cell) for cell in function.__closure__ or ())
         contents = tuple(copy.deepcopy(each) if _is_plain(each) else each for each in cells)
-        return Declared(function, values, contents)
+        return DeclaredFunction(function, values, contents)
 
     def bound(self) -> Function:
         """The function, seeing what it saw when it was declared."""
@@ -139,7 +139,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def find_sql(
-    declared: Declared, file: str, names: Names, session: object, fingerprint: str
+    declared: DeclaredFunction, file: str, names: Names, session: object, fingerprint: str
 ) -> SqlQuery | None:
     """The query of a function that only returns `spark.sql` of a plain text; None for any other.
 
@@ -166,7 +166,7 @@ def find_sql(
     return _query(SqlText(text, file, line), names, fingerprint) if text is not None else None
 
 
-def _text_of(declared: Declared, argument: ast.expr) -> tuple[str | None, int]:
+def _text_of(declared: DeclaredFunction, argument: ast.expr) -> tuple[str | None, int]:
     """The text that a function gives to `spark.sql`, and the line on which it begins."""
     if not isinstance(argument, ast.Name):
         return _constant(argument), argument.lineno
@@ -187,7 +187,7 @@ def _text_of(declared: Declared, argument: ast.expr) -> tuple[str | None, int]:
     return value, argument.lineno
 
 
-def _is_kept(declared: Declared, name: str) -> bool:
+def _is_kept(declared: DeclaredFunction, name: str) -> bool:
     """Whether the value was there at the declaration: what comes later may also change later."""
     assert isinstance(declared.function, FunctionType)
     return name in declared.global_values or name in declared.function.__code__.co_freevars
@@ -195,7 +195,7 @@ def _is_kept(declared: Declared, name: str) -> bool:
 
 def _query(sql: SqlText, names: Names, fingerprint: str) -> SqlQuery | None:
     tokens, unclosed = tokenize(sql)
-    statements = split(tokens)
+    statements = split_statements(tokens)
     if unclosed is not None or len(statements) != 1:
         return None
     place = sql.place(statements[0][0].start)
