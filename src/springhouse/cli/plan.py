@@ -76,7 +76,8 @@ def plan_details(planned: "PlannedRefresh") -> Iterator[Text]:
         for each in planned.bounds
     )
     yield Text.assemble((planned.table, "bold"), f" will reflect {reaches}")
-    yield Text(f"  asked for by {bounds}")
+    if bounds:
+        yield Text(f"  asked for by {bounds}")
     ways = [f"{each.way} {each.expected_seconds:.1f} s" for each in planned.alternatives]
     cost = "" if planned.planned_seconds is None else f" {planned.planned_seconds:.1f} s"
     instead = f", instead of {', '.join(ways)}" if ways else ""

@@ -41,7 +41,7 @@ from springhouse.lake.storage.presence import (
 )
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
-from springhouse.views.row_select import WEIGHT
+from springhouse.views.delta.row_select import WEIGHT
 
 
 @dataclass(frozen=True)
