@@ -1,6 +1,6 @@
 """Which promises can be kept, and what is the share of each table in the tracks?
 
-A table asks for `E(I) / I` of a track, where I is the data of one refresh: the data of a period, or,
+A table asks for `E(I) / I` of a track, where I is the data of one refresh: that of a period, or,
 with a promise, of the time for which the table may wait. If all requests fit on the tracks, every
 table gets what it asks for. Else each gets a share by its priority, but no more than it asks for:
 
@@ -45,8 +45,8 @@ class TableLoad:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A promise that can't be kept, why, and the shortest that could be (None: none could)."""
+class UnkeepablePromise:
+    """A promise that can't be kept, why, and the shortest one that could be (None: none could)."""
 
     table: str
     promise_seconds: Seconds
@@ -73,7 +73,7 @@ def shares(tables: Sequence[TableLoad], tracks: int) -> dict[str, float]:
     return share_of
 
 
-def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
+def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromise]:
     """The promises that can't be kept on so many tracks; `tables` come after what they read."""
     by_name = {each.name: each for each in tables}
     share = shares(_inherited(tables), tracks)
@@ -88,7 +88,9 @@ def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
         why = wish.broken(table.promise_seconds)
         if why:
             possible = wish.possible(table.promise_seconds)
-            findings.append(Finding(table.name, Seconds(table.promise_seconds), possible, why))
+            findings.append(
+                UnkeepablePromise(table.name, Seconds(table.promise_seconds), possible, why)
+            )
     return findings
 
 
