@@ -6,19 +6,20 @@ Section 5 of 004. With T the provenance of the newest snapshot on channel C:
     bound_inconsistency(C, t)     T+ < T- + t         strictly consistent if t = 0
 
 *Now* is later than anything that arrived, so with t = 0 a pathway is stale as soon as its source
-has something newer. Time may break a bound on staleness, but never one on inconsistency. Bounds
-also say which blocks of C others may read.
+has newer data. Time can break a bound on staleness, but never a bound on inconsistency. Bounds also
+say which blocks of C others may read.
 
-Propagated upstream (section 6.2.3), they tell which blocks can still lead to something: from C to
-one that it reads, staleness is projected to the pathways that come from there, and inconsistency is
-copied; then the channel's own bounds are added. What is too inconsistent with a fresh pathway is of
-no use, so no staleness may exceed the inconsistency (the paper): here, that of a channel which also
-reads something else, and reckoned from how stale that may be. A channel's own bound says nothing
-about how old its blocks may be, or no consistent view could ever be an hour old.
+Bounds propagate upstream (section 6.2.3) and tell which blocks can be of use there. From C to a
+channel X that C reads, staleness is projected to the pathways that come from X, and inconsistency
+is copied. Then the bounds of X itself are added. A block that is too inconsistent with a fresh
+pathway is of no use, so in the paper no staleness may exceed the inconsistency. Here this counts
+only if C also reads another channel, and on top of how stale that channel may be. The bound of a
+channel itself says nothing about how old its blocks may be, or no consistent view could ever be an
+hour old.
 
-The paper does not say what to do where several channels read one. A block is of use if it is to any
-of them: the loosest counts. It is good enough if it is for all of them: then the tightest counts,
-and a pathway that is read together with it is taken to be as of now.
+The paper does not say what to do where several channels read one. A block is of use if one of them
+can use it: then the loosest bound counts. A block is good enough if it is so for all of them: then
+the tightest bound counts, and a pathway that is read together with it is taken to be fresh.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +33,7 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class BoundStaleness:
-    """`pathway` is a key of the channel's provenance, its end, or a direct input; None is all."""
+    """`pathway` is a key of the provenance, the end of one, or a direct input; None is all."""
 
     channel: str
     pathway: str | None
@@ -104,9 +105,9 @@ def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tup
 def staleness_asked(
     workflow: Workflow, limits: Mapping[str, ChannelBounds]
 ) -> dict[str, dict[str, float]]:
-    """The strictest bound on staleness of each pathway of a channel, of all that is made from it.
+    """The strictest bound on the staleness of each pathway, of a channel and all channels below.
 
-    A pathway that nobody bounds is not in it.
+    A pathway without a bound is not in it.
     """
     strictest: dict[str, dict[str, float]] = {}
     for channel in reversed(workflow.order):
@@ -121,9 +122,9 @@ def staleness_asked(
 def propagated(
     workflow: Workflow, limits: Mapping[str, ChannelBounds], *, tightest: bool = False
 ) -> dict[str, ChannelBounds]:
-    """The limits of every channel, with those of what is made from it (section 6.2.3).
+    """The limits of every channel, with those of the channels made from it (section 6.2.3).
 
-    Where several are made from it, with the loosest of theirs, or with the tightest.
+    If several channels are made from it, the loosest of their limits counts, or the `tightest`.
     """
     pick = min if tightest else max
     propagated_limits: dict[str, ChannelBounds] = {}
@@ -162,7 +163,7 @@ def _oldest(
     oldest: float,
     tightest: bool,
 ) -> float:
-    """How stale a channel may be so that its reader is not too inconsistent."""
+    """How stale a channel may be before its reader is too inconsistent."""
     if len(workflow.reads[reader]) == 1:
         return oldest
     through_channel = set(workflow.through_input(reader, channel))
@@ -204,7 +205,7 @@ class Times:
         return interval
 
     def stale_at(self, pathway: str, versions: frozenset[int]) -> float:
-        """`T[i]-`: when the first came that these versions lack; infinite if none did."""
+        """`T[i]-`: when the first data came that these versions lack; infinite if none came."""
         at = self._stale.get((pathway, versions))
         if at is None:
             at = inf
@@ -214,7 +215,7 @@ class Times:
         return at
 
     def keeps(self, limits: ChannelBounds, provenance: Provenance) -> bool:
-        """Whether a snapshot is within limits now. Pathways that it says nothing of are."""
+        """Whether a snapshot is within limits now; pathways that it does not reflect are."""
         for pathway, seconds in limits.staleness.items():
             versions = provenance.reflected.get(pathway)
             if versions and self.stale_at(pathway, versions) + seconds <= self.now:
@@ -222,7 +223,7 @@ class Times:
         return self.within_inconsistency(limits, provenance)
 
     def within_inconsistency(self, limits: ChannelBounds, provenance: Provenance) -> bool:
-        """Whether what a snapshot reflects lies close enough together."""
+        """Whether the data in a snapshot lies close enough together in time."""
         if limits.inconsistency == inf:
             return True
         left, right = self.interval(provenance)

@@ -7,7 +7,7 @@ depends on it: if the scan fails, every view reads for itself, and meets its own
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from springhouse.logs import passing
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.project.declarations.declaration import Project
 from springhouse.units import Seconds
-from springhouse.views.statement import RelationKind, Statement, Step
+from springhouse.views.delta.statement import RelationKind, Statement, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,9 +95,8 @@ def _columns(
             return None
         if (work.before[name].version, work.after[name].version) != (change.since, change.until):
             return None
-        texts = [each.text for each in _statements(ready) if _reads_change(each, name)]
-        own = work.after[name].schema.fieldNames()
-        return frozenset(column for column in own if any(column in text for text in texts))
+        own = frozenset(work.after[name].schema.fieldNames())
+        return own & _needed(_statements(ready), name)
     return None
 
 
@@ -118,5 +117,13 @@ def _statements_of(step: Step) -> Iterator[Statement]:
     yield from (each for each in values if isinstance(each, Statement))
 
 
-def _reads_change(statement: Statement, name: str) -> bool:
-    return any(each.kind is RelationKind.CHANGE and each.of == name for each in statement.reads)
+def _needed(statements: Iterable[Statement], name: str) -> frozenset[str]:
+    """The columns that statements need of the change of an input."""
+    return frozenset().union(
+        *(
+            statement.columns[reading.name]
+            for statement in statements
+            for reading in statement.reads
+            if reading.kind is RelationKind.CHANGE and reading.of == name
+        )
+    )

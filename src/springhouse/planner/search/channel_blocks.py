@@ -1,11 +1,11 @@
-"""What can be made of a block on its own channel?
+"""Which blocks can be made from a block on its own channel?
 
-A *lane* holds the blocks of one channel that are at hand in a search. With a new one come chains of
-deltas that abut (004 section 6.2.2), and conversions (section 2.4). Nothing is made that would end
-out of the bounds of the channel: nobody could read it.
+`ChannelBlocks` holds the blocks of one channel that are at hand in a search. A new block makes
+chains possible, of deltas that abut (paper 004, section 6.2.2), and conversions (section 2.4). No
+block is made that ends out of the bounds of the channel, because nobody could read it.
 
-A delta continues a base where it starts there, on each pathway that it moves. Where there is only
-one pathway, that is the very end of the base, and one look-up finds it.
+A delta continues a base if, on each pathway that it moves, it starts where the base ends. With only
+one pathway, its start is the end of the base, and one look-up finds it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class ChannelBlocks:
         return usable
 
     def add(self, holding: PlannedBlock, converters: Iterable[Converter]) -> list[Invocation]:
-        """Take a block in; what can be made of it here, by converters that take its kind, too."""
+        """Add a block; returns the chains and conversions that it makes possible."""
         block = holding.block
         invocations: list[Invocation] = []
         if block.start is None:
@@ -78,7 +78,7 @@ class ChannelBlocks:
         return invocations
 
     def _chains(self, holding: PlannedBlock, start: Provenance) -> list[Invocation]:
-        """Chains of two that the delta is part of; longer ones are chains of chains."""
+        """Chains of this delta and one other; longer chains are chains of chains."""
         block = holding.block
         pairs = [(before, holding) for before in self.by_end.get(start, ())]
         pairs += [(holding, after) for after in self.by_start.get(block.end, ())]
@@ -96,7 +96,7 @@ class ChannelBlocks:
         return invocations
 
     def _differences(self, converter: Converter, holding: PlannedBlock) -> list[Invocation]:
-        """The deltas between a base and each of the others."""
+        """The deltas between this base and every other base."""
         pairs = [(other, holding) for other in self.bases if self.may_end(holding.block.end)]
         pairs += [(holding, other) for other in self.bases if self.may_end(other.block.end)]
         invocations = []
@@ -109,7 +109,7 @@ class ChannelBlocks:
         return invocations
 
     def _continued(self, converter: Converter, base: PlannedBlock) -> list[Invocation]:
-        """What a converter makes of a base and the deltas that may continue it."""
+        """The conversions of a base with each delta that continues it."""
         deltas: Sequence[PlannedBlock] = self.deltas
         if self._has_one_pathway or converter.target != BASE:
             deltas = self.by_start.get(base.block.end, ())
@@ -123,7 +123,7 @@ class ChannelBlocks:
     def _continuing(
         self, converter: Converter, delta: PlannedBlock, start: Provenance
     ) -> list[Invocation]:
-        """What a converter makes of a delta and the bases that it may continue."""
+        """The conversions of a delta with each base that it continues."""
         bases: Sequence[PlannedBlock] = self.bases
         if self._has_one_pathway or converter.target != BASE:
             bases = self.bases_at.get(start, ())

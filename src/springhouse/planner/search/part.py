@@ -1,8 +1,8 @@
 """Which part of a workflow does a search look at?
 
-A planner is asked again and again, and mostly the same few channels have to move. What follows from
-which channels those are, and not from what lies on them, is worked out once: who reads where, who
-makes which kinds of blocks, and how inconsistent an output may be.
+A planner is asked again and again, and mostly the same few channels have to move. A `Part` holds
+what depends only on these channels and not on their blocks: which operators read where, which kinds
+of blocks they make, and how inconsistent an output may be. It is worked out once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from springhouse.planner.search.workflow import Workflow
 
 
 class Socket:
-    """One port of an operator, and what may be read there."""
+    """One port of an operator, and the kinds of blocks that it reads."""
 
     __slots__ = ("kinds", "number", "port", "stands_without_base")
 
@@ -24,14 +24,14 @@ class Socket:
         self.kinds = accepted(self.port.deltas)
         if self.port.base is not Base.NONE:
             self.kinds |= {BASE}
-        # A side of which only deltas are read may stand still wherever any block of it ends, but
-        # that is of use only if another one moves.
+        # An input of which only deltas are read may stand still at the end of any of its blocks.
+        # That is of use only if another input moves.
         others = (port for other, port in enumerate(operator.ports) if other != number)
         self.stands_without_base = self.port.base is Base.NONE and any(p.moves for p in others)
 
 
 class Outlet:
-    """An operator: where it reads, and how inconsistent what it makes may be."""
+    """An operator: where it reads, and how inconsistent its output may be."""
 
     __slots__ = (
         "channel",
@@ -56,7 +56,7 @@ class Outlet:
 
 
 class Part:
-    """The channels that may be made, and those that these are made from."""
+    """The channels on which blocks may be planned, and the channels that these read."""
 
     def __init__(
         self, workflow: Workflow, made: Iterable[str], limits: Mapping[str, ChannelBounds]
@@ -108,7 +108,7 @@ class Part:
                 self.reading_bases[socket.port.channel].append((outlet.operator, socket.number))
 
     def readers(self, channel: str, kind: Kind) -> list[tuple[Outlet, Socket]]:
-        """Where a block of a kind is read, or tells where a side stands of which nothing is."""
+        """The sockets that read blocks of a kind, or may stand still where such a block ends."""
         readers = self._readers.get((channel, kind))
         if readers is None:
             readers = self._readers[channel, kind] = [
@@ -119,7 +119,7 @@ class Part:
         return readers
 
     def converters(self, channel: str, kind: Kind) -> list[Converter]:
-        """The converters that take a block of a kind: to convert it, or as the old base."""
+        """The converters that read a block of a kind: to convert it, or as the old base."""
         converters = self._converters.get((channel, kind))
         if converters is None:
             converters = self._converters[channel, kind] = [

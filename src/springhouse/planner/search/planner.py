@@ -1,8 +1,8 @@
-"""How is everything that is stale brought within its bounds, and when is that due?
+"""What is the cheapest plan that brings every stale output within its bounds?
 
-The door of this room: a `Planner` knows a workflow, its bounds and its outputs, and is asked again
-and again with a `Situation`. It finds what is wanted, lets `search` find the cheapest way, and says
-which blocks may be forgotten.
+A `Planner` knows a workflow, its bounds and its outputs. It is asked again and again, each time
+with a `Situation`: which blocks there are, and what consumers hold. It says which outputs are stale
+(wishes), lets `search` find the cheapest plan, and says which blocks are of no more use.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ from springhouse.planner.search.workflow_plan import Situation, Wish, WorkflowPl
 from springhouse.units import Instant
 
 _MOST_BLOCKS_OF_A_WIDE_SEARCH = 1_000
-"""Without pruning there are so many blocks that one has to stop somewhere."""
+"""A search without pruning stops here, because it could make very many blocks."""
 
 
 _MOST_PARTS = 256
@@ -109,8 +109,8 @@ class Planner:
     ) -> WorkflowPlan:
         """The cheapest plan that grants all wishes, of all outputs or those `among` them.
 
-        If pruning leaves a wish ungranted, those rules are dropped that only say what is unlikely
-        to be of use. Who does not show plans to anybody can do without `alternatives`.
+        If the search grants no plan for a wish, it runs again without the pruning rules that may
+        drop useful blocks. Without `alternatives` the plan does not list other last steps.
         """
         times = Times(situation.channels, situation.now)
         wishes = self._wishes(situation, times, among)
@@ -139,7 +139,7 @@ class Planner:
         switches: Switches,
         times: Times | None = None,
     ) -> SearchTask:
-        """What is to be searched, over the part of the workflow that the wishes can touch."""
+        """The question to the search, over the part of the workflow that the wishes concern."""
         times = times or Times(situation.channels, situation.now)
         wished = dict.fromkeys(wish.channel for wish in wishes)
         channels = tuple(self._to_be_made(wished, situation, times, switches))
@@ -163,7 +163,7 @@ class Planner:
         )
 
     def _part(self, channels: tuple[str, ...], propagate: bool) -> Part:
-        """What a search looks at if these channels may be made."""
+        """The part of the workflow for a search that may make blocks on these channels."""
         known = self._parts.get((channels, propagate))
         if known is None:
             if len(self._parts) >= _MOST_PARTS:
@@ -175,7 +175,7 @@ class Planner:
     def _to_be_made(
         self, wished: Iterable[str], situation: Situation, times: Times, switches: Switches
     ) -> Mapping[str, None]:
-        """The channels on which something may be planned: what is wanted, and what that needs."""
+        """The channels on which blocks may be planned: those wished, and those they need."""
         channels: dict[str, None] = {}
         waiting = list(wished)
         while waiting:
@@ -191,14 +191,14 @@ class Planner:
 
     def _rests(self, channel: str, situation: Situation, times: Times) -> bool:
         limits = self.tightest[channel]
-        # The newest are the likeliest to be good enough, and mostly they came last.
+        # The newest block is most likely good enough, and mostly it came last.
         for block in reversed(situation.blocks.get(channel, ())):
             if block.start is None and times.keeps(limits, block.end):
                 return True
         return False
 
     def useful(self, situation: Situation) -> dict[str, list[Block]]:
-        """The blocks that may be of use, now or later; deltas that abut are one (section 6.2)."""
+        """The blocks that may be of use, now or later; deltas that abut are one."""
         frontier_of = frontiers(self.workflow, situation.held, self.workflow.order)
         return self._narrowed(self.switches, situation, frontier_of)
 

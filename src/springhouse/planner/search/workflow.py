@@ -3,10 +3,10 @@
 Section 2 of 004: a workflow is an acyclic graph of channels and operators, and every channel may
 have converters between the kinds of its blocks.
 
-Pathways. Provenance has a set of versions per path from an input, and in n diamonds on top of each
-other there are 2^n paths. So paths from one source are one where nothing can tell them apart. Union
-of their sets keeps T+, T- and therefore consistency exact; what could differ is the staleness of
-single paths, and what a delta may be applied to. At a channel C that reads X:
+Pathways. Provenance has a set of versions for each path from an input, and n diamonds in a row have
+2^n paths. So paths from one source count as one pathway where nothing can tell them apart. The
+union of their sets keeps T+, T- and so consistency exact. What could differ is the staleness of
+single paths, and to which states a delta can be applied. At a channel C that reads X:
 
 1. X is an input: the path is `X`.
 2. Otherwise a path p of X is `p>X`. If X is only written in place, all its deltas lead from one
@@ -18,9 +18,9 @@ single paths, and what a delta may be applied to. At a channel C that reads X:
    are one, named like the source. Asynchronous deltas of other channels leave those paths empty
    that they don't move, so there it would not be exact.
 
-So paths stay apart where an asynchronous refresh may move one and leave the other, and there are at
-most as many as direct inputs times sources. Two states of X with equal unions but different paths
-can't be told apart downstream by provenance alone: who refreshes remembers which version it read.
+So paths stay apart where an asynchronous refresh may move one path and leave the other. A channel
+has at most as many pathways as direct inputs times sources. Provenance alone can't tell two states
+of X apart that have equal unions but different paths, so a refresh notes which version it read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,8 +41,8 @@ Course = tuple[str, ...]
 class Workflow:
     """Inputs and operators, and the converters of each channel.
 
-    `strict` are the channels that only ever hold consistent snapshots, `named` those that a bound
-    on a pathway names: both decide which pathways are one.
+    `strict` are the channels that hold only consistent snapshots. `named` are the channels that a
+    bound on a pathway names. Both decide which paths are one pathway.
     """
 
     inputs: tuple[str, ...]
@@ -187,7 +187,7 @@ class Workflow:
         return courses_of
 
     def _kept(self, course: Course) -> Course:
-        """What is kept of a course further down: its direct input only if a bound names it."""
+        """A course as readers further down see it: its direct input only if a bound names it."""
         return course if len(course) < 2 or course[-1] in self.named else course[:-1]
 
     @cached_property
@@ -202,7 +202,7 @@ class Workflow:
         )
 
     def composed(self, channel: str, parts: Sequence[tuple[str, Provenance]]) -> Provenance:
-        """What a block on `channel` reflects that was made from blocks of these."""
+        """What a block on `channel` reflects if it is made from blocks with these provenances."""
         if len(parts) == 1 and (channel, parts[0][0]) in self._alike:
             return parts[0][1]
         reflected: dict[str, frozenset[int]] = {}
@@ -229,10 +229,10 @@ class Workflow:
         )
 
     def recast(self, channel: str, provenance: Provenance) -> Provenance:
-        """A snapshot's provenance in today's pathways, if others were told apart when it was made.
+        """A snapshot's provenance in today's pathways; the snapshot may have been made with others.
 
-        A pathway that was one with others then reflects what they did together, so nothing is taken
-        to be fresher than it is.
+        A pathway that was one with others then gets what all of them reflected. So no pathway
+        counts as fresher than it is.
         """
         reflected: dict[str, frozenset[int]] = {}
         today, held = self.pathways(channel), self._told_today(provenance).reflected
