@@ -131,7 +131,7 @@ def test_a_query_names_what_it_does_not_find(project: Any) -> None:
     assert str(caught.value) == (
         'this project declares no table or view "totals"\n  hint: Did you mean the view "total"?'
     )
-    with pytest.raises(SpringhouseError, match="no refresh has made it yet"):
+    with pytest.raises(SpringhouseError, match="no refresh has created it yet"):
         warehouse.query("SELECT * FROM total")
 
 

@@ -6,10 +6,10 @@ import pytest
 from random_cases import case, describe
 from scenario import compiled, read
 
-from springhouse.views.algebra import inputs
+from springhouse.views.algebra.query_tree import inputs
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.row_select import WEIGHT
-from springhouse.views.statement import (
+from springhouse.views.delta.row_select import WEIGHT
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,

@@ -17,8 +17,8 @@ import sqlglot
 
 from springhouse.lake.views.reach import out_of_reach
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.row_select import WEIGHT, Near, touched_name
-from springhouse.views.statement import (
+from springhouse.views.delta.row_select import WEIGHT, Near, touched_name
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,

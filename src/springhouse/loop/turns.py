@@ -29,9 +29,9 @@ _SHORTEST_PAUSE = 0.02
 
 @dataclass
 class FreshnessRecord:
-    """How one table did while the loop turned, second by second, for the last day.
+    """The lag and the staleness of one table while `run` ran, second by second, for the last day.
 
-    Staleness is by arrival: how long ago the newest data came in that the table reflects.
+    Staleness counts from arrival: how long ago the newest data arrived that the table reflects.
     """
 
     lags: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
@@ -39,9 +39,11 @@ class FreshnessRecord:
 
     @property
     def worst(self) -> Seconds:
+        """The longest lag."""
         return max(self.lags, default=Seconds(0.0))
 
     def share(self, promise: Seconds | None) -> float | None:
+        """The share of time for which the lag was within a promise; None without a promise."""
         return None if promise is None else kept_share(promise, self.lags)
 
 

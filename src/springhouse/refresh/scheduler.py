@@ -31,7 +31,7 @@ from springhouse.refresh.inheritance.inherit import as_reader
 from springhouse.refresh.inheritance.settlement import Settlement
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.feasible import UnkeepablePromise
 from springhouse.refresh.promises.grants import findings
 from springhouse.refresh.promises.urgency import Urgency, claims_again, left_upstream
 from springhouse.refresh.ranking.basic import max_benefit
@@ -323,7 +323,7 @@ class Scheduler:
         self._wake(now)
         return self._ranks.next_change()
 
-    def unkeepable(self, now: Instant) -> list[Finding]:
+    def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
         """The promises that can't be kept, as far as costs are known, and those that could be."""
         self._wake(now)
         return findings(self._hierarchy, self._tables, len(self.tracks))

@@ -18,8 +18,11 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from springhouse.views import top_k
-from springhouse.views.aggregate import (
+from springhouse.views.algebra.exact import Kinds
+from springhouse.views.algebra.magic_sets import only_asked_groups
+from springhouse.views.algebra.query_tree import Aggregate, Node, Projection, TopK, inputs, walk
+from springhouse.views.delta import top_k
+from springhouse.views.delta.aggregate import (
     COUNT,
     HIDDEN,
     INCREMENTS,
@@ -27,12 +30,7 @@ from springhouse.views.aggregate import (
     AggregateState,
     kept,
 )
-from springhouse.views.algebra import Aggregate, Node, Projection, TopK, inputs, walk
-from springhouse.views.asked_groups import only_asked_groups
-from springhouse.views.conditions_of_rows import Expression, column, free_columns, replaced
-from springhouse.views.exact import Kinds
-from springhouse.views.parse_query import Schemas, parse
-from springhouse.views.row_select import (
+from springhouse.views.delta.row_select import (
     WEIGHT,
     Near,
     RowSelect,
@@ -43,8 +41,22 @@ from springhouse.views.row_select import (
     united,
     without_ghosts,
 )
-from springhouse.views.script import Script, table_name, unused
-from springhouse.views.sql_tree import (
+from springhouse.views.delta.script import Script, table_name, unused
+from springhouse.views.delta.statement import (
+    STALE,
+    Bag,
+    Keyed,
+    Leading,
+    Refresh,
+    RelationKind,
+    Statement,
+    Step,
+    TableLayout,
+    Top,
+)
+from springhouse.views.read.parse_query import Schemas, parse
+from springhouse.views.sql.expressions import Expression, column, free_columns, replaced
+from springhouse.views.sql.sql_tree import (
     Source,
     any_of_them,
     coalesce,
@@ -61,18 +73,6 @@ from springhouse.views.sql_tree import (
     subquery,
     table,
     when,
-)
-from springhouse.views.statement import (
-    STALE,
-    Bag,
-    Keyed,
-    Leading,
-    Refresh,
-    RelationKind,
-    Statement,
-    Step,
-    TableLayout,
-    Top,
 )
 
 

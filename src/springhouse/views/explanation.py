@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from springhouse.views.aggregate import HIDDEN
 from springhouse.views.compile import Compiled
-from springhouse.views.row_select import WEIGHT
-from springhouse.views.statement import (
+from springhouse.views.delta.aggregate import HIDDEN
+from springhouse.views.delta.row_select import WEIGHT
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,

@@ -37,7 +37,7 @@ from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.ingest.flow_commit import batch_of_ranges, commit_append
 from springhouse.lake.ingest.ingest_rows import IngestRows
-from springhouse.lake.ingest.sharing import RowPipeline, chain, same_records
+from springhouse.lake.ingest.sharing import RowPipeline, row_pipeline, same_records
 from springhouse.lake.ingest.target_columns import TargetColumns, fit_columns
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.landing import Done, Landed, landed_rows
@@ -85,7 +85,7 @@ class _Ready:
     member: Member
     ground: TableVersion | None
     ranges: Mapping[str, Range]
-    chain: RowPipeline
+    pipeline: RowPipeline
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _ready(
         if found is None:
             return None
         ranges = found
-    return _Ready(member, ground, ranges, chain(project, member.table)) if ranges else None
+    return _Ready(member, ground, ranges, row_pipeline(project, member.table)) if ranges else None
 
 
 def _pass(
@@ -198,7 +198,7 @@ def _selected(
     for each in shared:
         output = one.begin()
         try:
-            for _, selection in each.chain.steps:
+            for _, selection in each.pipeline.steps:
                 output = one.select(output, selection)
         except Alone:
             continue

@@ -52,9 +52,9 @@ class Landed:
 
 @dataclass(frozen=True)
 class Done:
-    """What a refresh did. `read` are the versions that it read, by input.
+    """One commit of a refresh, or with `committed` off a refresh that found nothing to commit.
 
-    `way` is how a view was refreshed; for a table it is the kind of commit.
+    `read` are the versions that it read, by input. `way` is how a view was refreshed.
     """
 
     table: str

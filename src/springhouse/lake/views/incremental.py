@@ -40,10 +40,8 @@ from springhouse.lake.spark.session_settings import LocalInput
 from springhouse.lake.views.lookups import Sought, values_for
 from springhouse.lake.views.reach import out_of_reach
 from springhouse.planner.placement import is_quick, is_sent_together, reads_store_whole, takes_whole
-from springhouse.views.conditions_of_rows import free_columns
-from springhouse.views.row_select import WEIGHT
-from springhouse.views.sql_text import braced
-from springhouse.views.statement import (
+from springhouse.views.delta.row_select import WEIGHT
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,
@@ -54,6 +52,8 @@ from springhouse.views.statement import (
     Step,
     Top,
 )
+from springhouse.views.sql.expressions import free_columns
+from springhouse.views.sql.sql_text import braced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

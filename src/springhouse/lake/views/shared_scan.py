@@ -23,7 +23,7 @@ from springhouse.logs import passing
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.project.declarations.declaration import Project
 from springhouse.units import Seconds
-from springhouse.views.statement import RelationKind, Statement, Step
+from springhouse.views.delta.statement import RelationKind, Statement, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

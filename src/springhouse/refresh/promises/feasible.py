@@ -45,7 +45,7 @@ class TableLoad:
 
 
 @dataclass(frozen=True)
-class Finding:
+class UnkeepablePromise:
     """A promise that can't be kept, why, and the shortest one that could be (None: none could)."""
 
     table: str
@@ -73,7 +73,7 @@ def shares(tables: Sequence[TableLoad], tracks: int) -> dict[str, float]:
     return share_of
 
 
-def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
+def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromise]:
     """The promises that can't be kept on so many tracks; `tables` come after what they read."""
     by_name = {each.name: each for each in tables}
     share = shares(_inherited(tables), tracks)
@@ -88,7 +88,9 @@ def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
         why = wish.broken(table.promise_seconds)
         if why:
             possible = wish.possible(table.promise_seconds)
-            findings.append(Finding(table.name, Seconds(table.promise_seconds), possible, why))
+            findings.append(
+                UnkeepablePromise(table.name, Seconds(table.promise_seconds), possible, why)
+            )
     return findings
 
 
