@@ -129,7 +129,8 @@ class _Registry(GraphElementRegistry):
     def register_output(self, output: spark_output.Output) -> None:
         if isinstance(output, spark_output.Sink):
             raise DeclarationError(
-                f'the sink "{output.name}" is declared by itself, and a sink belongs to a table',
+                f'the sink "{output.name}" is declared without a table, and a sink belongs to a '
+                "table",
                 where=str(self._place_of(output.source_code_location)),
                 hint="Send the changes of a table or view: give it the table property "
                 "'springhouse.sink.<name>' = '<plug-in>'.",
@@ -322,8 +323,9 @@ def _column_text(column: Column, place: Place) -> str:
     expression = getattr(column, "_expr", None)
     text = getattr(expression, "_unparsed_identifier", None) or getattr(expression, "_expr", None)
     if not isinstance(text, str):
+        shown = column if expression is None else expression
         raise DeclarationError(
-            f"the column {expression if expression is not None else column} can't be read back",
+            f"the column {shown} can't be turned into SQL text",
             where=str(place),
             hint='Write it as SQL text: sequence_by="coalesce(changed_at, created_at)".',
         )
