@@ -247,7 +247,7 @@ def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path:
             shutil.copytree(folder / was, folder / "rates")
         append(folder / "rates", *([20] if was == "backup" else [10, 20]))
         found = problems(warehouse)
-        expected = "older copy" if was == "backup" else '"rates" was deleted and made anew'
+        expected = "older copy" if was == "backup" else '"rates" was deleted and created again'
         assert expected in found["copied"][0]
         assert "of another" in found["total"][0]
         assert list(found) == ["copied", "total"]

@@ -21,13 +21,14 @@ from springhouse.lake.landing.describing import describe_table
 from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.landing.quarantine import settle_quarantine
-from springhouse.lake.sinks.delivery import ledger_astray
+from springhouse.lake.sinks.delivery import ledger_problem
 from springhouse.lake.spark.queries import blamed_on, run_sql
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.lake.upkeep.against_query import against_query
 from springhouse.lake.upkeep.compaction import vacuum
 from springhouse.lake.upkeep.verification import Verified, verify
 from springhouse.loop.schedule import Schedule
+from springhouse.loop.turns import FreshnessRecord
 from springhouse.project.declarations.declaration import (
     Place,
     Project,
@@ -42,12 +43,11 @@ from springhouse.project.settings import COMPACT_FILES, RETENTION, RETRY_SECONDS
 from springhouse.project.sql.references import find_references
 from springhouse.project.sql.sql_text import SqlText
 from springhouse.refresh.policy_settings import configured_policy
-from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.feasible import UnkeepablePromise
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse.courier import Courier
 from springhouse.warehouse.internals import Internals, Opening, open_internals
-from springhouse.warehouse.permits import Permits
+from springhouse.warehouse.node.permits import Permits
 from springhouse.warehouse.reports.planned_refresh import PlannedRefresh, planned_refreshes
 from springhouse.warehouse.reports.table_explanation import (
     TableExplanation,
@@ -61,14 +61,11 @@ from springhouse.warehouse.reports.table_status import (
     table_statuses,
 )
 from springhouse.warehouse.retained_versions import needed_versions
-from springhouse.warehouse.runner import (
-    FreshnessRecord,
-    Listener,
-    Live,
-    Once,
-    RunnerSettings,
-    SparkNeeded,
-)
+from springhouse.warehouse.running.courier import Courier
+from springhouse.warehouse.running.live import Live
+from springhouse.warehouse.running.once import Once
+from springhouse.warehouse.running.refresh_events import Listener, SparkNeeded
+from springhouse.warehouse.running.runner import RunnerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -240,7 +237,7 @@ class Warehouse:
         schedule = self._schedule(self._clock())
         return planned_refreshes(self._watch, schedule, self._clock())
 
-    def unkeepable_promises(self) -> list[Finding]:
+    def unkeepable_promises(self) -> list[UnkeepablePromise]:
         """The promises that take more time than there is, by what past refreshes took."""
         now = self._clock()
         schedule = self._live.schedule if self._live is not None else self._scheduler(now)
@@ -316,9 +313,9 @@ class Warehouse:
         """The sources and sinks of a table that are not those that its offsets count."""
         if name in self.project.tables:
             for feed in self._watch.feeds(name):
-                yield from feed.astray()
+                yield from feed.identity_problems()
         for sink in self.project.sinks_of(name):
-            problem = ledger_astray(self._lake, name, sink)
+            problem = ledger_problem(self._lake, name, sink)
             if problem is not None:
                 yield problem
 

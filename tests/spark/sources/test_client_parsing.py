@@ -1,4 +1,4 @@
-"""Records that are taken apart in this process give the rows that Spark's own functions give."""
+"""Records that the client splits give the rows that Spark's own functions give."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from springhouse.lake.delta.alignment import parsed_schema
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
+from springhouse.lake.sources.client_csv import csv_parser
+from springhouse.lake.sources.client_json import json_parser, json_records
 from springhouse.lake.sources.csv_files import CsvFiles
 from springhouse.lake.sources.file_batch import FileBatch
 from springhouse.lake.sources.json_files import JsonFiles
@@ -101,14 +103,10 @@ def test_json(spark: SparkSession, batch: Callable[[str, str], FileBatch]) -> No
     by_spark = JsonFiles(file_options.read_file_options({"format": "json"})).rows(
         spark, files, schema, why=True
     )
-    here = taken_apart.rows(
+    here = client_records.rows(
         spark,
-        [
-            record
-            for line in taken_apart.lines(files, None)
-            for record in taken_apart.json_records(line)
-        ],
-        taken_apart.json_parser(schema),
+        [record for line in client_records.lines(files, None) for record in json_records(line)],
+        json_parser(schema),
         schema,
         "not a JSON object",
         why=True,
@@ -124,11 +122,11 @@ def test_csv(spark: SparkSession, batch: Callable[[str, str], FileBatch]) -> Non
     by_spark = CsvFiles(file_options.read_file_options({"format": "csv", "header": "true"})).rows(
         spark, files, schema, why=True
     )
-    header, *records = taken_apart.lines(files, None)
-    here = taken_apart.rows(
+    header, *records = client_records.lines(files, None)
+    here = client_records.rows(
         spark,
         records,
-        taken_apart.csv_parser(schema, {}),
+        csv_parser(schema, {}),
         schema,
         "not a row of 5 columns",
         why=True,

@@ -1,4 +1,4 @@
-"""What a record says of its fields, and which of them are of a kind that fits."""
+"""The client splits a record into fields, and knows which of them fit their types."""
 
 import gzip
 from pathlib import Path
@@ -17,8 +17,10 @@ from pyspark.sql.types import (
 )
 
 from springhouse.errors import SourceError
+from springhouse.lake.sources.client_csv import csv_parser
+from springhouse.lake.sources.client_json import json_parser
+from springhouse.lake.sources.client_records import FieldText, lines, prove_simple
 from springhouse.lake.sources.file_batch import FileBatch
-from springhouse.lake.sources.taken_apart import Field, csv_parser, json_parser, lines, prove_simple
 from springhouse.lake.storage.storage import Storage
 
 ORDERS = StructType(
@@ -88,12 +90,12 @@ def test_what_is_no_object_is_no_record(text: str) -> None:
 def test_a_field_of_json_fits_if_spark_would_take_it(text: str, field: str, fits: str) -> None:
     parsed = json_parser(ORDERS)(text)
     assert parsed is not None
-    assert parsed[field].fits == fits
+    assert parsed[field].fitting == fits
     assert parsed[field].text is not None
 
 
 def test_what_is_null_or_not_wanted_says_nothing() -> None:
-    assert json_parser(ORDERS)('{"id": null, "other": [1, {}]}') == {"id": Field()}
+    assert json_parser(ORDERS)('{"id": null, "other": [1, {}]}') == {"id": FieldText()}
     assert json_parser(ORDERS)(" {} ") == {}
 
 
@@ -111,7 +113,7 @@ def test_a_line_of_csv(text: str, options: dict[str, str], found: tuple[str | No
     layout = StructType([ORDERS["id"], ORDERS["amount"], ORDERS["note"]])
     parsed = csv_parser(layout, options)(text)
     assert parsed is not None
-    assert tuple(parsed.get(name, Field()).fits for name in layout.fieldNames()) == found
+    assert tuple(parsed.get(name, FieldText()).fitting for name in layout.fieldNames()) == found
 
 
 @pytest.mark.parametrize("text", ["1", "1,2,3,4", "1,2\r3,4"])
@@ -131,8 +133,8 @@ def test_lines_are_split_as_spark_splits_them(tmp_path: Path) -> None:
 
 
 def test_what_only_spark_does_is_an_error_that_names_it() -> None:
-    prove_simple(ORDERS, ["sep"], heeded=["sep"])
+    prove_simple(ORDERS, ["sep"], supported=["sep"])
     with pytest.raises(SourceError, match='the option "dateformat", "tags" as ARRAY<STRING>'):
         prove_simple(
-            StructType([StructField("tags", ArrayType(StringType()))]), ["dateformat"], heeded=[]
+            StructType([StructField("tags", ArrayType(StringType()))]), ["dateformat"], supported=[]
         )
