@@ -233,8 +233,8 @@ def _check_edge(nodes: Mapping[str, FlowNode], edge: Edge) -> None:
         raise FlowError(f'"{producer.name}" has no output {edge.leaves}')
     if not 0 <= edge.enters < len(consumer.inputs):
         raise FlowError(f'"{consumer.name}" has no input {edge.enters}')
-    given, wanted = producer.outputs[edge.leaves], consumer.inputs[edge.enters]
-    difference = schema_difference(given, wanted)
+    actual, wanted = producer.outputs[edge.leaves], consumer.inputs[edge.enters]
+    difference = schema_difference(actual, wanted)
     if difference:
         raise FlowError(
             f'"{consumer.name}" can\'t take the rows of "{producer.name}": {difference}'
@@ -250,21 +250,27 @@ def _check_fed(node: FlowNode, entered: Mapping[tuple[str, int], str]) -> None:
             )
 
 
-def schema_difference(given: pa.Schema, wanted: pa.Schema) -> str:
+def schema_difference(input_schema: pa.Schema, wanted: pa.Schema) -> str:
     """How the first schema is not the second, column by column; empty if it is.
 
     >>> one = pa.schema({"a": pa.int64(), "b": pa.string()})
     >>> schema_difference(one, pa.schema({"a": pa.int32(), "c": pa.string()}))
     'column "a" is int64, not int32; column "c" is missing; column "b" is not expected'
     """
-    found: list[str] = []
+    differences: list[str] = []
     for column in wanted:
-        index = given.get_field_index(column.name)
+        index = input_schema.get_field_index(column.name)
         if index < 0:
-            found.append(f'column "{column.name}" is missing')
-        elif given.field(index).type != column.type:
-            found.append(f'column "{column.name}" is {given.field(index).type}, not {column.type}')
-    found += [f'column "{n}" is not expected' for n in given.names if n not in wanted.names]
-    if not found and given.names != wanted.names:
-        found.append(f"columns come as {', '.join(given.names)}, not {', '.join(wanted.names)}")
-    return "; ".join(found)
+            differences.append(f'column "{column.name}" is missing')
+        elif input_schema.field(index).type != column.type:
+            differences.append(
+                f'column "{column.name}" is {input_schema.field(index).type}, not {column.type}'
+            )
+    differences += [
+        f'column "{n}" is not expected' for n in input_schema.names if n not in wanted.names
+    ]
+    if not differences and input_schema.names != wanted.names:
+        differences.append(
+            f"columns come as {', '.join(input_schema.names)}, not {', '.join(wanted.names)}"
+        )
+    return "; ".join(differences)

@@ -55,8 +55,8 @@ class Settings:
 
     def topology(self) -> Topology:
         """The threads: as many as were asked for, or one per processor of this machine."""
-        found = read_topology()
-        return found if self.threads is None else one_node(self.threads, found.l2_bytes)
+        machine = read_topology()
+        return machine if self.threads is None else one_node(self.threads, machine.l2_bytes)
 
 
 def settings_of(said: Mapping[str, object]) -> Settings:

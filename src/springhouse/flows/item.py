@@ -140,12 +140,12 @@ class Item:
                 rest = self.rest
             else:
                 if message.pack is None:
-                    given = self.operator.end(message.port)
+                    outputs = self.operator.end(message.port)
                 else:
-                    given = self.operator.take(message.port, message.pack)
-                if isinstance(given, tuple | list):
-                    return StepResult(tuple(self._weigh(*each) for each in given))
-                rest = iter(given)
+                    outputs = self.operator.take(message.port, message.pack)
+                if isinstance(outputs, tuple | list):
+                    return StepResult(tuple(self._weigh(*output_) for output_ in outputs))
+                rest = iter(outputs)
             output = next(rest, None)
             if output is None:
                 return StepResult()

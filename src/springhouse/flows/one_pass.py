@@ -99,16 +99,16 @@ class OnePass:
         """The rows of a query over those of a lane; raises `NeedsOwnPass` if that is impossible."""
         names, flag = lane.by_name, lane.flag
         if selection.condition is not None:
-            kept = f"coalesce(({selection.condition.over(names)}), false)"
-            whole = kept if flag is None else f"CASE WHEN `{flag}` THEN {kept} ELSE false END"
+            holds = f"coalesce(({selection.condition.over(names)}), false)"
+            whole = holds if flag is None else f"CASE WHEN `{flag}` THEN {holds} ELSE false END"
             flag = self._column(whole, lane)
         reached = QueryOutput(lane.columns, flag)
         columns: list[tuple[str, str]] = []
-        for each in selection.columns:
-            if each is None:
+        for output_column in selection.columns:
+            if output_column is None:
                 columns += lane.columns
             else:
-                name, words = each
+                name, words = output_column
                 columns.append((name, self.compute(reached, words)))
         _prove_distinct(columns)
         return QueryOutput(tuple(columns), flag)
@@ -168,12 +168,12 @@ def row_selection(query: Query) -> Selection:
     if len(selected) != len(tree.expressions):
         raise NeedsOwnPass("its columns are not understood")
     columns = tuple(
-        _output_columns(each, text, tokens, prefixes)
-        for each, tokens in zip(tree.expressions, selected, strict=True)
+        _output_columns(expression, text, tokens, prefixes)
+        for expression, tokens in zip(tree.expressions, selected, strict=True)
     )
     where = tree.args.get("where")
-    kept = None if where is None else _piece(where.this, text, condition, prefixes)
-    return Selection(reference, columns, kept)
+    filter_piece = None if where is None else _piece(where.this, text, condition, prefixes)
+    return Selection(reference, columns, filter_piece)
 
 
 def condition(text: str) -> SqlPiece:
@@ -219,7 +219,7 @@ def _prove_by_row(tree: exp.Expr) -> None:
 def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
     """The tokens of each column that is selected, and those of the condition."""
     parts: list[list[Token]] = [[]]
-    kept: list[Token] = []
+    other_tokens: list[Token] = []
     depth, clause = 0, ""
     for token in sqlglot.tokenize(text, read="spark"):
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
@@ -231,8 +231,8 @@ def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
         elif clause == "SELECT":
             parts[-1].append(token)
         elif clause == "WHERE":
-            kept.append(token)
-    return parts, kept
+            other_tokens.append(token)
+    return parts, other_tokens
 
 
 def _output_columns(
@@ -247,8 +247,8 @@ def _output_columns(
     if isinstance(tree, exp.Alias):
         if not isinstance(tree.args.get("alias"), exp.Identifier):
             raise NeedsOwnPass("it gives one column several names")
-        given = tokens[:-2] if tokens[-2].token_type is TokenType.ALIAS else tokens[:-1]
-        return tree.alias, _piece(tree.this, text, given, prefixes)
+        expression_tokens = tokens[:-2] if tokens[-2].token_type is TokenType.ALIAS else tokens[:-1]
+        return tree.alias, _piece(tree.this, text, expression_tokens, prefixes)
     if isinstance(tree, exp.Column):
         return tree.name, _piece(tree, text, tokens, prefixes)
     raise NeedsOwnPass("it has a column without a name")
@@ -275,8 +275,8 @@ def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
 
 def _identifiers(column: exp.Column) -> Iterator[exp.Identifier]:
     for part in ("catalog", "db", "table", "this"):
-        found = column.args.get(part)
-        if found is not None:
-            if not isinstance(found, exp.Identifier):
+        result = column.args.get(part)
+        if result is not None:
+            if not isinstance(result, exp.Identifier):
                 raise NeedsOwnPass("its columns are not understood")
-            yield found
+            yield result

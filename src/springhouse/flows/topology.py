@@ -67,12 +67,12 @@ def numbers(text: str) -> tuple[int, ...]:
     >>> numbers("0-2,8")
     (0, 1, 2, 8)
     """
-    found: list[int] = []
+    result: list[int] = []
     for part in text.strip().split(","):
         if part:
             first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+            result += range(int(first), int(last or first) + 1)
+    return tuple(result)
 
 
 def _l2_bytes(system: Path, processor: int) -> int | None:

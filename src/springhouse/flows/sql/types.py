@@ -146,5 +146,5 @@ def compared_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
             if is_number(read):
                 return DOUBLE
             return read if is_plain(read) else None
-    found = common_type(one, other)
-    return found if found is None or is_plain(found) else None
+    result = common_type(one, other)
+    return result if result is None or is_plain(result) else None

@@ -136,17 +136,17 @@ def arrive_shared(
     graph = shared_arrival_flow(rows.schema, arrivals)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
     took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
-    given = {name: sink.table() for name, sink in sinks.items()}
+    tables = {name: sink.table() for name, sink in sinks.items()}
     judgements = {
-        each.table: _outcome_of(
-            each,
-            given[_name_of(_SET_ASIDE, each)].to_pylist(),
-            given[_name_of(_COUNTED, each)].to_pylist(),
+        arrival.table: _outcome_of(
+            arrival,
+            tables[_name_of(_SET_ASIDE, arrival)].to_pylist(),
+            tables[_name_of(_COUNTED, arrival)].to_pylist(),
             took.activities,
         )
-        for each in arrivals
+        for arrival in arrivals
     }
-    return {each.table: given[each.table] for each in arrivals}, judgements
+    return {arrival.table: tables[arrival.table] for arrival in arrivals}, judgements
 
 
 def arrive_shared_in_tasks(
@@ -165,22 +165,22 @@ def arrive_shared_in_tasks(
 
         def told(name: str) -> list[Mapping[str, Any]]:
             paths = [add.path for add in written.files[name]]
-            found = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
-            return [dict(row) for row in found.to_pylist()]
+            result = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
+            return [dict(row) for row in result.to_pylist()]
 
         judgements = {
-            each.table: _outcome_of(
-                each,
-                told(_name_of(_SET_ASIDE, each)),
-                told(_name_of(_COUNTED, each)),
+            arrival.table: _outcome_of(
+                arrival,
+                told(_name_of(_SET_ASIDE, arrival)),
+                told(_name_of(_COUNTED, arrival)),
                 written.activities,
             )
-            for each in arrivals
+            for arrival in arrivals
         }
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
-    return {each.table: written.files[each.table] for each in arrivals}, judgements
+    return {arrival.table: written.files[arrival.table] for arrival in arrivals}, judgements
 
 
 def _outcome_of(
@@ -197,7 +197,7 @@ def _outcome_of(
         f"write {_SET_ASIDE}": activities.get(f"write {_name_of(_SET_ASIDE, arrival)}"),
     }
     read = {name: did for name, did in activities.items() if not _belongs_to_one_table(name)}
-    did = read | {name: found for name, found in own.items() if found is not None}
+    did = read | {name: result for name, result in own.items() if result is not None}
     try:
         return _outcome(aside, counts, did, arrival.expectations, arrival.table)
     except SpringhouseError as broken:
@@ -239,11 +239,13 @@ def _activities_as_json(
     activities: Mapping[str, ActivityStatistics], counts: int
 ) -> dict[str, dict[str, Any]]:
     """What each activity did, without the counts, which are no rows of anybody's."""
-    told = {name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out}
-    told.pop(f"write {_COUNTED}", None)
-    if _EXPECTATIONS in told:
-        told[_EXPECTATIONS]["rows_out"] -= counts
-    return told
+    report = {
+        name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out
+    }
+    report.pop(f"write {_COUNTED}", None)
+    if _EXPECTATIONS in report:
+        report[_EXPECTATIONS]["rows_out"] -= counts
+    return report
 
 
 def arrival_flow(
@@ -276,12 +278,14 @@ def shared_arrival_flow(schema: pa.Schema, arrivals: Sequence[TableShare]) -> Fl
     """The flow for several tables: a router for each, over the same rows."""
     nodes = [recordset(_ARRIVED, schema)]
     edges: list[Edge] = []
-    for each in arrivals:
-        picked = pa.schema([schema.field(column).with_name(name) for name, column in each.columns])
+    for arrival in arrivals:
+        picked = pa.schema(
+            [schema.field(column).with_name(name) for name, column in arrival.columns]
+        )
         plain = pa.schema([f for f in picked if not f.name.startswith(HIDDEN_COLUMNS)])
-        pick, router = _name_of(_SELECT, each), _name_of(_EXPECTATIONS, each)
+        pick, router = _name_of(_SELECT, arrival), _name_of(_EXPECTATIONS, arrival)
         outputs = (plain, _ASIDE, _COUNTS)
-        picking, judging = partial(_selection, each, picked), partial(_router, each, plain)
+        picking, judging = partial(_selection, arrival, picked), partial(_router, arrival, plain)
         nodes += [
             FlowNode(pick, NodeKind.ACTIVITY, (schema,), (picked,), picking, verb="select"),
             FlowNode(
@@ -289,7 +293,7 @@ def shared_arrival_flow(schema: pa.Schema, arrivals: Sequence[TableShare]) -> Fl
             ),
         ]
         edges += [Edge(_ARRIVED, 0, pick, 0), Edge(pick, 0, router, 0)]
-        targets = (each.table, _name_of(_SET_ASIDE, each), _name_of(_COUNTED, each))
+        targets = (arrival.table, _name_of(_SET_ASIDE, arrival), _name_of(_COUNTED, arrival))
         for port, (name, leaves) in enumerate(zip(targets, outputs, strict=True)):
             nodes.append(recordset(name, leaves))
             edges.append(Edge(router, port, name, 0))
@@ -332,10 +336,10 @@ class ArrivalRouter:
         verdict = judged(pa.Table.from_batches([pack]), self._expectations, self._table)
         for name, count in verdict.violations.items():
             self._counts[name] = self._counts.get(name, 0.0) + count
-        kept = verdict.kept.select(self._plain.names).combine_chunks()
+        remaining = verdict.kept.select(self._plain.names).combine_chunks()
         if self._timestamp is not None:
-            self._date(kept)
-        outputs = [(0, batch) for batch in kept.to_batches() if batch.num_rows]
+            self._date(remaining)
+        outputs = [(0, batch) for batch in remaining.to_batches() if batch.num_rows]
         if verdict.set_aside:
             columns = [pa.array(c, pa.string()) for c in zip(*verdict.set_aside, strict=True)]
             outputs.append((1, pa.RecordBatch.from_arrays(columns, schema=_ASIDE)))

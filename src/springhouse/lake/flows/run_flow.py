@@ -251,12 +251,12 @@ class _StageJobs:
 
     def _note(self, reported: pa.Table) -> None:
         for row in reported.to_pylist():
-            told = json.loads(row["told"])
+            report = json.loads(row["told"])
             if row["kind"] == "files":
-                self._files.setdefault(row["name"], []).extend(AddAction(**add) for add in told)
+                self._files.setdefault(row["name"], []).extend(AddAction(**add) for add in report)
             else:
                 self._did.setdefault(row["name"], ActivityStatistics()).add(
-                    ActivityStatistics(**told)
+                    ActivityStatistics(**report)
                 )
 
 
@@ -345,15 +345,15 @@ def _prove_same(name: str, place: Storage, wanted: StructType) -> None:
     ground = open_table(place)
     if ground is None:
         return
-    found = ground.schema
+    result = ground.schema
 
     def columns(schema: StructType) -> Iterable[tuple[str, str]]:
         return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
-    if columns(wanted) != columns(found):
+    if columns(wanted) != columns(result):
         raise LakeError(
             f'the flow makes "{name}" with the columns {wanted.simpleString()}, '
-            f"and the table has {found.simpleString()}",
+            f"and the table has {result.simpleString()}",
             where=place.root,
             hint="Nothing was committed. Write to another table, or make the columns the same.",
         )
