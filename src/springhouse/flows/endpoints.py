@@ -61,7 +61,7 @@ class Read:
         self._pack_bytes = pack_bytes
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        raise AssertionError("a reader is told when it may begin, and nothing else")
+        raise AssertionError("a reader takes no packs, only the message that it may begin")
 
     def end(self, port: int) -> Iterable[Output]:
         return self._rows()

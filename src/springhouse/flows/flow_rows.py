@@ -297,9 +297,9 @@ class Rows:
             if not is_plain(term.type):
                 raise FlowError(f'activity "{name}" can\'t sort by {type_name(term.type)}')
             if term.constant:
-                said = ", ".join(columns)
+                keys_text = ", ".join(columns)
                 raise FlowError(
-                    f'activity "{name}" sorts by what is the same for all rows: {said}',
+                    f'activity "{name}" sorts by what is the same for all rows: {keys_text}',
                     hint="Name columns; a flow knows none by its number.",
                 )
             keys.append(Key(term.compute, descending, nulls_first))

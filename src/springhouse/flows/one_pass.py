@@ -9,10 +9,10 @@ each other:
     view paid     +flag 1: amount > 0            column 1: amount * 2, where flag 1
     table large   +flag 2: flag 1 and …          id, column 1         table small   +flag 3: …
 
-What is passed on unchanged is no new column, whoever wants it; what a view computes is computed
-once. An expression is computed only for the rows that came so far, as Spark would: what raises an
-error for other rows never sees them. The user's words stay as they are, but for the names of
-columns, which are replaced where they stand in the text.
+A column that is passed on unchanged is no new column; what a view computes is computed once. An
+expression is computed only for the rows that reach it, as in Spark: an expression that fails for
+other rows never sees them. The user's words stay as they are, but for the names of columns, which
+are replaced where they stand in the text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ class SqlPiece:
         pieces, at = [], 0
         for start, end, name in self.names:
             if name.lower() not in columns:
-                raise NeedsOwnPass(f'nobody can tell where "{name}" comes from')
+                raise NeedsOwnPass(f'it is not known where "{name}" comes from')
             pieces += [self.text[at:start], f"`{columns[name.lower()]}`"]
             at = end
         return "".join([*pieces, self.text[at:]])
@@ -159,8 +159,8 @@ def row_selection(query: Query) -> Selection:
     tree = _parse(text)
     if not isinstance(tree, exp.Select):
         raise NeedsOwnPass("it is not one SELECT")
-    for clause, said in tree.args.items():
-        if said and clause not in _UNDERSTOOD:
+    for clause, value in tree.args.items():
+        if value and clause not in _UNDERSTOOD:
             raise NeedsOwnPass(f"it has {clause.strip('_').replace('_', ' ').upper()}")
     prefixes = _prefixes(tree)
     _prove_by_row(tree)
@@ -196,7 +196,7 @@ def _prefixes(tree: exp.Select) -> frozenset[str]:
     table = tree.args["from_"].this if tree.args.get("from_") else None
     if not isinstance(table, exp.Table):
         raise NeedsOwnPass("it does not read one input alone")
-    if any(said for part, said in table.args.items() if part not in ("this", "alias")):
+    if any(value for part, value in table.args.items() if part not in ("this", "alias")):
         raise NeedsOwnPass("it does more with its input than to read it")
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):

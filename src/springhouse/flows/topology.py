@@ -34,7 +34,7 @@ class Topology:
 
 
 def one_node(threads: int, l2_bytes: int | None = None) -> Topology:
-    """As many threads as asked for, side by side."""
+    """A topology of one node with that many threads."""
     return Topology((tuple(range(threads)),), l2_bytes)
 
 

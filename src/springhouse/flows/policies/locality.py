@@ -1,4 +1,4 @@
-"""Where is the data hot? The scheduler of Bobox (002 section 5).
+"""Which task has its data in the cache? The scheduler of Bobox (002 section 5).
 
 A pack that was just made is in the cache of the thread that made it. So each thread has a list of
 immediate tasks, each request a list of deferred ones, each node a list of the requests that it

@@ -1,9 +1,9 @@
-"""What does CAST make of a value, and when does it fail?
+"""Which kernel casts a value to another type, and when does it fail?
 
-As in Spark's ANSI mode: a value that the wanted type can't hold is an error, of TRY_CAST a NULL.
-What is not here is refused when the flow is built. Among it: a FLOAT or DOUBLE as text, as its
-digits depend on the version of Java, and a DECIMAL of more than 15 digits as DOUBLE, as the last
-bit depends on how Spark happened to hold it.
+As in Spark's ANSI mode, a value that the wanted type can't hold is an error, and TRY_CAST gives
+NULL for it. Casts that are not listed are refused when the flow is built. Two of them: FLOAT or
+DOUBLE to text, whose digits depend on the version of Java, and a DECIMAL of more than 15 digits to
+DOUBLE, whose last bit depends on how Spark stored the value. `text_values` casts from texts.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""CASE, IF, COALESCE and what they are made into: each row takes the value of one branch.
+"""How do CASE, IF and COALESCE choose a value for each row?
 
-A branch is computed for the rows that take it, and for no others.
+A branch is computed for the rows that take it, and for no others, so it can't fail elsewhere.
 """
 
 from collections.abc import Sequence

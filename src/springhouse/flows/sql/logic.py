@@ -1,6 +1,6 @@
-"""Is it true, false, or not known? All comparisons, and AND, OR, NOT over them.
+"""Is a condition true, false or unknown? Comparisons, and AND, OR, NOT over them.
 
-SQL knows three truth values. NaN equals NaN and is larger than any other number; -0.0 equals 0.0.
+SQL has three truth values. NaN equals NaN and is larger than any other number; -0.0 equals 0.0.
 """
 
 from collections.abc import Callable, Sequence

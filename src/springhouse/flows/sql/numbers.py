@@ -1,8 +1,8 @@
-"""What do +, -, *, /, %, DIV, round and their like give?
+"""What do +, -, *, /, %, DIV, round and similar functions give?
 
-Whole numbers that overflow and divisions by zero are errors. A DECIMAL result is computed exactly,
-rounded half up to the scale of its type, and an error if it does not fit. A number with a fraction
-is rounded as Spark does it, in the shortest decimal digits that tell it.
+Whole numbers that overflow and divisions by zero are errors. A DECIMAL result is computed exactly
+and rounded half up to the scale of its type; it is an error if it does not fit. A FLOAT or DOUBLE
+is rounded as in Spark: from the shortest decimal digits that identify it.
 """
 
 import decimal

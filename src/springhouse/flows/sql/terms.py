@@ -1,14 +1,13 @@
 """What computes a value for each row, and for which rows is it computed?
 
-A term has a type and computes an array, or one scalar for all rows. Three rules are kept here, for
-all of SQL:
+A term has a type and computes an array, or one scalar for all rows. All SQL keeps three rules:
 
-    strict      a function is NULL where an argument is, and the arguments behind a NULL are not
-                computed
-    on_rows     what does not apply to a row (another branch of CASE, the right side of a decided
-                AND) is not computed for it, so it can't fail there
-    folded      a term without columns is computed once, when the flow is built; if that fails, it
-                fails for the first row that needs it
+    strict_term       a function is NULL where an argument is NULL, and the arguments behind that
+                      NULL are not computed
+    on_rows           an expression that does not apply to a row (another branch of CASE, the right
+                      side of a decided AND) is not computed for it, so it can't fail there
+    fold_constants    a term without columns is computed once, when the flow is built; if that
+                      fails, it fails for the first row that needs it
 """
 
 from collections.abc import Callable, Sequence

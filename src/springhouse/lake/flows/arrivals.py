@@ -146,7 +146,7 @@ def arrive_shared_in_tasks(
     try:
         written = run_stages(spark, graph, {ARRIVED: rows}, whole, settings)
 
-        def told(name: str) -> list[Mapping[str, Any]]:
+        def rows_of_target(name: str) -> list[Mapping[str, Any]]:
             paths = [add.path for add in written.files[name]]
             result = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
             return [dict(row) for row in result.to_pylist()]
@@ -154,8 +154,8 @@ def arrive_shared_in_tasks(
         judgements = {
             arrival.table: _outcome_of(
                 arrival,
-                told(name_of(SET_ASIDE, arrival)),
-                told(name_of(COUNTED, arrival)),
+                rows_of_target(name_of(SET_ASIDE, arrival)),
+                rows_of_target(name_of(COUNTED, arrival)),
                 written.activities,
             )
             for arrival in arrivals
@@ -217,7 +217,7 @@ def _outcome(
 def _activities_as_json(
     activities: Mapping[str, ActivityStatistics], counts: int
 ) -> dict[str, dict[str, Any]]:
-    """What each activity did, without the counts, which are no rows of anybody's."""
+    """What each activity did, without the counts, which are not rows of the table."""
     report = {
         name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out
     }

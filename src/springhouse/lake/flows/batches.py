@@ -1,4 +1,4 @@
-"""Which batch comes next, and what does it read?
+"""Which versions of its sources does a numbered batch read, and which targets have it?
 
 Batches of a flow are numbered 1, 2, 3, …. Every target counts them in its own Delta log, as the
 transaction `springhouse/<flow>`. Three rules:
@@ -134,7 +134,7 @@ class FlowBatch:
                 continue
             return mine
         first = self.pins(places)
-        assert first is not None, "somebody else pinned the batch, and its pin can't be found"
+        assert first is not None, "another attempt pinned the batch, and its pin can't be found"
         return first
 
     def _note(self, memory: Mapping[str, object], rows: int = 0) -> Note:

@@ -156,7 +156,7 @@ def commit_targets(
         except CommitConflict:
             if batch is None or batch.missing({name: place}):
                 raise
-            # Another attempt of the same batch was first; our files are nobody's.
+            # Another attempt of the same batch was first; no commit names our files.
             delivered[name] = 0
     return delivered
 

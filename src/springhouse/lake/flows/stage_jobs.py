@@ -44,7 +44,7 @@ _REPORT = spark_schema(REPORT)
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """What a flow wrote and nobody committed yet: files by target, and what each activity did."""
+    """What a flow wrote and did not commit yet: files by target, and what each activity did."""
 
     files: Mapping[str, tuple[AddAction, ...]]
     activities: Mapping[str, ActivityStatistics]
