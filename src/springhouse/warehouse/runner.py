@@ -23,7 +23,7 @@ from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord, Turns
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.retry import Failure, failed
+from springhouse.refresh.retry import Failure, add_failure
 from springhouse.units import Instant, Seconds, span_text
 from springhouse.warehouse.execution import (
     FlowsFailed,
@@ -191,7 +191,9 @@ class Runner:
             self._listener(Finished(ended.table, ended.track, total(ended.done), gave_way))
             return
         problem = error_text(ended.error)
-        failure = failed(self.failures.get(ended.table), problem, now, self._settings.retry_seconds)
+        failure = add_failure(
+            self.failures.get(ended.table), problem, now, self._settings.retry_seconds
+        )
         self.failures[ended.table] = failure
         _log_failure(ended.table, failure)
         self._listener(Failed(ended.table, ended.track, failure))
@@ -202,7 +204,7 @@ class Runner:
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:
                 before = self.failures.get(key)
-                failure = failed(
+                failure = add_failure(
                     before, error_text(error), self._clock(), self._settings.retry_seconds
                 )
                 self.failures[key] = failure
@@ -318,7 +320,7 @@ class Once(Runner):
             for n in others
             if n in pending and n not in {name, *self.failures, *tried} and self._ready(n, pending)
         )
-        plans = (each for n in ready if (each := planning.whole(n, self._clock())) is not None)
+        plans = (each for n in ready if (each := planning.plan_whole(n, self._clock())) is not None)
         return planning.from_one_scan(plan, plans) if is_view else [plan, *plans]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
@@ -348,8 +350,8 @@ class Once(Runner):
         now, planning = self._clock(), self.watch.planning
         if name in self.watch.project.tables:
             self.watch.observing.poll(now, all_of_them=True)
-            return planning.whole(name, now)
-        return planning.whole(name, now) or planning.unwatched(name, now)
+            return planning.plan_whole(name, now)
+        return planning.plan_whole(name, now) or planning.plan_unwatched(name, now)
 
     def _behind(self, name: str, until: Mapping[str, int]) -> bool:
         if name not in self.watch.project.tables:
