@@ -25,7 +25,7 @@ class FailedStatement:
 def note_failure(before: FailedStatement | None, problem: str) -> FailedStatement:
     """The memory after one more failure.
 
-    >>> note_failure(failed_again(None, "first"), "second")
+    >>> note_failure(note_failure(None, "first"), "second")
     FailedStatement(problem='second', times=2, pause=4, unknown={})
     """
     times = before.times + 1 if before is not None else 1
