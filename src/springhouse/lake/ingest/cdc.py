@@ -254,7 +254,7 @@ def _prove_sequenced(ground: TableVersion, files: Sequence[DataFile], flow: CdcF
                 f'the table "{flow.target}" was rewritten by another writer, and the sequences of '
                 "its rows are lost: a late event could not be told from a new one",
                 where=f"{ground.storage.root}/{file.path}",
-                hint="Delete the table's folder: the next run creates the table again from its source.",
+                hint="Delete the table's folder: the next run creates it again from its source.",
             )
 
 
