@@ -11,7 +11,7 @@ from springhouse.cli.screen import note, print_json, show, table
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.refresh.promises.feasible import Finding
+    from springhouse.refresh.promises.feasible import UnkeepablePromise
     from springhouse.warehouse import PlannedRefresh
 
 
@@ -31,7 +31,7 @@ def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
         warn_unkeepable(unkeepable)
 
 
-def warn_unkeepable(findings: Sequence["Finding"]) -> None:
+def warn_unkeepable(findings: Sequence["UnkeepablePromise"]) -> None:
     """Name each promise that can't be kept, and the one that could be."""
     for each in findings:
         could = "no bound could be kept"

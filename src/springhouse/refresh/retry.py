@@ -1,7 +1,7 @@
 """When is a refresh that failed tried again?
 
-After a wait that doubles with every failure in a row, up to a limit: what heals by itself (a file
-that was being written, a server that restarts) heals soon, and what does not costs little.
+It waits, and the wait doubles with every failure in a row, up to a limit. A failure that heals by
+itself (a file that was being written, a server that restarts) heals soon. Any other costs little.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LONGEST = Seconds(300.0)
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong last, how often in a row, and when it is tried again."""
+    """The last error of a table, how often in a row it failed, and when it is tried again."""
 
     problem: str
     times: int

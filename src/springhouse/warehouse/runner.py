@@ -71,7 +71,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A refresh ended well; if it gave way to another writer, that is told."""
+    """A refresh ended well. `gave_way` says so if another writer was faster."""
 
     table: str
     track: int
@@ -81,7 +81,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """A refresh ended with an error; the next try comes at `failure.retry_at`."""
+    """A refresh ended with an error; it is tried again at `failure.retry_at`."""
 
     table: str
     track: int
@@ -90,7 +90,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something is odd with a table, or with the machine (no table), and everything works on."""
+    """Something is odd, and stops nothing; an empty `table` means the machine."""
 
     table: str
     warning: str

@@ -42,7 +42,7 @@ from springhouse.project.settings import COMPACT_FILES, RETENTION, RETRY_SECONDS
 from springhouse.project.sql.references import find_references
 from springhouse.project.sql.sql_text import SqlText
 from springhouse.refresh.policy_settings import configured_policy
-from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.feasible import UnkeepablePromise
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.courier import Courier
@@ -240,7 +240,7 @@ class Warehouse:
         schedule = self._schedule(self._clock())
         return planned_refreshes(self._watch, schedule, self._clock())
 
-    def unkeepable_promises(self) -> list[Finding]:
+    def unkeepable_promises(self) -> list[UnkeepablePromise]:
         """The promises that take more time than there is, by what past refreshes took."""
         now = self._clock()
         schedule = self._live.schedule if self._live is not None else self._scheduler(now)

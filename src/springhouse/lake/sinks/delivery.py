@@ -45,7 +45,7 @@ MOST_VERSIONS = 20
 
 @dataclass(frozen=True)
 class Delivered:
-    """One delivery to a sink."""
+    """A sink received the changes of these versions of a table."""
 
     table: str
     sink: str

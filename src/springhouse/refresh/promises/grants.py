@@ -1,26 +1,26 @@
 """Which promises are deadlines now?
 
-`feasible` says which can be kept; here it is asked with what the scheduler knows of its tables.
+`feasible` says which promises can be kept. Here it gets what the scheduler knows of its tables.
 """
 
 from collections.abc import Mapping
 
 from springhouse.refresh.inheritance.hierarchy import Hierarchy
-from springhouse.refresh.promises.feasible import Finding, TableLoad, unkeepable
+from springhouse.refresh.promises.feasible import TableLoad, UnkeepablePromise, unkeepable
 from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 
 def findings(
     hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int
-) -> list[Finding]:
+) -> list[UnkeepablePromise]:
     """The promises that can't be kept."""
     order = reversed(hierarchy.ancestors_last(hierarchy.tables))
     return unkeepable([_asked(tables[name], hierarchy) for name in order], tracks)
 
 
 def granted(hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int) -> list[str]:
-    """Note which promises are deadlines; the answer names those for which that changed."""
+    """Note which promises are deadlines; returns the tables for which that changed."""
     refused = {each.table for each in findings(hierarchy, tables, tracks)}
     changed = [name for name in hierarchy.tables if tables[name].is_granted == (name in refused)]
     for name in changed:
