@@ -21,7 +21,7 @@ from springhouse.lake.spark.session import Spark
 from springhouse.lake.storage.storage import Storage
 from springhouse.project.declarations.declaration import Place, Project, SinkCall, Table
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse.courier import Courier
+from springhouse.warehouse.running.courier import Courier
 
 SINK = SinkCall("out", "memory", {}, Place("t.sql", 1))
 WEIGHT = "__springhouse_weight"
