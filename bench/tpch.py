@@ -27,7 +27,7 @@ by a tenth, which is less than the machine's noise. So a full run goes right bef
 each of ours, in turn, and there are more rounds; a ratio is the median of those of the rounds. How
 much full runs of one query differ from their median is told as the noise. A recomputation that also
 builds the state for cheaper refreshes is told apart (`full + state`): after a change of pace that
-is a bet (`planner/state_worth.py`). `plain` is measured in the last rounds of each size only.
+is a bet (`planner/way/state_worth.py`). `plain` is measured in the last rounds of each size only.
 
 Queries 2, 11 and 16 read neither table and are left out of the mean. At the end every view is held
 against its query.
@@ -58,7 +58,7 @@ from _plain_spark import PlainSpark
 import springhouse
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.view_execution import refreshed
+from springhouse.warehouse.running.view_execution import refreshed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
 import tpch

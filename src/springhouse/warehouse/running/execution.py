@@ -30,7 +30,7 @@ from springhouse.lake.views.prepared import NotDriven
 from springhouse.lake.views.shared_scan import scanned_once
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, CdcFlow, Flow, Project, Table
-from springhouse.warehouse.view_execution import refreshed
+from springhouse.warehouse.running.view_execution import refreshed
 from springhouse.warehouse.watch import Watch, is_streaming_function
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def _mended(
         return replace(plan, versions={**versions, key: newest.version}), RecomputeInstead(why)
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
-    first = watch.planning.forced(key, f"{plan.table} reads it", lake.now())
+    first = watch.planning.plan_forced(key, f"{plan.table} reads it", lake.now())
     _refresh_view(watch, lake, first.whole(), RecomputeInstead(why, unreadable=True))
     return replace(plan, versions={**versions, key: lake.open(key).version}), RecomputeInstead(why)
 
