@@ -25,12 +25,12 @@ from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sinks.delivery import ledger_astray, needed_by_sinks
 from springhouse.lake.sinks.sink_registry import known_sinks
 from springhouse.lake.sources.source_registry import known_sources
-from springhouse.lake.spark.queries import blamed_on, run_sql
+from springhouse.lake.spark.queries import errors_at, run_sql
 from springhouse.lake.spark.session import LazySession, Spark
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.lake.storage.storage import Storage
-from springhouse.lake.upkeep.against_query import against_query
 from springhouse.lake.upkeep.compaction import vacuum
+from springhouse.lake.upkeep.query_comparison import compare_with_query
 from springhouse.lake.upkeep.verification import Verified, verify
 from springhouse.loop.schedule import Schedule
 from springhouse.project.declarations.declaration import (
@@ -224,7 +224,7 @@ class Warehouse:
                 )
             versions = choice.versions
         inputs = RefreshInputs(self.lake, self.project, versions)
-        with blamed_on(place):
+        with errors_at(place):
             query = SqlQuery(sql, references, place)
             return run_sql(self.lake.spark.session(), query, inputs.resolve)
 
@@ -298,7 +298,7 @@ class Warehouse:
             untold = ""
             if recompute and view is not None and not problems:
                 try:
-                    problems += against_query(self.lake, self.project, view)
+                    problems += compare_with_query(self.lake, self.project, view)
                 except SpringhouseError as error:
                     untold = error.problem
             yield replace(found, problems=tuple(problems), untold=untold)

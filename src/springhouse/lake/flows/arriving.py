@@ -33,7 +33,7 @@ from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.run import run_flow
 from springhouse.lake.delta.tables import arrow_schema, read_arrow
 from springhouse.lake.flows.run_flow import pour
-from springhouse.lake.spark.quality import HIDDEN_COLUMNS, failure, judged
+from springhouse.lake.spark.quality import HIDDEN_COLUMNS, check_rows, expectation_failed
 from springhouse.lake.storage.storage import Storage
 from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
@@ -220,7 +220,7 @@ def _judgement(
             broken[row["name"]] += int(row["value"])
     for expectation in expectations:
         if expectation.on_violation is OnViolation.FAIL_UPDATE and broken[expectation.name]:
-            raise failure(expectation, table, broken[expectation.name])
+            raise expectation_failed(expectation, table, broken[expectation.name])
     return Arrived(
         [(row["reason"], row["record"]) for row in aside],
         {e.name: broken[e.name] for e in expectations if broken[e.name]},
@@ -319,7 +319,7 @@ class Expect:
         self._counts: dict[str, float] = {}
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        verdict = judged(pa.Table.from_batches([pack]), self._expectations, self._table)
+        verdict = check_rows(pa.Table.from_batches([pack]), self._expectations, self._table)
         for name, count in verdict.violations.items():
             self._counts[name] = self._counts.get(name, 0.0) + count
         kept = verdict.kept.select(self._plain.names).combine_chunks()

@@ -42,8 +42,8 @@ from springhouse.lake.flows.batches import FlowBatch
 from springhouse.lake.flows.failures import one_sentence
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
-from springhouse.lake.storage.clock import never_jumps, steady_clock
-from springhouse.lake.storage.leases import held_in
+from springhouse.lake.storage.clock import steady_clock, steady_seconds
+from springhouse.lake.storage.leases import hold_in
 from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ def run_flow(
             opened |= {n: numbered.opened(str(sources[n]), n, pins) for n in tables}
     for table in opened.values():
         if isinstance(table, TableSource):
-            table.prove_present()
-    began = never_jumps()
-    with held_in(places.values()):
+            table.validate_files()
+    began = steady_seconds()
+    with hold_in(places.values()):
         poured = pour(spark, graph, opened, places, settings or flow.settings())
-        seconds = never_jumps() - began
+        seconds = steady_seconds() - began
         return deliver(flow.name, graph, places, poured, numbered, seconds, requires)
 
 

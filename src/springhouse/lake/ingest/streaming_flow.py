@@ -29,7 +29,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SourceError
-from springhouse.lake.delta.changes import appended
+from springhouse.lake.delta.changes import only_appended
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import open_table
 from springhouse.lake.ingest.checkpoints import StreamingFlow
@@ -37,7 +37,7 @@ from springhouse.lake.ingest.identity import refused_source
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import NotThereYet, RefreshInputs
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.lake.storage.durable import sync_tree
 from springhouse.lake.storage.storage import Storage
 from springhouse.project.declarations.declaration import AppendFlow, Project, ReadMode, Reference
@@ -70,7 +70,7 @@ def run_stream(
     """Take in all that the flow's stream has now, after the batches that are in already."""
     flow, place, committed = stream.flow, stream.place, stream.committed
     inputs = _StreamInputs(lake, project, stream)
-    with blamed_on(flow.place):
+    with errors_at(flow.place):
         rows = inputs.frame(flow.query)
         if not rows.isStreaming:
             raise LakeError(
@@ -168,7 +168,7 @@ class _StreamInputs(RefreshInputs):
         if not self.is_declared(name):
             return None
         log = self._lake.log(name)
-        log.prove_whole()
+        log.validate_log()
         newest = log.newest()
         if newest is None:
             raise NotThereYet(name, str(reference.place))
@@ -217,7 +217,7 @@ def _link_new_files(
     }
     last = max((int(name.split("-")[0]) for name in linked), default=-1)
     first = min((int(name.split("-")[0]) for name in linked), default=-1)
-    if newest.made > last and not appended(log, max(last, 0), newest.made):
+    if newest.made > last and not only_appended(log, max(last, 0), newest.made):
         raise SourceError(
             f'the table "{log.name}" is updated in place, and a stream can only read what is added',
             where=str(reference.place),

@@ -75,7 +75,7 @@ class _Counted:
 def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered | None:
     """Give a sink what it has not got yet, or what it was given last and may not have."""
     began = lake.now()
-    lake.log(table).prove_whole()
+    lake.log(table).validate_log()
     newest = lake.log(table).newest()
     if newest is None:
         return None

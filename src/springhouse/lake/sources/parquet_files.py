@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError
-from springhouse.lake.delta.alignment import aligned
+from springhouse.lake.delta.alignment import align
 from springhouse.lake.delta.tables import quoted
 from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import bad_files, no_rows, strange_file
@@ -75,7 +75,7 @@ class ParquetFiles:
         source = origin() if required else sf.lit(None).cast("string")
         found = reader.parquet(*group.for_spark()).withColumn(ORIGIN, source)
         try:
-            fitted = aligned(found, StructType([*schema.fields, found.schema[ORIGIN]]), "")
+            fitted = align(found, StructType([*schema.fields, found.schema[ORIGIN]]), "")
         except SchemaError as error:
             raise SchemaError(
                 error.problem,
