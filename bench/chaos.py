@@ -266,7 +266,7 @@ class Chaos:
     def compact(self) -> None:
         table = self.dice.choice(["readings", "even", "logged", *VIEWS])
         with Warehouse(self.folder) as warehouse:
-            compact(warehouse.lake, table, 2)
+            compact(warehouse.internals.lake, table, 2)
 
     def lose(self) -> None:
         self._harm(lambda path: path.unlink())

@@ -227,8 +227,7 @@ def observed(
         warehouse.refresh()
         # To warm up, and for the scheduler to learn what refreshes take.
         warehouse.run(seconds=WARM_UP_SECONDS)
-        warehouse.run(seconds=seconds)
-        kept = dict(warehouse.kept)
+        kept = warehouse.run(seconds=seconds).freshness
     weight = sum(table.priority for table in workload.tables)
     return (
         sum(

@@ -311,7 +311,7 @@ class Race:
             self._tables[name].change(change)
         if self._changes % COMPACT_EVERY == 0:
             for view, way in self._copies:
-                compact(self._warehouse.lake, _copy(view, way))
+                compact(self._warehouse.internals.lake, _copy(view, way))
 
     def refreshed(self, view: str, way: str) -> tuple[float, str]:
         """Refresh a copy of a view; the seconds, and how it was done."""
@@ -319,12 +319,14 @@ class Race:
         began = time.perf_counter()
         if way == CHOSEN:
             perform(
-                warehouse.watch, warehouse.watch.forced(name, "benchmark"), most_files=sys.maxsize
+                warehouse.internals.watch,
+                warehouse.internals.watch.forced(name, "benchmark"),
+                most_files=sys.maxsize,
             )
         else:
             self._force(name, self._forced[view, way])
         taken = time.perf_counter() - began
-        newest = warehouse.lake.log(name).newest()
+        newest = warehouse.internals.lake.log(name).newest()
         assert newest is not None
         assert newest.note is not None
         print(f"  {view:9} {way:15} {taken:6.2f} s  {newest.note.variant}", flush=True)
@@ -336,8 +338,8 @@ class Race:
 
     def _force(self, name: str, way: Way) -> None:
         warehouse = self._warehouse
-        plan = RefreshPlan(name, "benchmark", warehouse.lake.now())
-        ready = prepared(warehouse.lake, warehouse.project, plan)
+        plan = RefreshPlan(name, "benchmark", warehouse.internals.lake.now())
+        ready = prepared(warehouse.internals.lake, warehouse.project, plan)
         by_change = way is not Way.BATCH
         asked = replace(
             ready.facts, asked=WidgetVariant[way.name], keep=by_change, incremental=by_change
@@ -346,7 +348,7 @@ class Race:
 
     def _prove_equal(self, view: str) -> None:
         """All copies of a view hold what its query gives."""
-        lake = self._warehouse.lake
+        lake = self._warehouse.internals.lake
         spark = lake.spark.session()
         for name in self._story.tables:
             lake.open(name).read(spark).createOrReplaceTempView(name)

@@ -131,9 +131,13 @@ def pauses(
     Only of tables to which something came in all the time; others have nothing to commit.
     """
     found = {}
-    for name in warehouse.watch.graph.order:
+    for name in warehouse.internals.watch.graph.order:
         declared = warehouse.project.tables.get(name) or warehouse.project.views[name]
-        inside = [each.at for each in warehouse.lake.log(name).commits() if begin <= each.at <= end]
+        inside = [
+            each.at
+            for each in warehouse.internals.lake.log(name).commits()
+            if begin <= each.at <= end
+        ]
         if name == "products":
             continue
         gap = max(later - earlier for earlier, later in pairwise([begin, *inside, end]))
@@ -152,7 +156,9 @@ def recoveries(
 ) -> list[float]:
     """For every kill the seconds until every table without a promise had a commit."""
     tables = [name for name in warehouse.project.tables if name != "products"]
-    commits = [[each.at for each in warehouse.lake.log(name).commits()] for name in tables]
+    commits = [
+        [each.at for each in warehouse.internals.lake.log(name).commits()] for name in tables
+    ]
     found = []
     for after, _ in kills:
         at = begin + after
@@ -165,7 +171,7 @@ def check(folder: Path, spark: Mapping[str, str]) -> list[str]:
     """Everything that is wrong with what the tables hold."""
     accounts = ledger.from_json((folder / "ledger.json").read_text())
     with springhouse.open(folder, configuration=spark) as warehouse:
-        order = warehouse.watch.graph.order
+        order = warehouse.internals.watch.graph.order
         views = [warehouse.project.views[name] for name in order if name in warehouse.project.views]
         # What came in after the last look of a node is taken in now, by this warehouse alone.
         failures = [

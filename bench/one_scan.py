@@ -100,8 +100,10 @@ class Orders:
         each = case.rows // COMMITS
         # An old and a new row for each that changes.
         self._rows = self._drawn(each // 2 if case.kind == "netted" else each)
-        place = warehouse.lake.place("orders")
-        note = Note("append", warehouse.lake.now(), channel=True, rows=self._rows.num_rows)
+        place = warehouse.internals.lake.place("orders")
+        note = Note(
+            "append", warehouse.internals.lake.now(), channel=True, rows=self._rows.num_rows
+        )
         note = replace(note, rows_added=self._rows.num_rows)
         schema = spark_schema(self._rows.schema)
         create(place, schema, Change(note, [write_arrow(place, self._rows)]))
@@ -111,14 +113,17 @@ class Orders:
             (self._rewrite if self._case.kind == "netted" else self._append)()
 
     def _append(self) -> None:
-        rows, ground = self._drawn(self._case.rows // COMMITS), self._warehouse.lake.open("orders")
-        note = Note("append", self._warehouse.lake.now(), channel=True, rows=ground.rows)
+        rows, ground = (
+            self._drawn(self._case.rows // COMMITS),
+            self._warehouse.internals.lake.open("orders"),
+        )
+        note = Note("append", self._warehouse.internals.lake.now(), channel=True, rows=ground.rows)
         note = replace(note, rows_added=rows.num_rows)
         commit(ground, Change(note, [write_arrow(ground.storage, rows)]))
 
     def _rewrite(self) -> None:
         ground, old, new = (
-            self._warehouse.lake.open("orders"),
+            self._warehouse.internals.lake.open("orders"),
             self._rows,
             self._drawn(len(self._rows)),
         )
@@ -128,7 +133,9 @@ class Orders:
             for rows, weight in ((old, -1), (new, 1))
         ]
         told = paths_of([write_arrow(ground.storage, pa.concat_tables(parts), FOLDER)])
-        note = Note("merge", self._warehouse.lake.now(), channel=True, rows=len(new), changes=told)
+        note = Note(
+            "merge", self._warehouse.internals.lake.now(), channel=True, rows=len(new), changes=told
+        )
         note = replace(note, rows_added=len(new), rows_removed=len(old))
         commit(ground, Change(note, [write_arrow(ground.storage, new)], ground.files))
 
@@ -155,7 +162,7 @@ def main() -> None:
         root = Path(folder)
         # One warehouse keeps Spark running for those of all cases.
         first = warehouse_of(root / "first", Case("netted", 2, 1))
-        first.lake.spark.session()
+        first.internals.lake.spark.session()
         for case in chosen:
             place = root / f"{case.kind}_{case.rows}_{case.views}"
             found.append(measured(place, case, asked.rounds))
@@ -189,8 +196,8 @@ def measured(folder: Path, case: Case, rounds: int) -> Found:
             orders.change()
         # Who comes second finds files in the page cache, and the garbage of the first.
         for side in ("alone", "shared") if number % 2 else ("shared", "alone"):
-            plans = [warehouse.watch.forced(name, "bench") for name in case.names(side)]
-            job = warehouse.watch.planning.from_one_scan(plans[0], plans[1:])
+            plans = [warehouse.internals.watch.forced(name, "bench") for name in case.names(side)]
+            job = warehouse.internals.watch.planning.from_one_scan(plans[0], plans[1:])
             planned = "one job" if len(job) == case.views else "view by view"
             work = (
                 one_job(warehouse, plans)
@@ -218,21 +225,21 @@ def apart(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], No
 
     def work() -> None:
         for plan in plans:
-            done(perform_together(warehouse.watch, Permitted(plan), []))
+            done(perform_together(warehouse.internals.watch, Permitted(plan), []))
 
     return work
 
 
 def one_job(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
     """All views from one scan, whether the planner would or not."""
-    newest = warehouse.lake.log(plans[0].table).newest()
+    newest = warehouse.internals.lake.log(plans[0].table).newest()
     assert newest is not None
     assert newest.note is not None
     since, until = newest.note.read["orders"], plans[0].versions["orders"]
     names = tuple(plan.table for plan in plans)
     scan = OneScan("orders", since, until, names, Seconds(1.0))
     lead, *along = [Permitted(replace(plan, scan=scan)) for plan in plans]
-    return lambda: done(perform_together(warehouse.watch, lead, along))
+    return lambda: done(perform_together(warehouse.internals.watch, lead, along))
 
 
 def done(outcomes: Iterator[tuple[str, object]]) -> None:
@@ -250,7 +257,7 @@ def timed(warehouse: Warehouse, work: Callable[[], None]) -> tuple[float, float]
 
 def processor_seconds(warehouse: Warehouse) -> float:
     """What this process and the JVM have used; without the JVM where that can't be told."""
-    gateway = warehouse.lake.spark.session().sparkContext._gateway  # noqa: SLF001  nobody else knows it
+    gateway = warehouse.internals.lake.spark.session().sparkContext._gateway  # noqa: SLF001  nobody else knows it
     stat = Path(f"/proc/{gateway.proc.pid}/stat")
     if not stat.exists():
         return time.process_time()
@@ -261,7 +268,7 @@ def processor_seconds(warehouse: Warehouse) -> float:
 def prove_equal(warehouse: Warehouse, case: Case) -> None:
     """Both sets of views hold the same rows, and those of the query."""
     for one, other in zip(case.names("alone"), case.names("shared"), strict=True):
-        left, right = (sorted(warehouse.lake.open(name).to_arrow().to_pylist(), key=str)
+        left, right = (sorted(warehouse.internals.lake.open(name).to_arrow().to_pylist(), key=str)
                        for name in (one, other))  # fmt: skip
         assert left == right, f"{one} and {other} differ"
 

@@ -64,18 +64,23 @@ def measured(
     warehouse: Warehouse, root: Path, rounds: int
 ) -> dict[str, tuple[list[float], list[float]]]:
     """Seconds of each side, by what was measured; the first rounds warm up and do not count."""
-    session = warehouse.lake.spark.session()
+    session = warehouse.internals.lake.spark.session()
     figures: dict[str, tuple[list[float], list[float]]] = {"ingest": ([], []), "refresh": ([], [])}
     warm_up = 5
     for number in range(rounds + warm_up):
         file = arrive(root, number)
         sides = {
             "ingest": (
-                lambda: perform(warehouse.watch, warehouse.watch.forced("orders", "bench")),
+                lambda: perform(
+                    warehouse.internals.watch, warehouse.internals.watch.forced("orders", "bench")
+                ),
                 lambda file=file: bare_ingest(session, root, file),
             ),
             "refresh": (
-                lambda: perform(warehouse.watch, warehouse.watch.forced("by_customer", "bench")),
+                lambda: perform(
+                    warehouse.internals.watch,
+                    warehouse.internals.watch.forced("by_customer", "bench"),
+                ),
                 lambda: bare_refresh(session, root, warehouse),
             ),
         }
@@ -118,7 +123,9 @@ def bare_ingest(session: SparkSession, root: Path, file: Path) -> None:
 
 def bare_refresh(session: SparkSession, root: Path, warehouse: Warehouse) -> None:
     """What a Spark job does to recompute the view from the same files."""
-    rows = session.read.schema(SCHEMA).parquet(*warehouse.lake.open("orders").delta.file_uris())
+    rows = session.read.schema(SCHEMA).parquet(
+        *warehouse.internals.lake.open("orders").delta.file_uris()
+    )
     view = session.sql(QUERY, orders=rows)
     view.write.mode("overwrite").parquet(str(root / "bare" / "by_customer"))
 

@@ -227,19 +227,21 @@ def live_and_simulated(world: AbstractContextManager[Warehouse], seconds: float)
         for _ in range(3):
             assert warehouse.refresh().ok
         assert warehouse.run(WARM_UP_SECONDS).ok
-        began = warehouse.lake.now()
-        assert warehouse.run(seconds).ok
-        recorded = record_of(warehouse.project, warehouse.lake, began)
+        began = warehouse.internals.lake.now()
+        refreshed = warehouse.run(seconds)
+        assert refreshed.ok
+        recorded = record_of(warehouse.project, warehouse.internals.lake, began)
         offered = {
-            name: warehouse.watch.offers.offered(name) for name in warehouse.watch.graph.order
+            name: warehouse.internals.watch.offers.offered(name)
+            for name in warehouse.internals.watch.graph.order
         }
         live = {
             name: (
                 each.share(promise_of(warehouse.project, name).strictest_seconds),
                 statistics.fmean(each.lags),
-                sum(commit.at >= began for commit in warehouse.lake.log(name).commits()),
+                sum(commit.at >= began for commit in warehouse.internals.lake.log(name).commits()),
             )
-            for name, each in warehouse.kept.items()
+            for name, each in refreshed.freshness.items()
         }
         fate = fate_of(warehouse.project, recorded, offered, Policy(), WhatIf(TRACKS), seconds)
     return [paired(each, *live[each.name]) for each in fate.tables]
@@ -256,12 +258,13 @@ def search(place: Path) -> list[Pair]:
         began = workflows.begun(warehouse, clock, workflow.history)
         with asked_meanwhile(warehouse) as live:
             assert warehouse.run(seconds=length).ok
-        recorded = record_of(warehouse.project, warehouse.lake, began)
+        recorded = record_of(warehouse.project, warehouse.internals.lake, began)
         offered = {
-            name: warehouse.watch.offers.offered(name) for name in warehouse.watch.graph.order
+            name: warehouse.internals.watch.offers.offered(name)
+            for name in warehouse.internals.watch.graph.order
         }
         made = {
-            name: sum(commit.at >= began for commit in warehouse.lake.log(name).commits())
+            name: sum(commit.at >= began for commit in warehouse.internals.lake.log(name).commits())
             for name in live
         }
         world = PretendProject(
@@ -291,14 +294,16 @@ def search(place: Path) -> list[Pair]:
 @contextmanager
 def asked_meanwhile(warehouse: Warehouse) -> Iterator[dict[str, list[float]]]:
     """How late each table is, a few times a second while the block runs."""
-    lags: dict[str, list[float]] = {name: [] for name in warehouse.watch.graph.order}
+    lags: dict[str, list[float]] = {name: [] for name in warehouse.internals.watch.graph.order}
     over = threading.Event()
 
     def ask() -> None:
         while not over.wait(0.25):
-            now = warehouse.lake.now()
+            now = warehouse.internals.lake.now()
             for name, found in lags.items():
-                found.append(lag(warehouse.watch.planning.waits.waiting_since(name, now), now))
+                found.append(
+                    lag(warehouse.internals.watch.planning.waits.waiting_since(name, now), now)
+                )
 
     thread = threading.Thread(target=ask)
     thread.start()

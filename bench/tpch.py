@@ -141,14 +141,14 @@ class TpchWarehouse:
 
     def full(self, query: int) -> float:
         began = time.perf_counter()
-        spark = self._warehouse.lake.spark.session()
+        spark = self._warehouse.internals.lake.spark.session()
         for name in tpch.tables_of(query):
-            self._warehouse.lake.open(name).read(spark).createOrReplaceTempView(name)
+            self._warehouse.internals.lake.open(name).read(spark).createOrReplaceTempView(name)
         spark.sql(tpch.query(query)).write.mode("overwrite").parquet(str(self._folder / "bare"))
         return time.perf_counter() - began
 
     def plain(self, query: int) -> float:
-        opened = {name: self._warehouse.lake.open(name) for name in tpch.tables_of(query)}
+        opened = {name: self._warehouse.internals.lake.open(name) for name in tpch.tables_of(query)}
         paths = {
             name: [f"{table.storage.root}/{file.path}" for file in table.files]
             for name, table in opened.items()
@@ -158,10 +158,10 @@ class TpchWarehouse:
     def ours(self, query: int) -> tuple[float, str]:
         began = time.perf_counter()
         view = self._warehouse.project.views[tpch_warehouse.view_of(query)]
-        plan = RefreshPlan(view.name, "benchmark", self._warehouse.lake.now())
-        refreshed(self._warehouse.lake, self._warehouse.project, plan)
+        plan = RefreshPlan(view.name, "benchmark", self._warehouse.internals.lake.now())
+        refreshed(self._warehouse.internals.lake, self._warehouse.project, plan)
         seconds = time.perf_counter() - began
-        newest = self._warehouse.lake.log(view.name).newest()
+        newest = self._warehouse.internals.lake.log(view.name).newest()
         assert newest is not None
         assert newest.note is not None
         note = newest.note
@@ -199,11 +199,11 @@ class TpchWarehouse:
 
     def differs(self, query: int) -> bool:
         """Whether a view is anything else than its query."""
-        spark = self._warehouse.lake.spark.session()
+        spark = self._warehouse.internals.lake.spark.session()
         for name in tpch.tables_of(query):
-            self._warehouse.lake.open(name).read(spark).createOrReplaceTempView(name)
+            self._warehouse.internals.lake.open(name).read(spark).createOrReplaceTempView(name)
         expected = spark.sql(tpch.query(query))
-        found = self._warehouse.lake.open(tpch_warehouse.view_of(query)).read(spark)
+        found = self._warehouse.internals.lake.open(tpch_warehouse.view_of(query)).read(spark)
         same = found.schema.simpleString() == expected.schema.simpleString()
         missing, surplus = expected.exceptAll(found), found.exceptAll(expected)
         return not same or bool(missing.limit(1).count() or surplus.limit(1).count())

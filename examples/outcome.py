@@ -74,8 +74,10 @@ def outcome_of(
     """What became of a warehouse between two moments."""
     views = list(warehouse.project.views)
     notes = {view: _refreshes(warehouse, view, began) for view in views}
-    channels = warehouse.watch.chooser.channels()
-    snapshots = [each for each in warehouse.lake.log(output).snapshots() if each.at > began]
+    channels = warehouse.internals.watch.chooser.channels()
+    snapshots = [
+        each for each in warehouse.internals.lake.log(output).snapshots() if each.at > began
+    ]
     apart = [_apart(each, channels) for each in snapshots]
     return Outcome(
         Counter(note.variant for note in notes[output]),
@@ -92,7 +94,7 @@ def outcome_of(
 
 
 def _refreshes(warehouse: Warehouse, view: str, began: Instant) -> list[Note]:
-    commits = warehouse.lake.log(view).commits()
+    commits = warehouse.internals.lake.log(view).commits()
     return [c.note for c in commits if c.note and c.note.kind in _REFRESHES and c.at > began]
 
 
@@ -136,7 +138,7 @@ def _bounds(
             waited = until - _stale_at(held.provenance, pathway, channels)
             greatest[pathway] = max(greatest.get(pathway, 0.0), waited)
     for pathway, seconds in greatest.items():
-        bound = warehouse.watch.planning.waits.bound(view, pathway)
+        bound = warehouse.internals.watch.planning.waits.bound(view, pathway)
         if bound > 0:
             yield Bound(view, pathway, bound, Seconds(seconds))
 
@@ -148,4 +150,4 @@ def _stale_at(held: Provenance, pathway: str, channels: Mapping[str, Channel]) -
 
 
 def _snapshots(warehouse: Warehouse, table: str) -> Sequence[Snapshot]:
-    return warehouse.lake.log(table).snapshots()
+    return warehouse.internals.lake.log(table).snapshots()

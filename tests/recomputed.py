@@ -22,11 +22,11 @@ Read = Mapping[str, int]
 
 def differences(warehouse: Warehouse, view: str) -> list[Row]:
     """Rows that a view holds and should not, or should hold and does not."""
-    notes = [c.note for c in warehouse.lake.log(view).commits() if c.note and c.note.read]
+    notes = [c.note for c in warehouse.internals.lake.log(view).commits() if c.note and c.note.read]
     last = max(n for n, note in enumerate(notes) if note.variant != "asynchronous")
     steps = list(_merged([_step(*each) for each in pairwise(notes[last:])]))
-    inputs = RefreshInputs(warehouse.lake, warehouse.project, notes[last].read)
-    stored = warehouse.lake.open(view).read(inputs.session)
+    inputs = RefreshInputs(warehouse.internals.lake, warehouse.project, notes[last].read)
+    stored = warehouse.internals.lake.open(view).read(inputs.session)
     should = [
         _computed(warehouse, view, read) for read in (notes[last].read, *(b for _, b in steps))
     ]
@@ -53,6 +53,6 @@ def _merged(steps: list[tuple[Read, Read]]) -> Iterator[tuple[Read, Read]]:
 
 def _computed(warehouse: Warehouse, view: str, read: Read) -> DataFrame:
     """The rows of a view's query over these versions, by plain Spark."""
-    return RefreshInputs(warehouse.lake, warehouse.project, read).frame(
+    return RefreshInputs(warehouse.internals.lake, warehouse.project, read).frame(
         warehouse.project.views[view].query
     )

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -25,7 +25,7 @@ import screen
 from rich.console import Console
 
 import springhouse
-from springhouse.warehouse import Done
+from springhouse.warehouse import Done, FreshnessRecord
 
 SHOP = Path(__file__).resolve().parent
 PROJECT = ("spark-pipeline.yml", "transformations", "reference", "README.md")
@@ -68,6 +68,7 @@ class Demo:
         self._progress = screen.Progress(console)
         self._interrupted = False
         self._done: list[Done] = []
+        self._freshness: Mapping[str, FreshnessRecord] = {}
 
     def run(self) -> int:
         """Stream, refresh, sum up, check; the exit code."""
@@ -104,7 +105,9 @@ class Demo:
             f"That took {passed:.0f} s. The shop is open for another {left:.0f} s:\n"
         )
         with self._progress.watching(warehouse.status):
-            self._done += warehouse.run(left).done
+            refreshed = warehouse.run(left)
+        self._done += refreshed.done
+        self._freshness = refreshed.freshness
 
     @contextmanager
     def _generator(self) -> Iterator[None]:
@@ -155,7 +158,7 @@ class Demo:
         self._console.print(screen.sources_table(statuses, self._done, violations))
         self._show_quarantine(warehouse)
         self._console.print()
-        self._console.print(screen.promises_table(statuses, warehouse.kept, self._done))
+        self._console.print(screen.promises_table(statuses, self._freshness, self._done))
         self._console.print(screen.MEASURES, style="dim")
         for failure in self._progress.failures:
             self._console.print(f"failed: {failure}", style="red", markup=False)

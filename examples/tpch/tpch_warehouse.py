@@ -68,9 +68,9 @@ class BaseTable:
 
     def __init__(self, warehouse: Warehouse, name: str) -> None:
         self.name = name
-        self._lake = warehouse.lake
+        self._lake = warehouse.internals.lake
         self._keys = tpch.TABLES[name]
-        self._place = warehouse.lake.place(name)
+        self._place = warehouse.internals.lake.place(name)
         self.store: Store | None = None
 
     def load(self, rows: pa.Table) -> None:

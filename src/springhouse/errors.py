@@ -29,7 +29,11 @@ def without_secrets(text: str) -> str:
 
 
 class SpringhouseError(Exception):
-    """A problem that the user can solve, or that lies outside of the warehouse."""
+    """A problem that the user can solve, or that lies outside of the warehouse.
+
+    `problem` is a sentence, `where` the place (`file:line`, a table, a path), and `hint` says what
+    to do.
+    """
 
     def __init__(self, problem: str, *, where: str | None = None, hint: str | None = None) -> None:
         problem = without_secrets(problem)

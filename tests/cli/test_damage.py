@@ -1,10 +1,13 @@
 """A damaged log and a wrong date are told in one sentence that names file or table."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from patience import patience
 from springhouse.lake.delta.commits import Change, commit
 from springhouse.lake.delta.note import FORMAT, KEY, Note
 from springhouse.lake.delta.tables import open_table
@@ -72,3 +75,19 @@ def test_a_commit_dated_ahead_is_told_and_nothing_waits_for_it(springhouse, idle
     assert "2036-07-18" in told["warning"]
     assert told["state"] == "up to date"
     assert 0 <= told["staleness_seconds"] < 3600
+
+
+def test_the_log_has_one_line_per_failed_refresh(idle_shop, log):
+    append(log, Instant(2.0)).write_text("{")
+    command = [sys.executable, "-m", "springhouse", "--log-level", "info", "run", "--once"]
+    ran = subprocess.run(
+        [*command, "-p", str(idle_shop)],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
+    assert ran.returncode == 1
+    lines = [line for line in ran.stderr.splitlines() if "springhouse.refresh" in line]
+    assert len(lines) == 1
+    assert "WARNING springhouse.refresh failed table=orders times=1 problem=" in lines[0]

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from springhouse.flows.one_pass import Alone
-from springhouse.lake.ingest.feeds import Feed, Stream
-from springhouse.lake.ingest.sharing import Sharing, chain, same_records, sharing
+from springhouse.lake.ingest.feeds import Feed
+from springhouse.lake.ingest.sharing import Sharing, row_pipeline, same_records, sharing
+from springhouse.lake.ingest.source_stream import Stream
 from springhouse.lake.ingest.stream_names import Claim, Named
 from springhouse.lake.sources.source import Range, Source
 from springhouse.lake.sources.source_registry import known_sources
@@ -68,10 +69,10 @@ def test_who_needs_a_pass_of_its_own_is_told_why(project: Project) -> None:
 
 
 def test_a_chain_goes_from_the_source_to_the_table(project: Project) -> None:
-    found = chain(project, project.tables["large"])
+    found = row_pipeline(project, project.tables["large"])
     assert [name for name, _ in found.steps] == ["paid", "flow large"]
     with pytest.raises(Alone, match="it has 2 flows"):
-        chain(project, project.tables["several"])
+        row_pipeline(project, project.tables["several"])
 
 
 class Numbers(Source):
@@ -103,7 +104,7 @@ class Files(Numbers):
 def feed(project: Project, table: str, source: Numbers) -> Feed:
     (flow,) = project.flows_into(table)
     assert isinstance(flow, AppendFlow)
-    reference = chain(project, project.tables[table]).reference
+    reference = row_pipeline(project, project.tables[table]).reference
     named = Named(table, Claim(flow.name, reference, table, {}, ""))
     return Feed(flow, (Stream(named, source),))
 

@@ -44,7 +44,7 @@ class Shop:
             "libraries:\n  - glob:\n      include: transformations/**\n"
         )
         self.warehouse = Warehouse(folder, clock=lambda: Instant(1e6))
-        self.watch = self.warehouse.watch
+        self.watch = self.warehouse.internals.watch
         for number in range(LAST + 1):
             self._all_refreshed(number, 100.0 * number)
 
@@ -73,7 +73,10 @@ class Shop:
         self._commit(view, note)
 
     def _commit(self, table: str, note: Note) -> None:
-        place, found = self.warehouse.lake.place(table), self.warehouse.lake.find(table)
+        place, found = (
+            self.warehouse.internals.lake.place(table),
+            self.warehouse.internals.lake.find(table),
+        )
         if found is None:
             create(place, COLUMNS, Change(note))
         else:
@@ -153,11 +156,11 @@ class Clicks:
         self._data = folder / "data"
         self._data.mkdir()
         self.warehouse = Warehouse(folder, clock=lambda: Instant(1e6))
-        self.watch = self.warehouse.watch
+        self.watch = self.warehouse.internals.watch
 
     def committed(self, at: float) -> None:
         note = Note("append", Instant(at), channel=True, rows=1, rows_added=1)
-        create(self.warehouse.lake.place("clicks"), COLUMNS, Change(note))
+        create(self.warehouse.internals.lake.place("clicks"), COLUMNS, Change(note))
 
     def arrive(self) -> None:
         (self._data / "1.json").write_text('{"id": 1}\n')

@@ -30,9 +30,9 @@ def declaration(name: str, ddl: str) -> str:
 def refresh(warehouse: Warehouse, view: str, driver: str | None = None) -> None:
     """Refresh a view of the newest versions of its inputs."""
     refreshed(
-        warehouse.lake,
+        warehouse.internals.lake,
         warehouse.project,
-        RefreshPlan(view, "test", warehouse.lake.now(), driver=driver),
+        RefreshPlan(view, "test", warehouse.internals.lake.now(), driver=driver),
     )
 
 
@@ -42,9 +42,9 @@ class BaseTable:
     def __init__(self, warehouse: Warehouse, name: str, ddl: str) -> None:
         self.name = name
         self.rows: list[Row] = []
-        self._lake = warehouse.lake
-        self._place = warehouse.lake.place(name)
-        self._schema = warehouse.lake.spark.session().createDataFrame([], ddl).schema
+        self._lake = warehouse.internals.lake
+        self._place = warehouse.internals.lake.place(name)
+        self._schema = warehouse.internals.lake.spark.session().createDataFrame([], ddl).schema
         self._arrow = arrow_schema(self._schema)
 
     def load(self, rows: Sequence[Row]) -> None:

@@ -42,7 +42,7 @@ class ComparedWarehouse:
         found = {}
         for name in self.warehouse.project.views:
             refresh(self.warehouse, name)
-            newest = self.warehouse.lake.log(name).newest()
+            newest = self.warehouse.internals.lake.log(name).newest()
             assert newest is not None
             assert newest.note is not None
             found[name] = newest.note.variant
@@ -50,11 +50,11 @@ class ComparedWarehouse:
 
     def compare(self) -> None:
         """Every view holds what its query gives now, in the types that it gives."""
-        session = self.warehouse.lake.spark.session()
+        session = self.warehouse.internals.lake.spark.session()
         session.createDataFrame(self.table.table()).createOrReplaceTempView("t")
         for name, view in self.warehouse.project.views.items():
             asked = session.sql(view.query.text)  # type: ignore[union-attr]
-            stored = self.warehouse.lake.open(name)
+            stored = self.warehouse.internals.lake.open(name)
             kinds = [(f.name, f.dataType) for f in asked.schema.fields]
             assert [(f.name, f.dataType) for f in stored.schema.fields] == kinds, name
             expected = sorted(map(repr, map(tuple, asked.collect())))

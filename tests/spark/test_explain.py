@@ -58,25 +58,28 @@ def warehouse(project: Callable[..., Path]) -> Warehouse:
     arrive(folder, 2, SECOND)
     warehouse = Warehouse(folder)
     for table in ("orders", "customers"):
-        perform(warehouse.watch, warehouse.watch.forced(table, "test"))
+        perform(warehouse.internals.watch, warehouse.internals.watch.forced(table, "test"))
     return warehouse
 
 
 def relations(warehouse: Warehouse, view: str) -> Iterator[tuple[str, DataFrame]]:
     """What the relations of a refresh stand for, by the names that `explain` gives them."""
-    session = warehouse.lake.spark.session()
-    note = warehouse.lake.log(view).newest().note
+    session = warehouse.internals.lake.spark.session()
+    note = warehouse.internals.lake.log(view).newest().note
     for table in ("orders", "customers"):
-        before, after = warehouse.lake.open(table, note.read[table]), warehouse.lake.open(table)
-        log = warehouse.lake.log(table)
+        before, after = (
+            warehouse.internals.lake.open(table, note.read[table]),
+            warehouse.internals.lake.open(table),
+        )
+        log = warehouse.internals.lake.log(table)
         yield f"{table}_before", before.read(session)
         yield f"{table}_after", after.read(session)
         yield (
             f"{table}_change",
             one_by_one(strong_delta(session, log, before.version, after.version)),
         )
-    root = warehouse.lake.place(view).root
-    files = [f"{root}/{file.path}" for file in warehouse.lake.open(view).files]
+    root = warehouse.internals.lake.place(view).root
+    files = [f"{root}/{file.path}" for file in warehouse.internals.lake.open(view).files]
     yield "stored_groups", session.read.parquet(*files)
 
 
@@ -86,7 +89,7 @@ def told(warehouse: Warehouse, view: str, name: str) -> StatementExplanation:
 
 
 def test_the_merge_that_is_told_gives_the_groups_that_will_be_stored(warehouse: Warehouse) -> None:
-    merge, session = told(warehouse, "revenue", "merge"), warehouse.lake.spark.session()
+    merge, session = told(warehouse, "revenue", "merge"), warehouse.internals.lake.spark.session()
     known = dict(relations(warehouse, "revenue"))
     for relation in merge.reads:
         known[relation.name].createOrReplaceTempView(relation.name)
@@ -126,4 +129,4 @@ def test_the_last_refresh_is_told_with_its_variant_and_the_reason_for_it(
 def test_nothing_of_it_starts_spark(warehouse: Warehouse) -> None:
     asked = Warehouse(warehouse.project.folder)
     assert asked.explain("spenders").incremental is True
-    assert not asked.lake.spark.started
+    assert not asked.internals.lake.spark.started

@@ -35,7 +35,7 @@ def drop(folder, source, name, *ids):
 
 
 def ids(warehouse):
-    found = warehouse.lake.find("orders")
+    found = warehouse.internals.lake.find("orders")
     return [] if found is None else sorted(found.to_arrow(["id"])["id"].to_pylist())
 
 

@@ -1,5 +1,7 @@
 """A warehouse that runs: fresh on its own, fair to failures, stopped without a scratch."""
 
+import logging
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from springhouse.errors import SpringhouseError
 from springhouse.units import Seconds
-from springhouse.warehouse import Event, Failed, Finished, Started, Warehouse
+from springhouse.warehouse import Event, Failed, Finished, Refreshed, Started, Warehouse
 
 SQL = """
 CREATE STREAMING TABLE ticks AS SELECT offset FROM
@@ -58,7 +60,8 @@ def test_a_warehouse_keeps_views_fresh_retries_and_stops(project: Any) -> None:
     arrive(folder, 1)
     follower = Follower()
     warehouse = Warehouse(folder, listener=follower)
-    runner = threading.Thread(target=warehouse.run)
+    runs: list[Refreshed] = []
+    runner = threading.Thread(target=lambda: runs.append(warehouse.run()))
     runner.start()
     try:
         # The failing view is tried again and again, and the others are fresh meanwhile.
@@ -76,7 +79,7 @@ def test_a_warehouse_keeps_views_fresh_retries_and_stops(project: Any) -> None:
         runner.join(60)
     assert not runner.is_alive()
     assert warehouse.query("SELECT n FROM impatient").collect() == [(2,)]
-    assert warehouse.kept["total"].share(Seconds(3600.0)) == 1.0
+    assert runs[0].freshness["total"].share(Seconds(3600.0)) == 1.0
 
 
 def test_run_for_some_seconds_ends_by_itself(project: Any) -> None:
@@ -118,7 +121,7 @@ def test_everything_but_rows_is_answered_without_spark(project: Any) -> None:
     assert [p.table for p in warehouse.plan()] == ["ticks"]
     assert warehouse.explain("total").inputs == ("ticks",)
     assert warehouse.history("total")[0].rows == 1
-    assert not warehouse.lake.spark.started
+    assert not warehouse.internals.lake.spark.started
 
 
 def test_a_query_names_what_it_does_not_find(project: Any) -> None:
@@ -128,7 +131,7 @@ def test_a_query_names_what_it_does_not_find(project: Any) -> None:
     assert str(caught.value) == (
         'this project declares no table or view "totals"\n  hint: Did you mean the view "total"?'
     )
-    with pytest.raises(SpringhouseError, match="no refresh has made it yet"):
+    with pytest.raises(SpringhouseError, match="no refresh has created it yet"):
         warehouse.query("SELECT * FROM total")
 
 
@@ -141,7 +144,7 @@ def test_a_consistent_query_reads_all_tables_as_of_one_moment(project: Any) -> N
     warehouse = Warehouse(folder)
     assert warehouse.refresh().ok
     arrive(folder, 3)
-    perform(warehouse.watch, warehouse.watch.forced("ticks", "test"))
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("ticks", "test"))
     both = "SELECT n, (SELECT count(*) FROM ticks) AS m FROM total"
     assert warehouse.query(both).collect() == [(2, 3)]
     assert warehouse.query(both, consistent=True).collect() == [(2, 2)]
@@ -177,3 +180,22 @@ def test_tables_without_records_are_there_and_empty(project: Any) -> None:
     arrive(folder, 1)
     assert warehouse.refresh().ok
     assert warehouse.query("SELECT n FROM total").collect() == [(1,)]
+
+
+def test_every_refresh_is_one_line_in_the_log(
+    project: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = project(SQL)
+    arrive(folder, 1)
+    with caplog.at_level(logging.INFO, "springhouse.refresh"):
+        assert Warehouse(folder).refresh().ok
+    lines = [each.message for each in caplog.records if each.name == "springhouse.refresh"]
+    assert [line.partition(" way=")[0] for line in lines] == [
+        "refreshed table=ticks",
+        "refreshed table=total",
+    ]
+    assert re.fullmatch(
+        r"refreshed table=total way=full rows_added=1 rows_removed=0 rows=1 "
+        r"seconds=\d+\.\d{3} reason=.+",
+        lines[1],
+    )

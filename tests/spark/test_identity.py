@@ -98,11 +98,11 @@ def test_a_table_that_is_made_anew_while_a_view_reads_it(project: Any, call: int
     assert warehouse.refresh().ok
     assert rows(folder, "joined") == [1]
     (folder / "orders" / "2.json").write_text('{"rate": 1}\n')
-    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
-    plan = warehouse.watch.forced("joined", "test")
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("orders", "test"))
+    plan = warehouse.internals.watch.forced("joined", "test")
     left[0] = call
     with suppress(SpringhouseError):
-        perform(warehouse.watch, plan)
+        perform(warehouse.internals.watch, plan)
     if left[0] > 0:
         make(folder / "rates", [2], [1])
     assert refreshed(folder) == {}
@@ -127,7 +127,7 @@ def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: A
             warehouse.refresh().failures["copied"].problem,
             refreshed(folder)["copied"],
         ):
-            assert 'the Delta table "rates" was deleted and made anew' in problem
+            assert 'the Delta table "rates" was deleted and created again' in problem
             assert "'springhouse.recreated' = 'read'" in problem
         assert rows(folder, "copied") == [1, 2, 3]
 
@@ -389,7 +389,7 @@ def test_a_base_tables_folder_that_was_deleted(project: Any) -> None:
     # The stream of what was there and the stream of what is there are two.
     assert list(failures) == ["copied"]
     assert rows(folder, "copied") == [1, 2, 3]
-    assert 'the table "orders" was deleted and made anew' in failures["copied"].problem
+    assert 'the table "orders" was deleted and created again' in failures["copied"].problem
 
 
 FUNCTION = """
@@ -452,7 +452,7 @@ def copied():
     assert rows(folder, "copied") == [1, 2]
     shutil.rmtree(folder / "storage" / "tables" / "orders")
     put(folder, "3.json", 3)
-    assert 'the table "orders" was deleted and made anew' in refreshed(folder)["copied"]
+    assert 'the table "orders" was deleted and created again' in refreshed(folder)["copied"]
     assert rows(folder, "copied") == [1, 2]
     read = "(table_properties={'springhouse.recreated': 'read'})"
     project(FILES, python.format(properties=read))
@@ -504,7 +504,7 @@ CREATE STREAMING TABLE events{{properties}} AS SELECT CAST(CAST(value AS STRING)
         kafka.remove(topic)
         kafka.make(topic, partitions=1)
         kafka.send(topic, "10", "20", "30")
-        assert "was deleted and made anew" in refreshed(folder)["events"]
+        assert "was deleted and created again" in refreshed(folder)["events"]
         assert rows(folder, "events") == [1, 2]
         project(sql.format(topic=topic, options=options, properties=properties))
         assert refreshed(folder) == {}

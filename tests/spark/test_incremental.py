@@ -47,23 +47,23 @@ class Shop:
     def is_incremental(self, view: str) -> bool:
         """Whether the compiler takes the view."""
         declared = self.warehouse.project.views[view]
-        schemas = {name: self.warehouse.lake.open(name).schema for name in self.tables}
+        schemas = {name: self.warehouse.internals.lake.open(name).schema for name in self.tables}
         return not isinstance(
             compiled_view(self.warehouse.project, declared, schemas, None), NotIncremental
         )
 
     def note(self, view: str) -> Any:
-        newest = self.warehouse.lake.log(view).newest()
+        newest = self.warehouse.internals.lake.log(view).newest()
         assert newest is not None
         return newest.note
 
     def stored(self, view: str) -> "Counter[tuple[Any, ...]]":
         """What any reader of Delta sees."""
-        return rows_of(self.warehouse.lake.open(view).to_arrow())
+        return rows_of(self.warehouse.internals.lake.open(view).to_arrow())
 
     def recomputed(self, query: str) -> "Counter[tuple[Any, ...]]":
         """The query over the rows that the tables hold, by Spark."""
-        quick = self.warehouse.lake.spark.quick()
+        quick = self.warehouse.internals.lake.spark.quick()
         for name, table in self.tables.items():
             quick.createDataFrame(table.table()).createOrReplaceTempView(name)
         return rows_of(quick.sql(query).toArrow())
@@ -111,9 +111,9 @@ def test_a_join_and_its_groups_follow_every_change(shop: Callable[..., Shop]) ->
         scene()
         assert open_shop.refresh("v") == "incremental"
         assert open_shop.stored("v") == open_shop.recomputed(BY_COUNTRY)
-    assert list(DeltaTable(open_shop.warehouse.lake.place("v").root).schema().to_arrow().names) == [
-        *("country", "orders", "revenue", "least")
-    ]
+    assert list(
+        DeltaTable(open_shop.warehouse.internals.lake.place("v").root).schema().to_arrow().names
+    ) == [*("country", "orders", "revenue", "least")]
 
 
 def test_many_changed_rows_go_through_compiled_code(shop: Callable[..., Shop]) -> None:
@@ -151,9 +151,9 @@ def test_nothing_new_is_not_committed(shop: Callable[..., Shop]) -> None:
     open_shop.tables["orders"].load([order(1, 1, "5.00")])
     open_shop.tables["customers"].load([(1, "NL")])
     open_shop.refresh("v")
-    version = open_shop.warehouse.lake.open("v").version
+    version = open_shop.warehouse.internals.lake.open("v").version
     open_shop.refresh("v")
-    assert open_shop.warehouse.lake.open("v").version == version
+    assert open_shop.warehouse.internals.lake.open("v").version == version
 
 
 def test_a_change_that_the_view_does_not_see_moves_only_what_it_reflects(
@@ -165,10 +165,10 @@ def test_a_change_that_the_view_does_not_see_moves_only_what_it_reflects(
     orders.load([order(1, 1, "500.00")])
     open_shop.tables["customers"].load([])
     open_shop.refresh("v")
-    files = open_shop.warehouse.lake.open("v").files
+    files = open_shop.warehouse.internals.lake.open("v").files
     orders.append([order(2, 1, "5.00")])
     assert open_shop.refresh("v") == "incremental"
-    assert open_shop.warehouse.lake.open("v").files == files
+    assert open_shop.warehouse.internals.lake.open("v").files == files
     assert open_shop.note("v").read == {"orders": 1}
     assert open_shop.note("v").changes == ()
 
@@ -215,7 +215,7 @@ def test_hidden_columns_that_somebody_lost_are_rebuilt(
     orders.append([order(3, 2, "1.00")])
     assert open_shop.refresh("v") == "incremental"
     # Another engine rewrites the files: it knows nothing of hidden columns.
-    place = open_shop.warehouse.lake.place("v").root
+    place = open_shop.warehouse.internals.lake.place("v").root
     write_deltalake(place, DeltaTable(place).to_pyarrow_table(), mode="overwrite")
     orders.change([order(1, 1, "5.00")], [order(4, 1, "2.00")])
     assert open_shop.refresh("v") == "full"
@@ -342,7 +342,7 @@ def test_a_chain_of_diamonds_five_levels_deep_is_right_at_one_moment(
         step()
         for name in names:
             open_shop.refresh(name)
-        quick = warehouse.lake.spark.quick()
+        quick = warehouse.internals.lake.spark.quick()
         quick.createDataFrame(orders.table()).createOrReplaceTempView("orders")
         for name in names:
             query = warehouse.project.views[name].query

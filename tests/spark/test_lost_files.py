@@ -70,11 +70,11 @@ def rows(warehouse: Warehouse, name: str) -> list[tuple[Any, ...]]:
 
 def parts(warehouse: Warehouse, table: str, kind: str) -> list[Path]:
     """The files of a table that are in use: of its rows, its changes, its state."""
-    log = warehouse.lake.log(table)
+    log = warehouse.internals.lake.log(table)
     newest = log.newest()
     assert newest is not None
     assert newest.note is not None
-    stored = warehouse.lake.open(table)
+    stored = warehouse.internals.lake.open(table)
     named = {
         "rows": [file.path for file in stored.files],
         "state": [path for paths in newest.note.state.values() for path in paths],
@@ -195,7 +195,7 @@ def test_a_table_of_others_that_was_updated_and_vacuumed(
 
 
 def test_vacuum_keeps_what_long_work_has_written(warehouse: Warehouse) -> None:
-    place = warehouse.lake.place("by_city")
+    place = warehouse.internals.lake.place("by_city")
     now = time.time()
     hours = 3600.0
     written = Path(place.root) / "of-work-under-way.parquet"
@@ -203,10 +203,10 @@ def test_vacuum_keeps_what_long_work_has_written(warehouse: Warehouse) -> None:
     for path, age in ((written, 2 * hours), (rubbish, 6 * hours)):
         path.write_bytes(b"x")
         os.utime(path, (now - age, now - age))
-    other = Leases(warehouse.lake.storage)
-    with other.hold():
+    other = Leases(warehouse.internals.lake.storage)
+    with other.held():
         # It began three hours ago: what is younger may be its own.
-        (lease,) = (Path(warehouse.lake.storage.root) / "leases").glob(f"*{other.name}")
+        (lease,) = (Path(warehouse.internals.lake.storage.root) / "leases").glob(f"*{other.name}")
         told = lease.read_text()
         lease.write_text(told.replace(told.partition('"start": ')[2], f"{now - 3 * hours}}}"))
         warehouse.vacuum()
@@ -247,7 +247,7 @@ def test_a_damaged_log_holds_up_only_what_reads_it(
     warehouse: Warehouse, table: str, entry: int
 ) -> None:
     reads = {"orders": ["by_city", "sizes", "spread"], "by_city": ["sizes"], "sizes": []}[table]
-    log = Path(warehouse.lake.place(table).root) / "_delta_log"
+    log = Path(warehouse.internals.lake.place(table).root) / "_delta_log"
     sorted(log.glob("*.json"))[entry].write_text("")
     arrive(warehouse, 3, "Oslo")
     other = Warehouse(warehouse.project.folder)
@@ -258,7 +258,7 @@ def test_a_damaged_log_holds_up_only_what_reads_it(
     assert {*failures} <= {table, *reads}
     well = {"orders", "by_city", "spread", "sizes"} - {table, *reads}
     for each in well:
-        newest = other.lake.log(each).newest()
+        newest = other.internals.lake.log(each).newest()
         assert newest is not None
         assert newest.version >= 2
     found = {each.table: each.problems for each in Warehouse(warehouse.project.folder).verify()}

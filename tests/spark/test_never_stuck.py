@@ -67,7 +67,7 @@ class ComparedWarehouse:
 
     def refresh(self, name: str) -> Note:
         refresh(self.warehouse, name)
-        newest = self.warehouse.lake.log(name).newest()
+        newest = self.warehouse.internals.lake.log(name).newest()
         assert newest is not None
         assert newest.note is not None
         return newest.note
@@ -75,7 +75,9 @@ class ComparedWarehouse:
     def compare(self, name: str, *, in_words: bool = False) -> None:
         view = self.warehouse.project.views[name]
         asked = self.warehouse.query(view.query.text)  # type: ignore[union-attr]
-        stored = self.warehouse.lake.open(name).read(self.warehouse.lake.spark.session())
+        stored = self.warehouse.internals.lake.open(name).read(
+            self.warehouse.internals.lake.spark.session()
+        )
         if in_words:
             texts = [f"CAST(`{column}` AS STRING)" for column in asked.columns]
             asked, stored = asked.selectExpr(*texts), stored.selectExpr(*texts)

@@ -77,12 +77,15 @@ class Shop:
             (self.folder / "data" / f"{self.number}.json").write_text(text)
             self.number += 1
             for name in ("orders", "latest"):
-                perform(self.warehouse.watch, self.warehouse.watch.forced(name, "test"))
+                perform(
+                    self.warehouse.internals.watch,
+                    self.warehouse.internals.watch.forced(name, "test"),
+                )
 
     def plans(self, views: Sequence[str]) -> list[RefreshPlan]:
         """The refreshes of views, as the planner has them if it decides for one scan."""
-        plans = [self.warehouse.watch.forced(name, "test") for name in views]
-        note = self.warehouse.lake.log(views[0]).newest()
+        plans = [self.warehouse.internals.watch.forced(name, "test") for name in views]
+        note = self.warehouse.internals.lake.log(views[0]).newest()
         assert note is not None
         assert note.note is not None
         since, until = note.note.read["latest"], plans[0].versions["latest"]
@@ -93,9 +96,9 @@ class Shop:
         """What became of each; Spark has to keep the change until the last one is through."""
         lead, *along = [Permitted(p, CommitPermit(proves.get(p.table))) for p in plans]
         outcomes = {}
-        for name, outcome in perform_together(self.warehouse.watch, lead, along):
+        for name, outcome in perform_together(self.warehouse.internals.watch, lead, along):
             outcomes[name] = outcome
-            (scan,) = self.warehouse.lake.scans
+            (scan,) = self.warehouse.internals.lake.scans
             assert scan.rows is not None
             assert scan.rows.storageLevel.useMemory
         return outcomes
@@ -127,7 +130,7 @@ def test_what_views_get_from_one_scan_is_what_their_queries_give(
     assert 'what changed in "latest" was read once, with extremes' in newest.way_reason
     explained = shop.warehouse.explain("by_kind").stored.last_refresh
     assert explained.together_with == newest.together_with
-    assert shop.warehouse.lake.scans == []
+    assert shop.warehouse.internals.lake.scans == []
 
 
 class Died(BaseException):
@@ -147,7 +150,7 @@ def test_a_view_that_fails_and_one_that_is_outdated_are_no_others_trouble(
         raise NotOwned("another node has it now")
 
     # Somebody else refreshes one of them after it was planned.
-    perform(shop.warehouse.watch, shop.warehouse.watch.forced("kinds", "test"))
+    perform(shop.warehouse.internals.watch, shop.warehouse.internals.watch.forced("kinds", "test"))
     reads.clear()
     outcomes = shop.perform(plans, extremes=lost)
     assert "few" in str(outcomes.pop("broken"))
@@ -171,7 +174,7 @@ def test_a_process_that_dies_between_two_commits_leaves_each_view_as_it_was_or_r
     plans = shop.plans(["by_kind", "extremes", "large"])
     with pytest.raises(Died):
         shop.perform(plans, extremes=dies)
-    assert shop.warehouse.lake.scans == []
+    assert shop.warehouse.internals.lake.scans == []
     assert [len(shop.warehouse.history(view)) for view in ("by_kind", "extremes", "large")] == [
         2,
         1,
@@ -204,12 +207,12 @@ def test_what_others_rewrote_is_compared_once(
     )
     assert shop.refresh().ok
     written(1, 5, 3, 7, 9)
-    plans = [shop.watch.forced(name, "test") for name in queries]
+    plans = [shop.internals.watch.forced(name, "test") for name in queries]
     (key,) = plans[0].versions
     scan = OneScan(key, 0, 1, tuple(queries), Seconds(1.0))
     lead, *along = [Permitted(replace(plan, scan=scan)) for plan in plans]
     reads.clear()
-    outcomes = dict(perform_together(shop.watch, lead, along))
+    outcomes = dict(perform_together(shop.internals.watch, lead, along))
     assert all(not isinstance(each, Exception) for each in outcomes.values())
     assert len(reads) == 1
     for name in queries:
@@ -241,7 +244,7 @@ def test_a_warehouse_shares_the_scan_of_a_large_change(project: Callable[..., Pa
         orders = pa.table({"customer": customers, "amount": amounts})
         pq.write_table(orders, folder / "data" / f"{number}.parquet")
         for name in ("orders", "latest"):
-            perform(warehouse.watch, warehouse.watch.forced(name, "test"))
+            perform(warehouse.internals.watch, warehouse.internals.watch.forced(name, "test"))
         if number in (0, 2):
             assert warehouse.refresh().ok
     for divisor in range(2, 6):

@@ -114,19 +114,22 @@ class Week:
         (self._folder / what).mkdir(exist_ok=True)
         (self._folder / what / f"{number}.json").write_text(text)
         perform(
-            self.warehouse.watch,
-            self.warehouse.watch.forced(
+            self.warehouse.internals.watch,
+            self.warehouse.internals.watch.forced(
                 "crawl" if what == "crawl" else "click_score", "it arrived"
             ),
         )
 
     def _refresh(self, view: str, when: str) -> None:
         self.now = Instant(self.now + 1.0)
-        before = self.warehouse.lake.find(view)
-        perform(self.warehouse.watch, self.warehouse.watch.forced(view, "a crawl came"))
+        before = self.warehouse.internals.lake.find(view)
+        perform(
+            self.warehouse.internals.watch,
+            self.warehouse.internals.watch.forced(view, "a crawl came"),
+        )
         found = self.warehouse.query(f"SELECT * FROM {view}").collect()
         self.rows[view][when] = set(map(tuple, found))
-        newest = self.warehouse.lake.log(view).newest()
+        newest = self.warehouse.internals.lake.log(view).newest()
         assert newest is not None
         assert newest.note is not None
         self.reflected[view][when] = {
@@ -139,7 +142,7 @@ class Week:
             self.changed[view][when] = (newest.note.rows_added, newest.note.rows_removed)
 
     def _when(self, channel: str, version: int) -> str:
-        since = self.warehouse.lake.log(channel).channel().since(version)
+        since = self.warehouse.internals.lake.log(channel).channel().since(version)
         return next(when for when, _, _ in WEEK if moment(when) == since)
 
 

@@ -75,7 +75,7 @@ def test_fail_update_writes_nothing_and_goes_on_when_mended(project: Any) -> Non
     problem = warehouse.refresh().failures["orders"].problem
     assert '1 row for "orders" broke the expectation "positive": amount > 0' in problem
     assert "transformations/all.sql:1" in problem
-    assert warehouse.lake.log("orders").newest() is None or rows(warehouse) == []
+    assert warehouse.internals.lake.log("orders").newest() is None or rows(warehouse) == []
     mended = Warehouse(project(orders(EXPECT.format(on="ON VIOLATION DROP ROW"))))
     assert mended.refresh().ok
     assert rows(mended) == []
@@ -199,10 +199,10 @@ CREATE STREAMING TABLE orders
     arrive(folder, 1, {"id": 1, "at": "2026-01-01T10:00:00Z"})
     warehouse = Warehouse(folder)
     assert warehouse.refresh().ok
-    first = warehouse.lake.log("orders").newest()
+    first = warehouse.internals.lake.log("orders").newest()
     arrive(folder, 2, {"id": 2, "at": "2026-01-01T09:55:00Z"})
     assert warehouse.refresh().ok
-    second = warehouse.lake.log("orders").newest()
+    second = warehouse.internals.lake.log("orders").newest()
     assert first is not None
     assert second is not None
     assert first.note is not None

@@ -46,8 +46,8 @@ def test_the_delta_of_a_replaced_view_holds_what_changed(project: Any) -> None:
     Warehouse(project(ticks(4) + by_parity)).refresh()
     warehouse = Warehouse(project(ticks(5) + by_parity))
     warehouse.refresh()
-    log = warehouse.lake.log("by_parity")
-    delta = strong_delta(warehouse.lake.spark.session(), log, 0, 1)
+    log = warehouse.internals.lake.log("by_parity")
+    delta = strong_delta(warehouse.internals.lake.spark.session(), log, 0, 1)
     assert sorted(map(tuple, delta.collect())) == [(0, 2, -1), (0, 3, 1)]
     note = log.commits()[-1].note
     assert note is not None
@@ -65,7 +65,7 @@ def test_a_changed_definition_rebuilds_the_view(project: Any) -> None:
     assert [(p.table, p.reason) for p in other.plan()] == [("v", "its definition changed")]
     other.refresh()
     assert rows(other, "v") == [(0, 0), (1, 10)]
-    assert DeltaTable(other.lake.place("v").root).to_pyarrow_table().column_names == [
+    assert DeltaTable(other.internals.lake.place("v").root).to_pyarrow_table().column_names == [
         "offset",
         "tenfold",
     ]
@@ -88,7 +88,7 @@ def test_rows_changed_by_another_writer_are_rebuilt(project: Any) -> None:
         project(ticks(3) + "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks;")
     )
     warehouse.refresh()
-    DeltaTable(warehouse.lake.place("v").root).delete("offset = 1")
+    DeltaTable(warehouse.internals.lake.place("v").root).delete("offset = 1")
     assert [p.reason for p in warehouse.plan()] == ["its rows were changed by another writer"]
     warehouse.refresh()
     assert rows(warehouse, "v") == [(0,), (1,), (2,)]
@@ -98,10 +98,10 @@ def test_a_refresh_that_changes_no_row_rewrites_no_file(project: Any) -> None:
     view = "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks WHERE offset < 2;"
     first = Warehouse(project(ticks(3) + view))
     first.refresh()
-    files = DeltaTable(first.lake.place("v").root).file_uris()
+    files = DeltaTable(first.internals.lake.place("v").root).file_uris()
     warehouse = Warehouse(project(ticks(9) + view))
     warehouse.refresh()
-    assert DeltaTable(warehouse.lake.place("v").root).file_uris() == files
+    assert DeltaTable(warehouse.internals.lake.place("v").root).file_uris() == files
     assert warehouse.history("v")[0].reflects == {"ticks": (2,)}
     assert warehouse.plan() == []
 
@@ -111,7 +111,7 @@ def test_an_empty_view_is_a_table_with_columns(project: Any) -> None:
         project(ticks(3) + "CREATE MATERIALIZED VIEW v AS SELECT offset FROM ticks WHERE false;")
     )
     warehouse.refresh()
-    table = DeltaTable(warehouse.lake.place("v").root).to_pyarrow_table()
+    table = DeltaTable(warehouse.internals.lake.place("v").root).to_pyarrow_table()
     assert (table.num_rows, table.column_names) == (0, ["offset"])
     assert warehouse.plan() == []
 
@@ -304,10 +304,10 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
     warehouse = Warehouse(folder)
     for number in range(3):
         (folder / "data" / f"{number}.json").write_text(f'{{"offset": {number}}}\n')
-        perform(warehouse.watch, warehouse.watch.forced("ticks", "test"))
+        perform(warehouse.internals.watch, warehouse.internals.watch.forced("ticks", "test"))
         if number != 1:
-            perform(warehouse.watch, warehouse.watch.forced("total", "test"))
-        perform(warehouse.watch, warehouse.watch.forced("checked", "test"))
+            perform(warehouse.internals.watch, warehouse.internals.watch.forced("total", "test"))
+        perform(warehouse.internals.watch, warehouse.internals.watch.forced("checked", "test"))
         n, m = rows(warehouse, "checked")[0]
         assert n == m
     assert rows(warehouse, "checked") == [(3, 3)]

@@ -44,4 +44,4 @@ def test_a_project_lives_in_a_bucket(
     with springhouse.open(folder) as warehouse:
         rows = warehouse.query("SELECT customer, orders FROM counts ORDER BY customer").collect()
         assert [tuple(row) for row in rows] == [(0, 6), (1, 6), (2, 6)]
-        assert warehouse.lake.tables() == ["counts", "orders"]
+        assert warehouse.internals.lake.tables() == ["counts", "orders"]

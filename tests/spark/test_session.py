@@ -120,7 +120,7 @@ def test_dates_of_an_incremental_view_are_those_of_its_query(
         refresh(warehouse, "v")
         table.append([(datetime(2024, 1, 1, 13, tzinfo=UTC), "none")])
         refresh(warehouse, "v")
-        newest = warehouse.lake.log("v").newest()
+        newest = warehouse.internals.lake.log("v").newest()
         assert newest is not None and newest.note is not None  # noqa: PT018
         assert newest.note.variant == "incremental"
         found = sorted(map(tuple, warehouse.query("SELECT * FROM v").collect()))

@@ -39,7 +39,9 @@ def arrive(folder: Path, number: int, *ids: int) -> None:
 
 
 def ids(warehouse: Warehouse, table: str) -> list[int]:
-    return sorted(DeltaTable(warehouse.lake.place(table).root).to_pyarrow_table()["id"].to_pylist())
+    return sorted(
+        DeltaTable(warehouse.internals.lake.place(table).root).to_pyarrow_table()["id"].to_pylist()
+    )
 
 
 def opened(project: Any, tmp_path: Path) -> Warehouse:
@@ -76,8 +78,8 @@ def test_a_batch_that_was_staged_and_not_committed_is_committed_once(
     assert warehouse.refresh().ok
     # As a process leaves it that dies after Spark staged batch 1, before our commit: Spark holds
     # the batch for done and will not repeat it.
-    place = warehouse.lake.storage.inside("streams", "events")
-    session = warehouse.lake.spark.session()
+    place = warehouse.internals.lake.storage.inside("streams", "events")
+    session = warehouse.internals.lake.spark.session()
     rows = session.createDataFrame([(7, "b")], "id BIGINT, kind STRING")
     rows.write.parquet(f"{place.root}/staged/1")
     # A batch that Spark did not finish staging is none.
@@ -86,7 +88,7 @@ def test_a_batch_that_was_staged_and_not_committed_is_committed_once(
     warehouse = opened(project, tmp_path)
     assert warehouse.refresh().ok
     assert ids(warehouse, "events") == [1, 2, 7]
-    stored = warehouse.lake.open("events")
+    stored = warehouse.internals.lake.open("events")
     flow = warehouse.project.flows_into("events")[0]
     assert stored.offset(batch_transaction(flow)) == 2  # type: ignore[arg-type]
     # Repeated by Spark, with the same number: in already.

@@ -127,7 +127,7 @@ def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, 
     (other / "spark-pipeline.yml").write_text((folder / "spark-pipeline.yml").read_text())
     warehouse = Warehouse(other)
     for name in TABLES:
-        perform(warehouse.watch, warehouse.watch.forced(name, "test"))
+        perform(warehouse.internals.watch, warehouse.internals.watch.forced(name, "test"))
         assert together(warehouse, name) == []
     return rows(warehouse)
 
@@ -138,7 +138,7 @@ def test_one_that_is_behind_is_caught_up_by_itself_and_then_shares(
     folder = project(FIVE)
     arrive(folder, 0, *FIRST)
     warehouse = Warehouse(folder)
-    perform(warehouse.watch, warehouse.watch.forced("large", "test"))
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("large", "test"))
     arrive(folder, 1, *SECOND)
     reads.clear()
     assert warehouse.refresh().ok
@@ -194,14 +194,16 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
     arrive(folder, 0, *FIRST)
     assert warehouse.refresh().ok
     arrive(folder, 1, *SECOND)
-    warehouse.watch.observing.poll(warehouse.lake.now(), all_of_them=True)
+    warehouse.internals.watch.observing.poll(warehouse.internals.lake.now(), all_of_them=True)
     order = ("everything", "small", "large", "numbers", "dated")
-    plans = [warehouse.watch.forced(name, "test") for name in order]
+    plans = [warehouse.internals.watch.forced(name, "test") for name in order]
     deadly = CommitPermit(dies(commit))
     wanted = [Permitted(p, deadly if p.table == table else CommitPermit()) for p in plans]
     done: list[str] = []
     with pytest.raises(Died):
-        done += (name for name, _ in perform_together(warehouse.watch, wanted[0], wanted[1:]))
+        done += (
+            name for name, _ in perform_together(warehouse.internals.watch, wanted[0], wanted[1:])
+        )
     assert done == list(order[: order.index(table)])
     # A new process, which knows only the tables: some stand at the second file, some after it.
     again = Warehouse(folder)
@@ -272,4 +274,4 @@ def test_a_running_warehouse_takes_along_what_it_owns(project: Callable[..., Pat
     started = [(event.table, event.track) for event in heard if isinstance(event, Started)]
     assert sorted(started[:2]) == [("large", started[0][1]), ("small", started[0][1])]
     assert together(warehouse, "large", -1) == ["small"]
-    assert warehouse.lake.log("everything").newest() is None
+    assert warehouse.internals.lake.log("everything").newest() is None

@@ -54,11 +54,11 @@ def check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Chec
         for number in tpch.QUERIES:
             view = warehouse.project.views[view_of(number)]
             refresh(warehouse, view.name)
-            newest = warehouse.lake.log(view.name).newest()
+            newest = warehouse.internals.lake.log(view.name).newest()
             assert newest is not None
             assert newest.note is not None
             ways[number].append(newest.note.variant)
-            ours = _bag(warehouse.lake.open(view.name).to_arrow())
+            ours = _bag(warehouse.internals.lake.open(view.name).to_arrow())
             if ours != _bag(spark.sql(tpch.query(number)).toArrow()):
                 wrong[number] = f"after {len(ways[number]) - 1} changes"
         for name in tables:

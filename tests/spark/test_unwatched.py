@@ -88,7 +88,7 @@ def test_a_source_folder_that_is_not_there_is_told_every_time(project: Any) -> N
         assert warehouse.refresh().ok
         (warned,) = [event for event in heard if isinstance(event, Warned)]
         assert warned.table == "orders"
-        assert 'data/ordres" names is not there' in warned.warning
+        assert 'data/ordres" names does not exist' in warned.warning
         (status,) = warehouse.status()
         assert (status.state, status.warning) == ("no source", warned.warning)
     told = CliRunner().invoke(app, ["status", "--project", str(folder)])

@@ -29,14 +29,14 @@ def arrive(warehouse: Warehouse, number: int) -> None:
 
 
 def table(warehouse: Warehouse, name: str) -> DeltaTable:
-    return DeltaTable(warehouse.lake.place(name).root)
+    return DeltaTable(warehouse.internals.lake.place(name).root)
 
 
 def test_compaction_keeps_the_rows_and_wakes_nobody(project: Callable[[str], Path]) -> None:
     warehouse = opened(project)
     for number in range(4):
         arrive(warehouse, number)
-    assert compact(warehouse.lake, "orders", most_files=2) == 4
+    assert compact(warehouse.internals.lake, "orders", most_files=2) == 4
     assert len(table(warehouse, "orders").file_uris()) == 1
     assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 3]
     assert warehouse.history("orders")[0].kind == "compaction"
@@ -49,14 +49,14 @@ def test_compaction_keeps_the_rows_and_wakes_nobody(project: Callable[[str], Pat
 def test_vacuum_keeps_what_a_pending_refresh_needs(project: Callable[[str], Path]) -> None:
     warehouse = opened(project)
     arrive(warehouse, 1)
-    reflected = warehouse.lake.log("orders").newest()
+    reflected = warehouse.internals.lake.log("orders").newest()
     assert reflected is not None
     # The view falls behind: one arrival and one compaction that the view has not seen.
     (warehouse.project.folder / "data" / "0002.json").write_text('{"id": 2, "city": "Moss"}\n')
-    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
-    compact(warehouse.lake, "orders", most_files=1)
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("orders", "test"))
+    compact(warehouse.internals.lake, "orders", most_files=1)
     warehouse.vacuum("0 seconds", grace_seconds=-1)
-    before = warehouse.lake.open("orders", reflected.version)
+    before = warehouse.internals.lake.open("orders", reflected.version)
     assert sorted(before.to_arrow()["id"].to_pylist()) == [1]
     assert warehouse.refresh().ok
     # Now everybody is up to date, and only the newest version is needed.
@@ -72,7 +72,7 @@ def test_vacuum_leaves_alone_what_may_be_about_to_be_committed(
 ) -> None:
     warehouse = opened(project)
     arrive(warehouse, 1)
-    fresh = Path(warehouse.lake.place("orders").root) / "being-written.parquet"
+    fresh = Path(warehouse.internals.lake.place("orders").root) / "being-written.parquet"
     fresh.write_bytes(b"not yet")
     assert warehouse.vacuum("0 seconds") == {}
     assert fresh.exists()
@@ -84,7 +84,7 @@ def test_vacuum_keeps_what_another_tool_put_together(project: Callable[[str], Pa
         arrive(warehouse, number)
     # The view falls behind, so that an older version is still needed; then somebody optimizes.
     (warehouse.project.folder / "data" / "0009.json").write_text('{"id": 9, "city": "Moss"}\n')
-    perform(warehouse.watch, warehouse.watch.forced("orders", "test"))
+    perform(warehouse.internals.watch, warehouse.internals.watch.forced("orders", "test"))
     table(warehouse, "orders").optimize.compact()
     warehouse.vacuum("0 seconds", grace_seconds=-1)
     assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 9]

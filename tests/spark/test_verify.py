@@ -79,8 +79,8 @@ def test_all_is_as_it_should_be(warehouse: Warehouse) -> None:
 
 
 def test_a_file_that_is_gone_cut_or_other(warehouse: Warehouse) -> None:
-    place = Path(warehouse.lake.place("orders").root)
-    one, two, three = (place / file.path for file in warehouse.lake.open("orders").files)
+    place = Path(warehouse.internals.lake.place("orders").root)
+    one, two, three = (place / file.path for file in warehouse.internals.lake.open("orders").files)
     one.unlink()
     two.write_bytes(two.read_bytes()[:-9])
     # Another one in its place, with fewer rows, as large as the first.
@@ -98,7 +98,7 @@ def test_a_file_that_is_gone_cut_or_other(warehouse: Warehouse) -> None:
 
 def test_statistics_that_lie(warehouse: Warehouse) -> None:
     """Readers prune by them: rows would be passed over."""
-    log = Path(warehouse.lake.place("orders").root) / "_delta_log"
+    log = Path(warehouse.internals.lake.place("orders").root) / "_delta_log"
     commit = next(f for f in sorted(log.glob("*.json")) if '"add"' in f.read_text())
     text = commit.read_text()
     assert '\\"maxValues\\":' in text
@@ -121,13 +121,15 @@ def test_statistics_that_lie(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize("kind", ["_state", "_changes"])
 def test_state_and_changes(warehouse: Warehouse, kind: str) -> None:
     harmed = {}
-    for path in Path(warehouse.lake.storage.root).glob(f"tables/*/{kind}/**/*.parquet"):
+    for path in Path(warehouse.internals.lake.storage.root).glob(f"tables/*/{kind}/**/*.parquet"):
         rows = pq.read_table(path)
         if kind == "_changes":
             pq.write_table(rows.slice(1), path)
         else:
             path.unlink()
-        harmed[path.relative_to(Path(warehouse.lake.storage.root) / "tables").parts[0]] = path
+        harmed[
+            path.relative_to(Path(warehouse.internals.lake.storage.root) / "tables").parts[0]
+        ] = path
     assert harmed
     assert problems(warehouse).keys() <= harmed.keys()
     assert (
@@ -137,7 +139,7 @@ def test_state_and_changes(warehouse: Warehouse, kind: str) -> None:
 
 @pytest.mark.parametrize("how", ["gone", "rotten"])
 def test_changes_that_nobody_reads_any_more_may_go_or_rot(warehouse: Warehouse, how: str) -> None:
-    found = list(Path(warehouse.lake.storage.root).glob("tables/*/_changes/*.parquet"))
+    found = list(Path(warehouse.internals.lake.storage.root).glob("tables/*/_changes/*.parquet"))
     for path in found:
         if how == "gone":
             path.unlink()
@@ -148,7 +150,7 @@ def test_changes_that_nobody_reads_any_more_may_go_or_rot(warehouse: Warehouse, 
 
 
 def test_a_view_that_is_not_what_its_query_gives(warehouse: Warehouse) -> None:
-    stored = warehouse.lake.open("dear")
+    stored = warehouse.internals.lake.open("dear")
     (file,) = stored.files if len(stored.files) == 1 else stored.files[:1]
     path = Path(stored.storage.root) / file.path
     rows = pq.read_table(path)
@@ -165,7 +167,7 @@ def test_a_view_that_is_not_what_its_query_gives(warehouse: Warehouse) -> None:
 
 def test_a_wrong_row_is_shown(warehouse: Warehouse) -> None:
     """A file with other values of the same size and bounds is found only by the query."""
-    stored = warehouse.lake.open("by_city")
+    stored = warehouse.internals.lake.open("by_city")
     (file,) = stored.files
     path = Path(stored.storage.root) / file.path
     rows = pq.read_table(path)
@@ -187,7 +189,7 @@ def test_the_command(warehouse: Warehouse) -> None:
     well = runner.invoke(app, ["verify", "--project", folder])
     assert well.exit_code == 0, well.output
     assert "6 tables verified: all is as it should be" in well.output
-    stored = warehouse.lake.open("by_city")
+    stored = warehouse.internals.lake.open("by_city")
     (Path(stored.storage.root) / stored.files[0].path).unlink()
     ill = runner.invoke(app, ["verify", "--project", folder])
     assert ill.exit_code == 1
@@ -245,7 +247,7 @@ def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path:
             shutil.copytree(folder / was, folder / "rates")
         append(folder / "rates", *([20] if was == "backup" else [10, 20]))
         found = problems(warehouse)
-        expected = "older copy" if was == "backup" else '"rates" was deleted and made anew'
+        expected = "older copy" if was == "backup" else '"rates" was deleted and created again'
         assert expected in found["copied"][0]
         assert "of another" in found["total"][0]
         assert list(found) == ["copied", "total"]

@@ -39,7 +39,9 @@ class Ran:
     snapshots: list[Snapshot]
 
     def apart(self, snapshot: Snapshot) -> float:
-        left, right = snapshot.provenance.interval(self.warehouse.watch.chooser.channels())
+        left, right = snapshot.provenance.interval(
+            self.warehouse.internals.watch.chooser.channels()
+        )
         return left - right
 
 
@@ -62,7 +64,9 @@ def ran(
         warehouse.run(seconds=days * DAY)
         assert not warehouse.failures
         told = workflows.outcome_of(warehouse, workflow.output, workflow.critical, began, clock())
-        snapshots = [s for s in warehouse.lake.log(workflow.output).snapshots() if s.at > began]
+        snapshots = [
+            s for s in warehouse.internals.lake.log(workflow.output).snapshots() if s.at > began
+        ]
         yield Ran(warehouse, told, snapshots)
 
 
@@ -131,4 +135,7 @@ def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
 
 def refreshed(warehouse: Warehouse, view: str) -> int:
     """How often a view was refreshed."""
-    return sum(c.note is not None and bool(c.note.read) for c in warehouse.lake.log(view).commits())
+    return sum(
+        c.note is not None and bool(c.note.read)
+        for c in warehouse.internals.lake.log(view).commits()
+    )

@@ -297,7 +297,8 @@ def lost(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
         for name in ("followed", "rated"):
             told[name] = _sorted(warehouse.query(f"SELECT count(*), sum(id) FROM {name}"))
         gone = (
-            Path(warehouse.lake.place("orders").root) / warehouse.lake.open("orders").files[0].path
+            Path(warehouse.internals.lake.place("orders").root)
+            / warehouse.internals.lake.open("orders").files[0].path
         )
         gone.unlink()
         (folder / "transformations" / "more.sql").write_text(
@@ -315,9 +316,15 @@ def lost(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
 
 def _append(warehouse: Warehouse, number: int) -> None:
     """A commit as a refresh makes it."""
-    ground = warehouse.lake.open("orders")
+    ground = warehouse.internals.lake.open("orders")
     rows = pa.table({"id": [number], "city": ["Moss" if number % 3 else "Oslo"]})
-    note = Note(kind="append", at=warehouse.lake.now(), channel=True, rows=number + 1, rows_added=1)
+    note = Note(
+        kind="append",
+        at=warehouse.internals.lake.now(),
+        channel=True,
+        rows=number + 1,
+        rows_added=1,
+    )
     commit(ground, Change(note, [write_arrow(ground.storage, rows)]))
 
 

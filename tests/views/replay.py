@@ -15,8 +15,8 @@ from functools import partial
 from random_cases import Case, case, describe
 
 from springhouse.views.compile import compile_view
-from springhouse.views.refused import NotCompilable
-from springhouse.views.statement import Bag, Keyed, Statement, Step, Top
+from springhouse.views.delta.statement import Bag, Keyed, Statement, Step, Top
+from springhouse.views.read.not_compilable import NotCompilable
 from warehouse import Row, Warehouse, shared_database
 
 

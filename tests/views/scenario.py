@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.statement import RelationRead, Statement
+from springhouse.views.delta.statement import RelationRead, Statement
 from warehouse import Delta, Row, Warehouse, shared_database
 
 Table = tuple[str, Sequence[Row]]

@@ -6,9 +6,10 @@ import pytest
 from random_cases import case, describe
 from scenario import compiled, read
 
-from springhouse.views.algebra import inputs
+from springhouse.views.algebra.query_tree import inputs
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.statement import (
+from springhouse.views.delta.row_select import WEIGHT
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,
@@ -353,10 +354,20 @@ def test_the_view_reads_the_changes_of_its_hidden_tables() -> None:
 def test_the_relations_of_a_statement_can_be_put_elsewhere() -> None:
     step = last(JOINED, "orders")
     assert isinstance(step, Bag)
-    text = step.change.over(lambda name: f"somewhere.{name}")
+    places = {name: f"somewhere.{name}" for name in read(step.change)}
+    text = step.change.template().format_map(places)
     assert "FROM somewhere.orders_change" in text
     assert "FROM somewhere.customers_after" in text
     assert "FROM orders_change" in step.change.sql
+
+
+def test_a_statement_says_which_columns_it_needs() -> None:
+    step = last(JOINED, "orders")
+    assert isinstance(step, Bag)
+    assert step.change.columns == {
+        "orders_change": {"id", "customer", WEIGHT},
+        "customers_after": {"id", "country"},
+    }
 
 
 def test_all_relations_of_some_statements_each_once() -> None:

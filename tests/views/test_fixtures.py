@@ -27,7 +27,7 @@ import sqlglot
 from sqlglot import exp
 
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.statement import Bag, Keyed, Statement, Step, Top
+from springhouse.views.delta.statement import Bag, Keyed, Statement, Step, Top
 from warehouse import Delta, Warehouse, shared_database
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.sql"))

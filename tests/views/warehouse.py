@@ -17,8 +17,8 @@ import sqlglot
 
 from springhouse.lake.views.reach import out_of_reach
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.row_select import WEIGHT, Near, sql, touched_name
-from springhouse.views.statement import (
+from springhouse.views.delta.row_select import WEIGHT, Near, touched_name
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,
@@ -248,7 +248,9 @@ class Warehouse:
                 table = _only(table, near, relations)
             for condition in reading.where if self._prunes else ():
                 self._db.register("unpruned", table)
-                table = self._db.query(f"SELECT * FROM unpruned WHERE {sql(condition)}")
+                table = self._db.query(
+                    f"SELECT * FROM unpruned WHERE {condition.sql(dialect='spark')}"
+                )
             relations[reading.name] = table
             self._db.register(reading.name, table)
         return self._db.query(statement.sql)

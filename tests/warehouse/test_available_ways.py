@@ -71,7 +71,10 @@ class MadeWarehouse:
         )
 
     def _commit(self, table: str, note: Note) -> None:
-        place, found = self.warehouse.lake.place(table), self.warehouse.lake.find(table)
+        place, found = (
+            self.warehouse.internals.lake.place(table),
+            self.warehouse.internals.lake.find(table),
+        )
         for path in note.changes or ():
             # Nobody reads it here, but a commit proves that the files it names are there.
             file = Path(place.root, path)
@@ -93,7 +96,9 @@ def warehouse(tmp_path: Path) -> MadeWarehouse:
 
 
 def test_a_small_change_is_surely_taken_in_by_increments(warehouse: MadeWarehouse) -> None:
-    offer = warehouse.warehouse.watch.offers.cheapest("score", {"clicks": warehouse.arrive(100)})
+    offer = warehouse.warehouse.internals.watch.offers.cheapest(
+        "score", {"clicks": warehouse.arrive(100)}
+    )
     assert offer is not None
     assert offer.decision is not None
     assert (offer.way, offer.decision.sure) == ("incremental", True)
@@ -102,7 +107,9 @@ def test_a_small_change_is_surely_taken_in_by_increments(warehouse: MadeWarehous
 def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
     warehouse: MadeWarehouse,
 ) -> None:
-    offer = warehouse.warehouse.watch.offers.cheapest("score", {"clicks": warehouse.arrive(ROWS)})
+    offer = warehouse.warehouse.internals.watch.offers.cheapest(
+        "score", {"clicks": warehouse.arrive(ROWS)}
+    )
     assert offer is not None
     # It was never tried, so the lake has the last word.
     assert offer.decision is not None
@@ -110,7 +117,7 @@ def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
 
 
 def test_what_refreshes_took_corrects_the_number(warehouse: MadeWarehouse) -> None:
-    offers = warehouse.warehouse.watch.offers
+    offers = warehouse.warehouse.internals.watch.offers
     before = offers.cheapest("score", {"clicks": warehouse.arrive(100)})
     for _ in range(5):
         warehouse.refreshed("incremental", expected=0.25, seconds=1.0)
@@ -123,7 +130,7 @@ def test_what_refreshes_took_corrects_the_number(warehouse: MadeWarehouse) -> No
 
 def test_scheduler_and_planner_tell_the_same_number(warehouse: MadeWarehouse) -> None:
     version = warehouse.arrive(100)
-    watch, now = warehouse.warehouse.watch, Instant(40.0)
+    watch, now = warehouse.warehouse.internals.watch, Instant(40.0)
     warehouse.now = now
     schedule = Schedule(watch.facts, Policy(), 2, now)
     schedule.hear(watch.plans(now), now)
@@ -143,7 +150,7 @@ def test_a_view_that_taught_nothing_leaves_the_number_to_the_scheduler(tmp_path:
         made.arrive(100)
         made.refreshed("full", expected=0.0, seconds=3.0, stateful=False)
     version = made.arrive(100)
-    watch, now = made.warehouse.watch, Instant(50.0)
+    watch, now = made.warehouse.internals.watch, Instant(50.0)
     offer = watch.offers.cheapest("score", {"clicks": version})
     assert offer is not None
     assert (offer.way, offer.seconds) == ("full", None)
@@ -157,6 +164,6 @@ def test_a_view_that_wants_full_refreshes_is_offered_nothing_else(tmp_path: Path
     made = MadeWarehouse(tmp_path, "TBLPROPERTIES ('springhouse.refresh' = 'full')")
     made.arrive(100)
     made.refreshed("full", expected=6.0, seconds=3.0)
-    offer = made.warehouse.watch.offers.cheapest("score", {"clicks": made.arrive(100)})
+    offer = made.warehouse.internals.watch.offers.cheapest("score", {"clicks": made.arrive(100)})
     assert offer is not None
     assert offer.way == "full"

@@ -27,14 +27,14 @@ class Node:
     def __init__(self, folder, now):
         self.permits = Permits(everything=False)
         self.warehouse = Warehouse(folder, permits=self.permits, clock=lambda: now[0])
-        self.survey = Survey(self.warehouse.watch, self.permits)
+        self.survey = Survey(self.warehouse.internals.watch, self.permits)
 
     def take(self, *units):
         self.permits.take(tuple((unit, 0) for unit in units))
 
     def waiting(self, table):
         """The partitions of a table with something to take in."""
-        (feed,) = self.warehouse.watch.feeds(table)
+        (feed,) = self.warehouse.internals.watch.feeds(table)
         return {name.rpartition("/")[2] for name in feed.behind(None)}
 
 
@@ -69,7 +69,7 @@ def test_units_are_told_when_they_change(node):
 
 
 def test_a_table_is_begun_by_one_node_and_then_shared(node, now):
-    other = Node(node.warehouse.lake.folder, now)
+    other = Node(node.warehouse.internals.lake.folder, now)
     node.take("clicks/0", "clicks/1")
     other.take("clicks/2")
     for each in (node, other):
@@ -88,7 +88,7 @@ def test_a_table_is_begun_by_one_node_and_then_shared(node, now):
 
 
 def test_all_nodes_count_from_the_moment_that_the_first_commit_wrote_down(node, now):
-    other = Node(node.warehouse.lake.folder, now)
+    other = Node(node.warehouse.internals.lake.folder, now)
     node.take("clicks/0")
     other.take("clicks/2")
     node.survey.units()
@@ -97,7 +97,7 @@ def test_all_nodes_count_from_the_moment_that_the_first_commit_wrote_down(node, 
     begin_table(node, "clicks")
     other.survey.units()
     now[0] += 5
-    (feed,) = other.warehouse.watch.feeds("clicks")
+    (feed,) = other.warehouse.internals.watch.feeds("clicks")
     assert [given.end for given in feed.behind(None).values()] == [100]
 
 
@@ -105,8 +105,8 @@ def test_only_sources_of_owned_tables_are_asked(node, now):
     node.survey.units()
     node.take("ticks")
     now[0] += 10
-    node.warehouse.watch.observing.poll(now[0])
-    assert [plan.table for plan in node.warehouse.watch.plans(now[0])] == ["ticks"]
+    node.warehouse.internals.watch.observing.poll(now[0])
+    assert [plan.table for plan in node.warehouse.internals.watch.plans(now[0])] == ["ticks"]
 
 
 def test_what_was_seen_to_wait_is_forgotten_with_its_table(node, now):
@@ -139,7 +139,7 @@ def test_what_a_refresh_left_waits_for_nothing(node, now):
 
 
 def test_a_table_of_the_warehouse_is_seen_to_move_at_once(node, now):
-    watch = node.warehouse.watch
+    watch = node.warehouse.internals.watch
     node.take("large")
     watch.observing.poll(now[0])
     assert watch.plans(now[0]) == []
@@ -153,17 +153,17 @@ def watch_with_ticks(node, now):
     node.survey.units()
     node.take("ticks")
     now[0] += 10
-    node.warehouse.watch.observing.poll(now[0])
-    return node.warehouse.watch
+    node.warehouse.internals.watch.observing.poll(now[0])
+    return node.warehouse.internals.watch
 
 
 def begin_table(node, table, *, loaded=False):
     """Commit as the first refresh of a table does, without rows, or as if it had loaded all."""
     from pyspark.sql.types import LongType, StructField, StructType
 
-    (feed,) = node.warehouse.watch.feeds(table)
+    (feed,) = node.warehouse.internals.watch.feeds(table)
     noted = FlowNote({}, feed.memory(), 0, 0)
-    note = Note("append", node.warehouse.lake.now(), flows={feed.flow.name: noted})
+    note = Note("append", node.warehouse.internals.lake.now(), flows={feed.flow.name: noted})
     ends = {each: given.end for each, given in feed.behind(None).items()} if loaded else {}
     schema = StructType([StructField("offset", LongType())])
-    create(node.warehouse.lake.place(table), schema, Change(note, transactions=ends))
+    create(node.warehouse.internals.lake.place(table), schema, Change(note, transactions=ends))

@@ -20,6 +20,7 @@ from springhouse.cli import (
     vacuum,
     verify,
 )
+from springhouse.cli.log_output import LogLevel, write_log
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,11 +46,17 @@ def springhouse_command(
             "--version", callback=_print_version, is_eager=True, help="Show the version and leave."
         ),
     ] = False,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option("--log-level", help="Write the log to stderr, from this level up."),
+    ] = None,
 ) -> None:
     """A streaming warehouse on Spark: tables and views that stay as fresh as promised.
 
     Start with `springhouse init shop`.
     """
+    if log_level is not None:
+        write_log(log_level)
 
 
 app.command()(init.init)

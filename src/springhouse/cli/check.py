@@ -10,7 +10,7 @@ def check(project: ProjectFolder = None) -> None:
     # By the same door as `run`, so that the two agree. Spark starts only if a file of the project
     # uses it while it is loaded.
     with open_warehouse(project) as warehouse:
-        declared, unkeepable = warehouse.project, warehouse.unkeepable()
+        declared, unkeepable = warehouse.project, warehouse.unkeepable_promises()
     counts = [
         count_text(len(declared.tables), "table"),
         count_text(len(declared.views), "view"),

@@ -1,11 +1,11 @@
 """`springhouse node`: run a project as one node of a cluster."""
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from springhouse.cli.log_output import write_cluster_log
 from springhouse.cli.options import Duration, ProjectFolder, Settings
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.lake.storage.clock import steady_clock
@@ -13,8 +13,6 @@ from springhouse.project.settings import NODE_NAME
 
 if TYPE_CHECKING:
     from springhouse.warehouse import Event
-
-_LOG_LINE = "%(asctime)s %(levelname)s %(message)s"
 
 
 def node(
@@ -48,8 +46,7 @@ def node(
     from springhouse.cli.cluster_options import joining
     from springhouse.warehouse.cluster_member import ClusterMember
 
-    logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.WARNING)
-    logging.getLogger("springhouse").setLevel(logging.INFO)
+    write_cluster_log()
     said = joining(project, settings, without_tls=without_tls)
     members = said.members(name, listen, peers)
     running = ClusterMember(members, said)

@@ -11,14 +11,14 @@ from springhouse.cli.screen import note, print_json, show, table
 from springhouse.units import span_text
 
 if TYPE_CHECKING:
-    from springhouse.refresh.promises.feasible import Finding
+    from springhouse.refresh.promises.feasible import UnkeepablePromise
     from springhouse.warehouse import PlannedRefresh
 
 
 def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show what would be refreshed now, in which order, and why."""
     with open_warehouse(project) as warehouse:
-        planned, unkeepable = warehouse.plan(), warehouse.unkeepable()
+        planned, unkeepable = warehouse.plan(), warehouse.unkeepable_promises()
     if as_json:
         print_json([each.to_dict() for each in planned])
     elif planned:
@@ -31,7 +31,7 @@ def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
         warn_unkeepable(unkeepable)
 
 
-def warn_unkeepable(findings: Sequence["Finding"]) -> None:
+def warn_unkeepable(findings: Sequence["UnkeepablePromise"]) -> None:
     """Name each promise that can't be kept, and the one that could be."""
     for each in findings:
         could = "no bound could be kept"
@@ -76,7 +76,8 @@ def plan_details(planned: "PlannedRefresh") -> Iterator[Text]:
         for each in planned.bounds
     )
     yield Text.assemble((planned.table, "bold"), f" will reflect {reaches}")
-    yield Text(f"  asked for by {bounds}")
+    if bounds:
+        yield Text(f"  asked for by {bounds}")
     ways = [f"{each.way} {each.expected_seconds:.1f} s" for each in planned.alternatives]
     cost = "" if planned.planned_seconds is None else f" {planned.planned_seconds:.1f} s"
     instead = f", instead of {', '.join(ways)}" if ways else ""

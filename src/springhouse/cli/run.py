@@ -4,10 +4,11 @@ The warehouse runs in this thread. A signal asks it to stop: the first lets runn
 commit, the second ends the process on the spot, which loses work but never breaks a table.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,12 +22,16 @@ from springhouse.cli.screen import clock_text, console, show
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
 from springhouse.lake.storage.clock import steady_clock
+from springhouse.logs import passing
 from springhouse.project.settings import REREAD
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from springhouse.cli.progress import Progress
+    from springhouse.project.declarations.declaration import Project
     from springhouse.warehouse import Event, Refreshed, TableStatus, Warehouse
+
+LOG = logging.getLogger("springhouse.cli")
 
 _STOPPING = "stopping after the running commits, once more to stop at once"
 _KILLED = 130
@@ -57,7 +62,7 @@ def run(
         with listening.to(warehouse), stopped_by_signals(stop):
             listening.say(Text(f"{clock_text(_now())} running {warehouse.project.name}"))
             refreshed = warehouse.refresh() if once else warehouse.run(duration)
-        _print_summary(warehouse, listening.progress, refreshed)
+        _print_summary(warehouse.project, listening.progress, refreshed)
     was_asked_to_stop = listening.progress.stopping is not None
     if refreshed.failures and (once or not was_asked_to_stop):
         raise typer.Exit(1)
@@ -110,8 +115,7 @@ class _Listening:
         now = _now()
         if now - self._looked >= _LOOK_SECONDS:
             self._looked = now
-            # A picture can wait for a table that can't be read just now.
-            with suppress(SpringhouseError, OSError):
+            with passing(LOG, "the next picture is soon", SpringhouseError, OSError):
                 self._tables = self._warehouse.status(scheduled=False)
         return picture(self._warehouse.project.name, self.progress, self._tables, now)
 
@@ -128,17 +132,17 @@ def _stop(warehouse: "Warehouse", progress: "Progress") -> None:
         os.write(sys.stderr.fileno(), f"{_STOPPING}\n".encode())
 
 
-def _print_summary(warehouse: "Warehouse", progress: "Progress", refreshed: "Refreshed") -> None:
+def _print_summary(project: "Project", progress: "Progress", refreshed: "Refreshed") -> None:
     from springhouse.cli.progress import kept_line, totals_text
 
     show(totals_text(progress, _now()))
-    for name, kept in warehouse.kept.items():
-        declared = warehouse.project.tables.get(name) or warehouse.project.views[name]
+    for name, kept in refreshed.freshness.items():
+        declared = project.tables.get(name) or project.views[name]
         promise = declared.promise.strictest_seconds
         share = kept.share(promise)
         if promise is not None and share is not None and kept.lags:
             show(kept_line(name, promise, share, kept.worst))
-    for name, warning in warehouse.watch.warnings().items():
+    for name, warning in refreshed.warnings.items():
         said = Text.assemble(("warning: ", "bold yellow"), f"{name}: {warning}")
         console(stderr=True).print(said)
     for name, failure in refreshed.failures.items():

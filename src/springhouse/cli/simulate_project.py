@@ -75,10 +75,14 @@ def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]
     from springhouse.simulate.recorded import record_of
 
     with open_warehouse(folder) as warehouse:
-        offers, project = warehouse.watch.offers, warehouse.project
-        made = [name for name in project.views if warehouse.lake.log(name).newest() is not None]
+        offers, project = warehouse.internals.watch.offers, warehouse.project
+        made = [
+            name
+            for name in project.views
+            if warehouse.internals.lake.log(name).newest() is not None
+        ]
         offered = {name: offers.offered(name) for name in (*project.tables, *made)}
-        return project, record_of(project, warehouse.lake), offered
+        return project, record_of(project, warehouse.internals.lake), offered
 
 
 def _with_promises(project: "Project", asked: WhatIfOptions) -> "Project":

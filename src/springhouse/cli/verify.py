@@ -29,11 +29,8 @@ def verify(
     Nothing is changed. The exit code is 1 if anything is not as it should be.
     """
     with open_warehouse(project) as warehouse:
-        found = []
-        for each in warehouse.verifying(name, recompute=recompute):
-            found.append(each)
-            if not as_json:
-                _tell(each)
+        show_table = _no_progress if as_json else _tell
+        found = warehouse.verify(name, recompute=recompute, on_table=show_table)
     problems = sum(len(each.problems) for each in found)
     if as_json:
         print_json([_as_json(each) for each in found])
@@ -46,6 +43,10 @@ def verify(
         show(f"\n{count_text(len(found), 'table')} verified: all is as it should be")
     if problems:
         raise typer.Exit(1)
+
+
+def _no_progress(each: "Verified") -> None:
+    """With `--json`, everything is printed at the end."""
 
 
 def _tell(each: "Verified") -> None:

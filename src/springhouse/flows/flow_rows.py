@@ -21,38 +21,39 @@ from springhouse.flows.activities.each import (
 )
 from springhouse.flows.activities.grouping import (
     GroupedAggregate,
-    Measure,
     PartialAggregate,
-    measured_type,
     parts_schema,
 )
-from springhouse.flows.activities.join import Join, JoinSpec, common_type
+from springhouse.flows.activities.join import Join, JoinSpec
 from springhouse.flows.activities.router import Judge, Router
 from springhouse.flows.activities.sort import Key, Sort
 from springhouse.flows.activities.surrogate_key import SurrogateKey
 from springhouse.flows.activities.union import Union
+from springhouse.flows.column_checks import (
+    Names,
+    compile_condition,
+    join_spec,
+    key_pairs,
+    names_of,
+    prove_columns,
+    prove_keyed,
+)
 from springhouse.flows.flow_graph import FlowError, FlowNode, FlowOperator, NodeKind, SplitActivity
+from springhouse.flows.measure_expressions import parse_measure
 from springhouse.flows.row_expressions import (
-    Compiled,
     Expression,
-    compiled,
     named,
     order_of,
     placed,
     schema_of,
     term_of,
-    tree_of,
     type_of,
 )
-from springhouse.flows.sql.syntax_tree import STAR, Call, Literal, Name, Tree
-from springhouse.flows.sql.terms import typed
-from springhouse.flows.sql.types import is_number, is_plain, spelled
+from springhouse.flows.sql.syntax_tree import Name
+from springhouse.flows.sql.types import is_plain, spelled
 
 if TYPE_CHECKING:
     from springhouse.flows.declare import Draft
-
-Names = str | Sequence[str]
-"""One column, or several."""
 
 
 class Rows:
@@ -71,7 +72,7 @@ class Rows:
     def where(self, condition: Expression, *, name: str | None = None) -> "Rows":
         """Only the rows for which the condition is true."""
         name = self._draft.fresh(name or "where")
-        test = kept(_condition(condition, self.schema, name))
+        test = kept(compile_condition(condition, self.schema, name))
         return self._then(name, "where", self.schema, lambda size: PackActivity(test))
 
     def select(self, *columns: str, name: str | None = None) -> "Rows":
@@ -120,7 +121,7 @@ class Rows:
     def route(self, *conditions: Expression, name: str | None = None) -> tuple["Rows", ...]:
         """The rows by the first condition that holds; those for which none does are the last."""
         name = self._draft.fresh(name or "route")
-        tests = [_condition(condition, self.schema, name) for condition in conditions]
+        tests = [compile_condition(condition, self.schema, name) for condition in conditions]
         outputs = (self.schema,) * (len(tests) + 1)
         made = FlowNode(
             name,
@@ -153,7 +154,7 @@ class Rows:
         name = self._draft.fresh(name or "expect")
         fate = fates[on_violation]
         expected = {
-            word: (_condition(condition, self.schema, name), fate, condition)
+            word: (compile_condition(condition, self.schema, name), fate, condition)
             for word, condition in conditions.items()
         }
         aside = on_violation == "quarantine"
@@ -203,7 +204,7 @@ class Rows:
         out if that is `required`.
         """
         name = self._draft.fresh(name or "lookup")
-        spec = self._join_spec(table, on, take, outer=not required, name=name)
+        spec = join_spec(self, table, on, take, outer=not required, name=name)
         return self._join(name, "lookup", table, spec, blocking=False)
 
     def join(
@@ -220,10 +221,10 @@ class Rows:
         All columns of the other side but its keys come along, unless `take` says which.
         """
         name = self._draft.fresh(name or "join")
-        pairs = _pairs(on)
+        pairs = key_pairs(on)
         if take is None:
             take = [c for c in other.schema.names if c not in pairs.values()]
-        spec = self._join_spec(other, pairs, take, outer=outer, name=name)
+        spec = join_spec(self, other, pairs, take, outer=outer, name=name)
         return self._join(name, "join", other, spec, blocking=True)
 
     def surrogate_key(
@@ -231,9 +232,9 @@ class Rows:
     ) -> tuple["Rows", "Rows"]:
         """The rows with the number that stands for `on`, and the pairs that are new."""
         name = self._draft.fresh(name or "surrogate_key")
-        _columns_of(known, [on, key], name)
-        _columns_of(self, [on], name)
-        _prove_keyed(known.schema, self.schema.field(on).type, on, key, name)
+        prove_columns(known, [on, key], name)
+        prove_columns(self, [on], name)
+        prove_keyed(known.schema, self.schema.field(on).type, on, key, name)
         schema = pa.schema([*self.schema, (key, pa.int64())])
         inputs = (known.schema, self.schema)
         made = FlowNode(
@@ -257,15 +258,15 @@ class Rows:
         There are sum, count, min, max and avg.
         """
         name = self._draft.fresh(name or "aggregate")
-        keys = _listed(by)
-        _columns_of(self, keys, name)
+        keys = names_of(by)
+        prove_columns(self, keys, name)
         for key in keys:
             if not is_plain(self.schema.field(key).type):
                 raise FlowError(
                     f'activity "{name}" can\'t group by "{key}", a '
                     f"{spelled(self.schema.field(key).type)}"
                 )
-        made = {c: _measure(text, self.schema, name) for c, text in measures.items()}
+        made = {c: parse_measure(text, self.schema, name) for c, text in measures.items()}
         fields = [self.schema.field(key) for key in keys]
         fields += [pa.field(column, kind) for column, (_, kind) in made.items()]
         schema = pa.schema(fields)
@@ -317,8 +318,8 @@ class Rows:
         name = self._draft.fresh(name or "keep_history")
         if scd_type not in (1, 2):
             raise FlowError(f'"{name}": a dimension is of type 1 or 2, not {scd_type}')
-        _columns_of(self, [*_listed(keys), sequence], name)
-        spec = ChangingDimensionSpec(self.schema, tuple(_listed(keys)), sequence, scd_type)
+        prove_columns(self, [*names_of(keys), sequence], name)
+        spec = ChangingDimensionSpec(self.schema, tuple(names_of(keys)), sequence, scd_type)
         compared = self.schema.names if scd_type == 2 else [*spec.keys, sequence]
         for column in compared:
             kind = self.schema.field(column).type
@@ -380,40 +381,6 @@ class Rows:
         make = projected(self.schema, schema, parts)
         return self._then(name, verb, schema, lambda size: PackActivity(make))
 
-    def _join_spec(
-        self,
-        other: "Rows",
-        on: str | Mapping[str, str] | Sequence[str],
-        take: Names,
-        *,
-        outer: bool,
-        name: str,
-    ) -> JoinSpec:
-        pairs, taken = _pairs(on), _listed(take)
-        if not pairs:
-            raise FlowError(f'"{name}" joins on no column', hint='Say which: on="id".')
-        _columns_of(self, list(pairs), name)
-        _columns_of(other, [*pairs.values(), *taken], name)
-        for mine, theirs in pairs.items():
-            one, two = self.schema.field(mine).type, other.schema.field(theirs).type
-            if common_type(one, two) is None:
-                hint = f"Cast one before: compute({mine}='CAST({mine} AS …)')."
-                if one == two:
-                    hint = f"A flow joins by no {spelled(one)}."
-                raise FlowError(
-                    f'"{name}" compares "{mine}" ({spelled(one)}) with "{theirs}" ({spelled(two)})',
-                    hint=hint,
-                )
-        twice = [column for column in taken if column in self.schema.names]
-        if twice:
-            raise FlowError(
-                f'"{name}" would have the column "{twice[0]}" twice',
-                hint="Rename it before with select, or take less.",
-            )
-        named = tuple((column, column) for column in taken)
-        keys = tuple(pairs), tuple(pairs.values())
-        return JoinSpec(self.schema, other.schema, *keys, named, outer)
-
     def _join(
         self, name: str, verb: str, other: "Rows", spec: JoinSpec, *, blocking: bool
     ) -> "Rows":
@@ -431,87 +398,3 @@ class Rows:
         )
         self._draft.add(made, [other, self])
         return Rows(self._draft, name, 0)
-
-
-def _listed(names: Names) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
-def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    if isinstance(on, Mapping):
-        return dict(on)
-    return {name: name for name in _listed(on)}
-
-
-def _columns_of(rows: Rows, names: Sequence[str], activity: str) -> None:
-    for name in names:
-        if name not in rows.schema.names:
-            raise FlowError(
-                f'activity "{activity}" names a column "{name}", which "{rows.node}" doesn\'t have',
-                hint=f"The columns are {', '.join(rows.schema.names)}.",
-            )
-
-
-def _prove_keyed(known: pa.Schema, given: pa.DataType, on: str, key: str, name: str) -> None:
-    """An error if the known pairs are no pairs, or pairs of other things."""
-    if known.names not in ([on, key], [key, on]):
-        raise FlowError(
-            f'activity "{name}" needs "{on}" and "{key}" of what is known, and nothing else; '
-            f"there are {', '.join(known.names)}",
-            hint=f'Take these before: select("{on}", "{key}").',
-        )
-    if not pa.types.is_integer(known.field(key).type):
-        raise FlowError(
-            f'activity "{name}" numbers with "{key}", which is no whole number but '
-            f"{spelled(known.field(key).type)}"
-        )
-    if common_type(known.field(on).type, given) is None:
-        raise FlowError(
-            f'activity "{name}" looks for "{on}" ({spelled(given)}) among '
-            f"{spelled(known.field(on).type)}",
-            hint="Both have to be of one type that can be compared.",
-        )
-
-
-def _condition(condition: Expression, schema: pa.Schema, activity: str) -> Compiled:
-    kind = type_of(condition, schema, activity)
-    if kind != pa.bool_():
-        raise FlowError(f'activity "{activity}": {condition} is {spelled(kind)}, not a condition')
-    return compiled(condition, schema, activity)
-
-
-_AGGREGATES = ("sum", "count", "min", "max", "avg")
-
-
-def _measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure, pa.DataType]:
-    tree = tree_of(text, activity)
-    if not isinstance(tree, Call) or tree.function not in _AGGREGATES or not tree.arguments:
-        raise FlowError(
-            f'activity "{activity}": {text} is not an aggregate that a flow has',
-            hint="There are sum, count, min, max and avg.",
-        )
-    function, arguments = tree.function, tree.arguments
-    if arguments == (STAR,) and function == "count":
-        return Measure("count", None, pa.int64()), pa.int64()
-    inner = arguments[0]
-    if function == "count" and len(arguments) > 1:
-        inner = _where_all_are_known(arguments)
-    elif len(arguments) > 1:
-        raise FlowError(f'activity "{activity}": {function} has one argument: {text}')
-    term = term_of(inner, schema, activity)
-    counted = is_number(term.type) if function in ("sum", "avg") else is_plain(term.type)
-    if not counted and function != "count":
-        raise FlowError(
-            f'activity "{activity}": a flow has no {function} of {spelled(term.type)}: {text}'
-        )
-    given = pa.int32() if term.type == pa.null() else term.type
-    measure = Measure(function, typed(term, given).compute, given)
-    return measure, measured_type(function, given)
-
-
-def _where_all_are_known(arguments: Sequence[Tree]) -> Tree:
-    """1 where no argument is NULL, else NULL: what count(x, y) counts."""
-    known: Tree = Call("isnotnull", (arguments[0],))
-    for argument in arguments[1:]:
-        known = Call("and", (known, Call("isnotnull", (argument,))))
-    return Call("case", (known, Literal(1, pa.int32())))

@@ -102,9 +102,9 @@ class Observing:
         What comes from tables of the warehouse is seen in their logs as soon as it is there.
         """
         for name, table in self._owned():
-            seen, read = self._seen[name], self._sources.versions_read(name)
-            if all_of_them or now - seen.asked >= table.period_seconds or read != seen.read:
-                seen.read = read
+            seen, versions = self._seen[name], self._sources.versions_read(name)
+            if all_of_them or now - seen.asked >= table.period_seconds or versions != seen.read:
+                seen.read = versions
                 self._ask(name, seen, now)
 
     def next_poll(self, now: Instant) -> Seconds:
@@ -179,7 +179,7 @@ class Observing:
         ends = self._seen[table].ends
         if not ends or moment >= ends[-1][0]:
             return None
-        return next((there for at, there in reversed(ends) if at <= moment), ends[0][1])
+        return next((ends_then for at, ends_then in reversed(ends) if at <= moment), ends[0][1])
 
     def companions(self, table: str) -> list[str]:
         """The tables of ours for which the very records wait that wait for this one."""

@@ -16,7 +16,7 @@ from springhouse.loop.wanted_plans import WantedPlans
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.feasible import UnkeepablePromise
 from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.waiting import Known, Waiting
 from springhouse.units import Instant, RowCount, Seconds
@@ -206,7 +206,7 @@ class Schedule:
         with self._lock:
             return self._scheduler.known(name, now)
 
-    def unkeepable(self, now: Instant) -> list[Finding]:
+    def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
         """The promises that can't be kept, as far as costs are known."""
         with self._lock:
             return self._scheduler.unkeepable(now)

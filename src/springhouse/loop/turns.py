@@ -29,9 +29,9 @@ _SHORTEST_PAUSE = 0.02
 
 @dataclass
 class FreshnessRecord:
-    """How one table did while the loop turned, second by second, for the last day.
+    """The lag and the staleness of one table while `run` ran, second by second, for the last day.
 
-    Staleness is by arrival: how long ago the newest data came in that the table reflects.
+    Staleness counts from arrival: how long ago the newest data arrived that the table reflects.
     """
 
     lags: deque[Seconds] = field(default_factory=lambda: deque(maxlen=_DAY))
@@ -39,9 +39,11 @@ class FreshnessRecord:
 
     @property
     def worst(self) -> Seconds:
+        """The longest lag."""
         return max(self.lags, default=Seconds(0.0))
 
     def share(self, promise: Seconds | None) -> float | None:
+        """The share of time for which the lag was within a promise; None without a promise."""
         return None if promise is None else kept_share(promise, self.lags)
 
 
@@ -87,20 +89,20 @@ class Turns:
         with self._facts.lock:
             self._facts.planning.look()
             plans = self._facts.planning.plans(now)
-        ours = {p.table: p for p in plans if p.table not in running and self._owns(p.table)}
-        return [plan for plan in ours.values() if all(each in ours for each in plan.needs)]
+        plan_of = {p.table: p for p in plans if p.table not in running and self._owns(p.table)}
+        return [plan for plan in plan_of.values() if all(each in plan_of for each in plan.needs)]
 
     def _observe(self, now: Instant) -> None:
         """Note how late every table is; what has to wait for others may make these hurry."""
         waiting = self.schedule.order(now)
         self.backlog = Seconds(sum(w.expected_seconds for _, w in waiting if w.released <= now))
-        for name, kept in self.kept.items():
+        for name, record in self.kept.items():
             waits = self._facts.planning.waits.waiting_since(name, now)
             # Also for views of other nodes: what they read may have to hurry here.
             self.schedule.observe(name, waits, now)
             if not self._owns(name):
                 continue
-            kept.lags.append(lag(waits, now))
+            record.lags.append(lag(waits, now))
             known = self.schedule.known(name, now)
             if known is not None and known.freshness is not None:
-                kept.staleness.append(Seconds(max(now - known.freshness, 0.0)))
+                record.staleness.append(Seconds(max(now - known.freshness, 0.0)))

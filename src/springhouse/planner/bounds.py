@@ -6,19 +6,20 @@ Section 5 of 004. With T the provenance of the newest snapshot on channel C:
     bound_inconsistency(C, t)     T+ < T- + t         strictly consistent if t = 0
 
 *Now* is later than anything that arrived, so with t = 0 a pathway is stale as soon as its source
-has something newer. Time may break a bound on staleness, but never one on inconsistency. Bounds
-also say which blocks of C others may read.
+has newer data. Time can break a bound on staleness, but never a bound on inconsistency. Bounds also
+say which blocks of C others may read.
 
-Propagated upstream (section 6.2.3), they tell which blocks can still lead to something: from C to
-one that it reads, staleness is projected to the pathways that come from there, and inconsistency is
-copied; then the channel's own bounds are added. What is too inconsistent with a fresh pathway is of
-no use, so no staleness may exceed the inconsistency (the paper): here, that of a channel which also
-reads something else, and reckoned from how stale that may be. A channel's own bound says nothing
-about how old its blocks may be, or no consistent view could ever be an hour old.
+Bounds propagate upstream (section 6.2.3) and tell which blocks can be of use there. From C to a
+channel X that C reads, staleness is projected to the pathways that come from X, and inconsistency
+is copied. Then the bounds of X itself are added. A block that is too inconsistent with a fresh
+pathway is of no use, so in the paper no staleness may exceed the inconsistency. Here this counts
+only if C also reads another channel, and on top of how stale that channel may be. The bound of a
+channel itself says nothing about how old its blocks may be, or no consistent view could ever be an
+hour old.
 
-The paper does not say what to do where several channels read one. A block is of use if it is to any
-of them: the loosest counts. It is good enough if it is for all of them: then the tightest counts,
-and a pathway that is read together with it is taken to be as of now.
+The paper does not say what to do where several channels read one. A block is of use if one of them
+can use it: then the loosest bound counts. A block is good enough if it is so for all of them: then
+the tightest bound counts, and a pathway that is read together with it is taken to be fresh.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +33,7 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class BoundStaleness:
-    """`pathway` is a key of the channel's provenance, its end, or a direct input; None is all."""
+    """`pathway` is a key of the provenance, the end of one, or a direct input; None is all."""
 
     channel: str
     pathway: str | None
@@ -82,9 +83,9 @@ def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, ChannelB
             case BoundInconsistency(channel, seconds):
                 inconsistency[channel] = min(inconsistency.get(channel, inf), seconds)
             case BoundStaleness(channel, pathway, seconds):
-                found = staleness.setdefault(channel, {})
+                seconds_of = staleness.setdefault(channel, {})
                 for key in pathways_named(workflow, channel, pathway):
-                    found[key] = min(found.get(key, inf), seconds)
+                    seconds_of[key] = min(seconds_of.get(key, inf), seconds)
     return {
         channel: ChannelBounds(staleness.get(channel, {}), inconsistency.get(channel, inf))
         for channel in {**staleness, **inconsistency}
@@ -104,40 +105,42 @@ def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tup
 def staleness_asked(
     workflow: Workflow, limits: Mapping[str, ChannelBounds]
 ) -> dict[str, dict[str, float]]:
-    """The strictest bound on staleness of each pathway of a channel, of all that is made from it.
+    """The strictest bound on the staleness of each pathway, of a channel and all channels below.
 
-    A pathway that nobody bounds is not in it.
+    A pathway without a bound is not in it.
     """
-    found: dict[str, dict[str, float]] = {}
+    strictest: dict[str, dict[str, float]] = {}
     for channel in reversed(workflow.order):
-        own = found[channel] = dict(limits.get(channel, NO_LIMITS).staleness)
+        own = strictest[channel] = dict(limits.get(channel, NO_LIMITS).staleness)
         for reader in workflow.readers[channel]:
             for key, below in workflow.key_map(reader, channel).items():
-                if below in found[reader]:
-                    own[key] = min(own.get(key, inf), found[reader][below])
-    return found
+                if below in strictest[reader]:
+                    own[key] = min(own.get(key, inf), strictest[reader][below])
+    return strictest
 
 
 def propagated(
     workflow: Workflow, limits: Mapping[str, ChannelBounds], *, tightest: bool = False
 ) -> dict[str, ChannelBounds]:
-    """The limits of every channel, with those of what is made from it (section 6.2.3).
+    """The limits of every channel, with those of the channels made from it (section 6.2.3).
 
-    Where several are made from it, with the loosest of theirs, or with the tightest.
+    If several channels are made from it, the loosest of their limits counts, or the `tightest`.
     """
     pick = min if tightest else max
-    found: dict[str, ChannelBounds] = {}
+    propagated_limits: dict[str, ChannelBounds] = {}
     oldest: dict[str, float] = {}
     for channel in reversed(workflow.order):
         own = limits.get(channel, NO_LIMITS)
         below = [
-            (found[reader], workflow.key_map(reader, channel))
+            (propagated_limits[reader], workflow.key_map(reader, channel))
             for reader in workflow.readers[channel]
         ]
         copied = pick((each.inconsistency for each, _ in below), default=inf)
         oldest[channel] = pick(
             (
-                _oldest(workflow, reader, channel, found[reader], oldest[reader], tightest)
+                _oldest(
+                    workflow, reader, channel, propagated_limits[reader], oldest[reader], tightest
+                )
                 for reader in workflow.readers[channel]
             ),
             default=inf,
@@ -148,8 +151,8 @@ def propagated(
             seconds = min(own.staleness.get(key, inf), pick(projected, default=inf))
             staleness[key] = min(seconds, oldest[channel])
         staleness = {key: seconds for key, seconds in staleness.items() if seconds < inf}
-        found[channel] = ChannelBounds(staleness, min(own.inconsistency, copied))
-    return found
+        propagated_limits[channel] = ChannelBounds(staleness, min(own.inconsistency, copied))
+    return propagated_limits
 
 
 def _oldest(
@@ -160,11 +163,13 @@ def _oldest(
     oldest: float,
     tightest: bool,
 ) -> float:
-    """How stale a channel may be so that its reader is not too inconsistent."""
+    """How stale a channel may be before its reader is too inconsistent."""
     if len(workflow.reads[reader]) == 1:
         return oldest
-    here = set(workflow.through_input(reader, channel))
-    others = [limits.staleness.get(k, inf) for k in workflow.pathways(reader) if k not in here]
+    through_channel = set(workflow.through_input(reader, channel))
+    others = [
+        limits.staleness.get(k, inf) for k in workflow.pathways(reader) if k not in through_channel
+    ]
     freshest = 0.0 if tightest else min(others, default=inf)
     return min(oldest, limits.inconsistency + freshest)
 
@@ -181,36 +186,36 @@ class Times:
 
     def valid(self, pathway: str, version: int) -> tuple[float, float]:
         """The interval of validity of a version of the source of a pathway."""
-        found = self._known.get((pathway, version))
-        if found is None:
-            found = self._channels[source_of(pathway)].interval(version)
-            self._known[pathway, version] = found
-        return found
+        interval = self._known.get((pathway, version))
+        if interval is None:
+            interval = self._channels[source_of(pathway)].interval(version)
+            self._known[pathway, version] = interval
+        return interval
 
     def interval(self, provenance: Provenance) -> tuple[float, float]:
         """`(T+, T-)`."""
-        found = self._intervals.get(provenance)
-        if found is None:
+        interval = self._intervals.get(provenance)
+        if interval is None:
             left, right = -inf, inf
             for pathway, versions in provenance.reflected.items():
                 for version in versions:
                     since, until = self.valid(pathway, version)
                     left, right = max(left, since), min(right, until)
-            found = self._intervals[provenance] = (left, right)
-        return found
+            interval = self._intervals[provenance] = (left, right)
+        return interval
 
     def stale_at(self, pathway: str, versions: frozenset[int]) -> float:
-        """`T[i]-`: when the first came that these versions lack; infinite if none did."""
-        found = self._stale.get((pathway, versions))
-        if found is None:
-            found = inf
+        """`T[i]-`: when the first data came that these versions lack; infinite if none came."""
+        at = self._stale.get((pathway, versions))
+        if at is None:
+            at = inf
             for version in versions:
-                found = min(found, self.valid(pathway, version)[1])
-            self._stale[pathway, versions] = found
-        return found
+                at = min(at, self.valid(pathway, version)[1])
+            self._stale[pathway, versions] = at
+        return at
 
     def keeps(self, limits: ChannelBounds, provenance: Provenance) -> bool:
-        """Whether a snapshot is within limits now. Pathways that it says nothing of are."""
+        """Whether a snapshot is within limits now; pathways that it does not reflect are."""
         for pathway, seconds in limits.staleness.items():
             versions = provenance.reflected.get(pathway)
             if versions and self.stale_at(pathway, versions) + seconds <= self.now:
@@ -218,7 +223,7 @@ class Times:
         return self.within_inconsistency(limits, provenance)
 
     def within_inconsistency(self, limits: ChannelBounds, provenance: Provenance) -> bool:
-        """Whether what a snapshot reflects lies close enough together."""
+        """Whether the data in a snapshot lies close enough together in time."""
         if limits.inconsistency == inf:
             return True
         left, right = self.interval(provenance)

@@ -1,9 +1,9 @@
 """What does the planner know of the logs of tables?
 
-Everything that lasts is a commit, so what a plan stands on is read from logs: which versions there
-are, what each one reflects, how many rows it changed, and what past refreshes took. The planner
-asks for that through these small protocols, and writes nothing. The Delta logs of the lake fit
-them; so do the pretend logs of a simulator.
+Everything that lasts is a commit. So the planner reads from logs which versions there are, what
+each version reflects, how many rows it changed, and how long past refreshes took. It does that
+through these small protocols, and writes nothing. The Delta logs of the lake fit them, and so do
+the pretend logs of a simulator.
 
 A log has an entry for each commit, and a state for each version with rows of its own: `made` is the
 version that made the rows, `version` the newest one that still has them.
@@ -20,7 +20,7 @@ from springhouse.units import Instant
 
 
 class PastRefresh(Protocol):
-    """What a commit of ours says about itself."""
+    """The note in a commit of this program."""
 
     @property
     def kind(self) -> str: ...
@@ -61,7 +61,7 @@ class PastRefresh(Protocol):
 
 
 class LogEntry(Protocol):
-    """One commit; without a note somebody else made it. `size` are the bytes of what was added."""
+    """One commit; without a note, of another program. `size` are the bytes of added files."""
 
     @property
     def version(self) -> int: ...
@@ -78,7 +78,7 @@ class LogEntry(Protocol):
 
 
 class TableState(Protocol):
-    """The rows of a table as of some versions, since when they are there, and what they reflect."""
+    """The rows of a table as of some versions: since when they exist, and what they reflect."""
 
     @property
     def version(self) -> int: ...
@@ -125,7 +125,7 @@ class Channels(dict[str, Channel]):
 
 
 def newest_note(logs: Logs, key: str) -> PastRefresh | None:
-    """What the newest commit of a table says; None if there is none, or it is not ours."""
+    """The note of the newest commit of a table; None if another program made it."""
     newest = logs.log(key).newest()
     return newest.note if newest is not None else None
 
@@ -140,23 +140,23 @@ def state_at(log: Log, version: int) -> TableState | None:
 def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
     """The ids of the tables whose versions these are, and of the tables that views among them read.
 
-    A version of a view counts for what it was computed from, which may be gone by now.
+    A view keeps the ids of the tables that it was computed from, which may be gone by now.
     """
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for key, version in read.items():
         log = logs.log(key)
         state = state_at(log, version)
         note = state.note if state is not None else None
         behind = note.ids if note is not None and note.kind in ("replace", "merge") else {}
         own = log.table_id()
-        found |= dict(behind)
-        found |= {key: own} if own is not None else {}
-    return found
+        ids |= dict(behind)
+        ids |= {key: own} if own is not None else {}
+    return ids
 
 
 def marks_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
-    """The marks of the versions that made these rows, and those behind the views among them."""
-    found: dict[str, str] = {}
+    """The marks of the versions that made these rows, also of tables that views among them read."""
+    marks: dict[str, str] = {}
     for key, version in read.items():
         log = logs.log(key)
         state = state_at(log, version)
@@ -164,14 +164,14 @@ def marks_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
             continue
         note = state.note
         if note is not None and note.kind in ("replace", "merge"):
-            found |= note.marks
+            marks |= note.marks
         own = log.mark(state.made)
-        found |= {key: own} if own is not None else {}
-    return found
+        marks |= {key: own} if own is not None else {}
+    return marks
 
 
 def made_anew(logs: Logs, note: PastRefresh) -> list[str]:
-    """The tables that are not those that a note counts: made anew, or an older copy of them."""
+    """The tables that were made anew, or replaced by an older copy, since a note was written."""
     other = {key for key, known in note.ids.items() if not logs.log(key).has_id(known)}
     other |= {key for key, mark in note.marks.items() if not logs.log(key).has_mark(mark)}
     return sorted(other)
@@ -180,9 +180,9 @@ def made_anew(logs: Logs, note: PastRefresh) -> list[str]:
 def reflected_by(
     logs: Logs, project: Project, view: View | None, read: Mapping[str, int]
 ) -> Provenance:
-    """What a view reflects that was computed from these versions, in its pathways.
+    """What a view reflects if it is computed from these versions, in its pathways.
 
-    Without a view: what a table does.
+    Without a view: what a table reflects.
     """
     is_relaxed = view is not None and view.promise.is_relaxed
     return provenance_of(logs, read, named=project.named if is_relaxed else None)
@@ -191,11 +191,11 @@ def reflected_by(
 def provenance_of(
     logs: Logs, read: Mapping[str, int], *, named: Collection[str] | None = None
 ) -> Provenance:
-    """What rows reflect that were computed from these versions of these tables.
+    """What rows reflect if they are computed from these versions of these tables.
 
-    All that comes from one base table is one, unless pathways are to be told apart: then what came
-    through a view is so marked, and through those before it that are `named` (`planner.workflow`
-    says when that is needed).
+    All data of one base table is one pathway. With `named`, pathways stay apart: a pathway then
+    names the view that the data came through, and the views before it that are `named`
+    (`search.workflow` says when that is needed).
     """
     parts = []
     for key, version in read.items():

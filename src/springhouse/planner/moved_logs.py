@@ -52,16 +52,16 @@ class MovedLogs:
             for key in keys:
                 readers.setdefault(key, []).append(view)
         above = self._keys_above(inputs)
-        found: dict[str, dict[str, None]] = {}
+        dependents: dict[str, dict[str, None]] = {}
         for view in self._project.views:
             for key in above[view]:
-                found.setdefault(key, {})[view] = None
+                dependents.setdefault(key, {})[view] = None
             for reader in readers.get(view, ()):
                 # Views that are read together go to one moment.
                 for sibling in inputs[reader]:
                     if sibling in self._project.views:
-                        found.setdefault(sibling, {})[view] = None
-        return {key: tuple(views) for key, views in found.items()}
+                        dependents.setdefault(sibling, {})[view] = None
+        return {key: tuple(views) for key, views in dependents.items()}
 
     def _keys_above(self, inputs: dict[str, tuple[str, ...]]) -> dict[str, dict[str, None]]:
         """For each table, its own logs and those of all that it is made from."""

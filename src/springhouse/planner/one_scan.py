@@ -1,8 +1,8 @@
 """Which refreshes are best done from one scan of the change that they all read?
 
-Section 2.1 of 001: it may be more efficient to scan the partitions of a table that changed once,
-and to refresh all tables that are made from them in one job. What is shared is a change, from one
-version of a table to another. For a change of r rows that n views read, seconds are
+Section 2.1 of paper 001: it may be more efficient to scan the changed partitions of a table once,
+and to refresh all tables made from them in one job. Here the views share a change: the rows between
+two versions of a table. For a change of r rows that n views read, the seconds are
 
     each alone    n × r × scan
     one scan      START + r × (scan + KEEP) + n × r × KEPT
@@ -10,9 +10,9 @@ version of a table to another. For a change of r rows that n views read, seconds
     scan          READ, and NET beyond it where several commits, or rewritten files, have to be
                   weighed up against each other
 
-What the process itself can read costs less, and nothing to keep; and if it is little, the process
-remembers it anyway. One job runs on one track, view after view. So it is chosen only where it saves
-a good part of what the refreshes take.
+A change that the process itself can read costs less, and nothing to keep. The process remembers a
+small change anyway. One job runs on one track, view after view. So a job is chosen only where it
+saves a good part of the seconds of its refreshes.
 """
 
 from collections.abc import Iterable
@@ -32,26 +32,26 @@ _READ, _NET, _KEEP, _KEPT = 0.6e-6, 2.0e-6, 0.8e-6, 0.3e-6
 _READ_HERE, _NET_HERE = 0.25e-6, 1.0e-6
 
 _ROW_BYTES = 50
-"""What a row takes in a file, where nobody says how many there are."""
+"""The bytes of a row in a file, where the number of rows is unknown."""
 
 _LEAST_SHARE = 0.1
-"""Which part of what the refreshes should take one scan has to save."""
+"""One scan has to save this part of the seconds of its refreshes."""
 
 _MOST_SHARE = 0.8
 """Reading the change is at most this part of a refresh, whatever the formula says."""
 
 _UNKNOWN = 1.0
-"""What a refresh takes of which nothing is known."""
+"""The seconds of a refresh of which nothing is known."""
 
 _MADE_ANEW = WAYS[WidgetVariant.BATCH]
 
 
 @dataclass(frozen=True)
 class TableChange:
-    """The rows of a table that are other ones in version `until` than in version `since`.
+    """The rows of a table that differ between the versions `since` and `until`.
 
-    It is read `here`, by the process, or by Spark. It has to be `netted` where several commits may
-    have changed the same row.
+    The process reads the change itself if it is `here`; else Spark does. The change has to be
+    `netted` if several commits may have changed the same row.
     """
 
     table: str
@@ -74,8 +74,8 @@ def from_one_scan(
 ) -> list[RefreshPlan]:
     """A refresh, and those of the others that are best done with it, from one scan.
 
-    Each of them says what it shares, and with whom. It stays alone where that would not save
-    enough; the others are looked at only if it takes a large change in.
+    Each plan in the answer says what it shares, and with which views. The refresh stays alone if a
+    shared scan saves too little. The others matter only if the refresh reads a large change.
     """
     changes = _large_changes(logs, lead)
     waiting = list(others) if changes else []
@@ -93,35 +93,35 @@ def from_one_scan(
 
 
 def pays_for_rest(plan: RefreshPlan, left: float) -> bool:
-    """Whether its scan saves a refresh as much as it costs to start before it has to.
+    """Whether a shared scan saves a refresh as much as it costs to start before it has to.
 
-    With so much of its rest `left`, it comes that much more often.
+    `left` is the part of its rest that is still left: the view is refreshed that much more often.
     """
     saved = plan.scan.saved_by_each if plan.scan is not None else 0.0
     return left * (plan.seconds or _UNKNOWN) <= saved
 
 
 def _pace(plan: RefreshPlan) -> float:
-    """How many times as long as the formulas say a refresh takes here, as far as that is known."""
+    """How many times longer a refresh takes than the formulas say; 1 if unknown."""
     return plan.decision.cost.correction if plan.decision is not None else 1.0
 
 
 def _large_changes(logs: Logs, plan: RefreshPlan) -> list[TableChange]:
-    """The changes that a refresh takes in, without those that are remembered anyway."""
-    ranges = ((key, *found) for key in plan.versions if (found := _range(logs, plan, key)))
+    """The changes that a refresh reads, without those that the process remembers anyway."""
+    ranges = ((key, *versions) for key in plan.versions if (versions := _range(logs, plan, key)))
     changes = (_change(logs, *each) for each in ranges)
     return [each for each in changes if each is not None and not may_remember_change(each.rows)]
 
 
 def _reads(logs: Logs, plan: RefreshPlan, change: TableChange) -> bool:
-    # What can't be is seen without a look at the log of the view.
+    # This needs no look at the log of the view.
     if plan.versions.get(change.table) != change.until:
         return False
     return _range(logs, plan, change.table) == (change.since, change.until)
 
 
 def _range(logs: Logs, plan: RefreshPlan, key: str) -> tuple[int, int] | None:
-    """Between which versions of an input a refresh takes the change in; None if it does not."""
+    """The versions of an input between which a refresh reads the change; None if it reads none."""
     if plan.way == _MADE_ANEW or plan.first or plan.driver not in (None, key):
         return None
     note = newest_note(logs, plan.table)
@@ -131,7 +131,7 @@ def _range(logs: Logs, plan: RefreshPlan, key: str) -> tuple[int, int] | None:
 
 
 def _change(logs: Logs, key: str, since: int, until: int) -> TableChange | None:
-    """What the log of a table says of a change; None if it does not tell all of it."""
+    """A change as the log of a table tells it; None if commits are missing."""
     between = [each for each in logs.log(key).commits() if since < each.version <= until]
     if len(between) != until - since:
         return None
@@ -139,9 +139,11 @@ def _change(logs: Logs, key: str, since: int, until: int) -> TableChange | None:
     rows = 0
     for each in changing:
         note, whole = each.note, each.appends_only
-        # Rows of rewritten files go, and come again, and most of them are the same.
+        # The rows of a rewritten file count twice: as deleted and as added.
         guessed = each.size // _ROW_BYTES * (1 if whole else 2)
         rows += guessed if note is None else note.rows_added + note.rows_removed
-    ours = all(each.note is not None for each in changing)
-    netted = not all(each.appends_only for each in changing) and not (ours and len(changing) == 1)
-    return TableChange(key, since, until, rows, netted, ours and change_fits_here(rows))
+    all_ours = all(each.note is not None for each in changing)
+    netted = not all(each.appends_only for each in changing) and not (
+        all_ours and len(changing) == 1
+    )
+    return TableChange(key, since, until, rows, netted, all_ours and change_fits_here(rows))

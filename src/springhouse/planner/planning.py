@@ -154,10 +154,10 @@ class Planning:
         with self._lock:
             self.look()
             self._update(now)
-            found = self._known(plan.table)
-            if found is not None and not found.first:
-                return found
-            if found is None and plan.first:
+            plan_now = self._known(plan.table)
+            if plan_now is not None and not plan_now.first:
+                return plan_now
+            if plan_now is None and plan.first:
                 return None
             # Only the unit wants it, or newer data came upstream meanwhile. It must not wait for
             # that: the next data would come before the last is through, again and again.
@@ -170,9 +170,11 @@ class Planning:
         if view is None or newest is None:
             return replace(plan, first=())
         heads = {key: self._logs.log(key).newest() for key in self._chooser.inputs(view.name).keys}
-        made = {key: head.version for key, head in heads.items() if head is not None}
-        kept = {key: each for key, each in plan.versions.items() if key not in plan.needs}
-        versions = {**made, **kept}
+        newest_versions = {key: head.version for key, head in heads.items() if head is not None}
+        planned_versions = {
+            key: each for key, each in plan.versions.items() if key not in plan.needs
+        }
+        versions = {**newest_versions, **planned_versions}
         reaches = self._would_reflect(view, plan.driver, versions)
         if view.promise.is_relaxed and not self._relaxed.allows(view.name, reaches):
             return None

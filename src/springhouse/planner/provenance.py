@@ -10,10 +10,10 @@ those intervals:
 
 that is, iff there was a moment at which it held exactly the newest data of every channel.
 
-The paper counts paths, not channels: data may come from one channel in several ways. So a key is a
-pathway: `orders` where the base table is read itself, `orders>news` where it comes through `news`.
-Where all pathways of a channel reflect the same, they are one, under the name of the channel; which
-ones have to be told apart is said in `workflow`.
+The paper counts paths, not channels, because data may come from one channel in several ways. So a
+key is a pathway: `orders` if the base table is read itself, `orders>news` if its data comes through
+`news`. If all pathways of a channel reflect the same versions, they are one, under the name of the
+channel. `search.workflow` says which pathways stay apart.
 """
 
 from bisect import bisect_right
@@ -39,7 +39,7 @@ def source_of(pathway: str) -> str:
 
 
 def along(pathway: str, named: Collection[str]) -> str:
-    """A pathway with those tables on the way that are named.
+    """A pathway without the tables on the way that are not named.
 
     >>> along("log>cleaned>news", {"news", "sports"})
     'log>news'
@@ -49,7 +49,7 @@ def along(pathway: str, named: Collection[str]) -> str:
 
 
 def through(pathway: str, channel: str) -> str:
-    """A pathway of `channel`, as one that reads the channel sees it.
+    """A pathway of `channel`, as a reader of the channel sees it.
 
     >>> through("log", "news")
     'log>news'
@@ -61,9 +61,8 @@ def through(pathway: str, channel: str) -> str:
 class Channel:
     """The versions of one base table in order, each with the time when it became the newest.
 
-    A channel without versions was deleted: nothing is known of when what it had was right.
-
-    Versions that changed no data (a compaction) are not listed: they are the same snapshot.
+    A channel without versions was deleted: nobody knows when its data was right. Versions that
+    changed no data (a compaction) are not listed: they are the same snapshot.
     """
 
     versions: tuple[int, ...]
@@ -92,16 +91,16 @@ class Channel:
         return self.versions[position] if position >= 0 else None
 
     def _position(self, version: int) -> int:
-        # The log of a long-lived table is cut off at its old end: what is older than the oldest
-        # version that is still listed counts as that one.
+        # The log of a long-lived table is cut off at its old end: a version that is not listed any
+        # more counts as the oldest that is.
         return max(bisect_right(self.versions, version) - 1, 0)
 
 
 class Provenance:
     """For each pathway, the versions of its source that are reflected; one when synchronous.
 
-    It is never changed. A search makes and compares very many, so what it asks again and again is
-    kept: the hash, and the newest version of each pathway.
+    A provenance never changes. A search makes and compares very many, so each keeps its hash and
+    the newest version of each pathway.
     """
 
     __slots__ = ("_hash", "_latest", "reflected")
@@ -135,11 +134,11 @@ class Provenance:
 
     @property
     def latest(self) -> Mapping[str, int]:
-        """The newest version of each pathway: two that agree in it follow each other nowhere."""
-        found = self._latest
-        if found is None:
-            found = self._latest = {key: max(each) for key, each in self.reflected.items()}
-        return found
+        """The newest version of each pathway; of two with the same, neither precedes the other."""
+        latest = self._latest
+        if latest is None:
+            latest = self._latest = {key: max(each) for key, each in self.reflected.items()}
+        return latest
 
     def newest(self, channel: str) -> int | None:
         """`T[i]+`: the latest version of `channel` that is reflected."""
@@ -200,10 +199,10 @@ class Provenance:
         return theirs.keys() == held.keys() or all(theirs.get(each) for each in held if held[each])
 
     def channels_ahead(self, other: "Provenance") -> list[str]:
-        """The channels of which the other reflects something newer.
+        """The channels of which the other reflects newer data.
 
-        Also where only the oldest moved: a snapshot of several pathways may have caught up on one
-        of them, when the newest version that it reflects was there before.
+        A channel counts also if only its oldest version moved: then the snapshot caught up on one
+        of several pathways.
         """
         ahead = []
         for channel, versions in sorted(other.reflected.items()):
@@ -229,7 +228,7 @@ class Provenance:
         return max(since for since, _ in ends), min(until for _, until in ends)
 
     def consistent(self, channels: Mapping[str, Channel]) -> bool:
-        """Whether there was a moment at which every version in it was the newest of its channel."""
+        """Whether at one moment every version in it was the newest of its channel."""
         left, right = self.interval(channels)
         return left < right
 

@@ -1,10 +1,10 @@
 """What exactly does one refresh do, and why?
 
-A plan is one immutable value. The planner makes it, the scheduler orders it among others, the lake
-carries out exactly what it says, and `plan`, `explain` and the commit tell the same value.
+A plan is one immutable value. The planner makes it, the scheduler orders it among others, and the
+lake carries out exactly what it says. `plan`, `explain` and the commit show the same value.
 
-Between ways that nearly cost the same, numbers of rows can't tell. Then the plan is `settled` when
-its turn has come: with the same function, and a closer look at the keys that changed.
+Numbers of rows can't decide between ways that cost nearly the same. Such a plan is `settled` when
+it starts: with the same function, and a closer look at the keys that changed.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ NEVER = Instant(float("inf"))
 
 
 class OtherWay(NamedTuple):
-    """A way that would have done the same, and what it was expected to take."""
+    """Another way to the same result, and its expected seconds."""
 
     way: str
     seconds: float
@@ -32,7 +32,7 @@ class OtherWay(NamedTuple):
 class OneScan:
     """A change of a table, between two versions, that is read once for several views.
 
-    `saved` are the seconds that it should save all of them together (`planner.one_scan`).
+    `saved` are the seconds that this should save in all (`planner.one_scan`).
     """
 
     table: str
@@ -43,7 +43,7 @@ class OneScan:
 
     @property
     def saved_by_each(self) -> Seconds:
-        """What it should save each of them."""
+        """The seconds that one scan should save each view."""
         return Seconds(self.saved / len(self.views))
 
 
@@ -51,12 +51,12 @@ class OneScan:
 class RefreshPlan:
     """One refresh that is wanted.
 
-    `since` is when the oldest data arrived that the table would reflect and does not. A view reads
-    its inputs as of `versions`, and then `reaches` that provenance; with a `driver` it takes in
-    the new rows of that input alone. `asked` are the pathways on which it is behind. `first` are
-    the refreshes upstream that have to come before, in their order: with them it is one unit. A
-    plan is `urgent` if another table's promise needs it, however much time its own promise leaves.
-    The `decision` says why it goes that way. With a `scan` it is one job with other plans.
+    `since` is the arrival of the oldest data that the refresh would bring. A view reads its inputs
+    as of `versions`, and then reflects `reaches`. With a `driver` it reads only the new rows of
+    that input. `asked` are the pathways on which the view is behind. `first` are the refreshes
+    upstream that have to come before, in their order: together they are one unit. A plan is
+    `urgent` if the promise of another table needs it, however much time its own promise leaves. The
+    `decision` says why the refresh goes this way. With a `scan` it is one job with other plans.
     """
 
     table: str
@@ -95,7 +95,7 @@ class RefreshPlan:
 
     @property
     def other_seconds(self) -> dict[str, float]:
-        """What each of the other ways should take, for the record."""
+        """The expected seconds of each other way, for the record."""
         return {each.way: round(each.seconds, 3) for each in self.others}
 
     def whole(self) -> Self:
@@ -104,9 +104,9 @@ class RefreshPlan:
 
 
 def settled(plan: RefreshPlan, facts: WayFacts, look: Look | None = None) -> RefreshPlan:
-    """The plan with a way that was decided by what is really stored.
+    """The plan with the way that the stored rows decide.
 
-    What rows alone decided stands, unless something turns out to be in the way.
+    A decision that numbers of rows alone made sure stays, unless the facts rule it out.
     """
     known = plan.decision
     ways = {WidgetVariant.BATCH, *(each.way for each in facts.changes)}

@@ -1,8 +1,8 @@
 """What does a project's pipeline file say?
 
-`spark-pipeline.yml` (or `.yaml`) is Spark's own: the keys, what is required, and the rule for globs
-(a plain file, or a folder and `/**`) are those of `spark-pipelines`. It is read as a tree of nodes
-with positions rather than as plain values, so that every error can name its line.
+`spark-pipeline.yml` (or `.yaml`) is the file of Spark's own `spark-pipelines`: with the same keys,
+the same required keys, and the same globs (a plain file, or a folder and `/**`). It is read as a
+tree of nodes with positions, not as plain values, so that every error can name its line.
 """
 
 import glob
@@ -28,7 +28,7 @@ _LIBRARIES = "Write them as:\n    libraries:\n      - glob:\n          include: 
 
 @dataclass
 class PipelineFile:
-    """What the pipeline file says, as far as it could be read."""
+    """The content of a pipeline file, as far as it could be read."""
 
     name: str = ""
     storage: str = ""
@@ -36,34 +36,34 @@ class PipelineFile:
     database: str | None = None
     configuration: dict[str, PlacedValue] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
-    files_missing: bool = False  # Some of `libraries` could not be read.
+    files_missing: bool = False  # A part of `libraries` could not be read.
     errors: list[DeclarationError] = field(default_factory=list)
 
 
 def read_pipeline_file(folder: Path) -> PipelineFile:
     """The pipeline file of a project's folder, with the files that its globs name."""
-    found = [folder / name for name in FILE_NAMES if (folder / name).is_file()]
-    if not found:
+    files = [folder / name for name in FILE_NAMES if (folder / name).is_file()]
+    if not files:
         raise DeclarationError(
             f"there is no {FILE_NAMES[0]} here",
             where=str(folder),
             hint="`springhouse init NAME` makes a new project.",
         )
-    if len(found) > 1:
+    if len(files) > 1:
         raise DeclarationError(
             f"both {FILE_NAMES[0]} and {FILE_NAMES[1]} are here",
             where=str(folder),
             hint="Delete one of them.",
         )
-    file = found[0].name
-    return _YamlReader(folder, file).read(read_text(found[0], file))
+    name = files[0].name
+    return _YamlReader(folder, name).read(read_text(files[0], name))
 
 
 class _YamlReader:
     def __init__(self, folder: Path, file: str) -> None:
         self._folder = folder
         self._file = file
-        self._said = PipelineFile()
+        self._content = PipelineFile()
 
     def read(self, text: str) -> PipelineFile:
         try:
@@ -88,26 +88,26 @@ class _YamlReader:
             )
         values = self._entries(root)
         self._check_keys(values, root)
-        said = self._said
-        said.name = self._text(values, "name", required=True) or ""
-        said.storage = self._text(values, "storage", required=True) or ""
-        said.catalog = self._text(values, "catalog")
-        said.database = self._text(values, "database") or self._text(values, "schema")
+        content = self._content
+        content.name = self._text(values, "name", required=True) or ""
+        content.storage = self._text(values, "storage", required=True) or ""
+        content.catalog = self._text(values, "catalog")
+        content.database = self._text(values, "database") or self._text(values, "schema")
         if "configuration" in values:
             self._read_configuration(values["configuration"][1])
         if "libraries" in values:
             self._read_libraries(values["libraries"][1])
-        return said
+        return content
 
     def _wrong(self, node: Node, problem: str, hint: str | None = None) -> None:
         where = str(self._place(node))
-        self._said.errors.append(DeclarationError(problem, where=where, hint=hint))
+        self._content.errors.append(DeclarationError(problem, where=where, hint=hint))
 
     def _place(self, node: Node) -> Place:
         return Place(self._file, node.start_mark.line + 1)
 
     def _entries(self, mapping: MappingNode) -> dict[str, tuple[Node, Node]]:
-        """The nodes of keys and values, by the text of the key."""
+        """The nodes of the keys and values of a mapping, by the text of the key."""
         entries: dict[str, tuple[Node, Node]] = {}
         for key, value in mapping.value:
             text = str(key.value)
@@ -168,24 +168,24 @@ class _YamlReader:
                 continue
             error = check_setting(name, text, self._place(key))
             if error is not None:
-                self._said.errors.append(error)
-            self._said.configuration[name] = PlacedValue(text, self._place(key))
+                self._content.errors.append(error)
+            self._content.configuration[name] = PlacedValue(text, self._place(key))
 
     # Files
 
     def _read_libraries(self, node: Node) -> None:
         if not isinstance(node, SequenceNode):
             self._wrong(node, '"libraries" takes a list of globs', _LIBRARIES)
-            self._said.files_missing = True
+            self._content.files_missing = True
             return
         files: set[Path] = set()
-        wrong_before = len(self._said.errors)
+        wrong_before = len(self._content.errors)
         for entry in node.value:
             include = self._include(entry)
             if include is not None:
                 files.update(self._matching(str(include.value), include))
-        self._said.files = sorted(files)
-        self._said.files_missing = len(self._said.errors) > wrong_before
+        self._content.files = sorted(files)
+        self._content.files_missing = len(self._content.errors) > wrong_before
 
     def _include(self, entry: Node) -> ScalarNode | None:
         """The node of `transformations/**` in `{glob: {include: transformations/**}}`."""
@@ -210,27 +210,30 @@ class _YamlReader:
                 f'"{pattern}" is not a glob that pipelines know',
                 "Write a file (sql/orders.sql) or a folder (transformations/**), from this folder.",
             )
-            return
-        if not recursive and not (self._folder / pattern).is_file():
+        elif not recursive and not (self._folder / pattern).is_file():
             is_folder = (self._folder / pattern).is_dir()
             hint = f"For a whole folder write {pattern.rstrip('/')}/**" if is_folder else None
             self._wrong(node, f'there is no file "{pattern}"', hint)
-            return
-        found = sorted(self._folder.glob(f"{pattern}/*" if recursive else pattern))
-        if not any(path.is_file() for path in found):
-            self._wrong(
-                node,
-                f'"{pattern}" matches no file',
-                "Put an SQL or Python file there, or delete the glob.",
-            )
-        for path in found:
-            if path.is_symlink() and not path.exists():
-                shown = path.relative_to(self._folder).as_posix()
-                self._wrong(node, f'"{shown}" is a link to a file that is not there')
-            if not path.is_file() or "__pycache__" in path.parts:
-                continue
-            if path.suffix in (".sql", ".py"):
-                yield path
-            else:
+        else:
+            paths = sorted(self._folder.glob(f"{pattern}/*" if recursive else pattern))
+            if not any(path.is_file() for path in paths):
+                self._wrong(
+                    node,
+                    f'"{pattern}" matches no file',
+                    "Put an SQL or Python file there, or delete the glob.",
+                )
+            for path in paths:
                 shown = path.relative_to(self._folder).as_posix() if recursive else pattern
-                self._wrong(node, f'"{shown}" is neither SQL nor Python', "Move it elsewhere.")
+                if self._is_readable(path, shown, node):
+                    yield path
+
+    def _is_readable(self, path: Path, shown: str, node: Node) -> bool:
+        """Whether a path is a file of SQL or Python; a broken link or another file is an error."""
+        if path.is_symlink() and not path.exists():
+            self._wrong(node, f'"{shown}" is a link to a file that is not there')
+        if not path.is_file() or "__pycache__" in path.parts:
+            return False
+        if path.suffix not in (".sql", ".py"):
+            self._wrong(node, f'"{shown}" is neither SQL nor Python', "Move it elsewhere.")
+            return False
+        return True

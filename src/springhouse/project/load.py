@@ -1,7 +1,7 @@
 """How does a folder become a checked project?
 
-Read the pipeline file, read every file that it names, put the pieces together, check the whole.
-Nothing stops at the first error: a user mends a project once, not once per error.
+Read the pipeline file, read every file that it names, assemble the project, and check the whole.
+All errors are collected, so that a user can correct them together.
 """
 
 from collections.abc import Iterator, Set
@@ -47,11 +47,10 @@ def load(
     known_sources: Set[str] = frozenset(),
     known_sinks: Set[str] = frozenset(),
 ) -> Project:
-    """The project in `folder`, or `ProjectErrors` with everything that is wrong with it.
+    """The project in `folder`, or `ProjectErrors` with all of its errors.
 
-    `spark` is what the project's Python files see as their session. `known_sources` and
-    `known_sinks` are names of plug-ins besides the built-in ones and those that the project's own
-    files register.
+    `spark` is the session that the project's Python files see. `known_sources` and `known_sinks`
+    are names of further plug-ins, besides the built-in ones and those of the project's own files.
     """
     folder = Path(folder).resolve()
     try:
@@ -74,9 +73,9 @@ def load(
     )
     errors: list[SpringhouseError] = [*contents.errors, *check(checked)]
     if errors:
-        # What is wrong with a name is wrong wherever a statement uses it: it is told once.
-        told = {str(error): error for error in errors}
-        raise ProjectErrors(sorted(told.values(), key=_in_reading_order))
+        # An error in a name occurs wherever a statement uses the name: it is reported once.
+        distinct = {str(error): error for error in errors}
+        raise ProjectErrors(sorted(distinct.values(), key=_in_reading_order))
     return project
 
 
@@ -94,7 +93,7 @@ def _read_file(path: Path, folder: Path, names: Names, spark: Any) -> Contents:
 
 
 def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Project:
-    """The project as declared; names that are taken already are errors and left out."""
+    """The project as declared. The second declaration of a name is an error and left out."""
     firsts: dict[str, Declaration] = {}
     for declaration in contents.named():
         first = firsts.setdefault(declaration.name, declaration)
@@ -109,8 +108,8 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
         catalog=pipeline.catalog,
         database=pipeline.database,
         configuration=_configuration(folder, pipeline, contents),
-        tables={name: _required(each) for name, each in _by_name(named, Table).items()},
-        views={name: _required(each) for name, each in _by_name(named, View).items()},
+        tables={name: _required(table) for name, table in _by_name(named, Table).items()},
+        views={name: _required(view) for name, view in _by_name(named, View).items()},
         temporary_views=_by_name(named, TemporaryView),
         flows=_flows(contents),
         sources=_plugins(contents, "source", BUILT_IN_SOURCES),
@@ -119,7 +118,7 @@ def _assemble(folder: Path, pipeline: PipelineFile, contents: Contents) -> Proje
 
 
 def _by_name(declarations: list[Declaration], kind: type[_Declared]) -> dict[str, _Declared]:
-    return {each.name: each for each in declarations if isinstance(each, kind)}
+    return {found.name: found for found in declarations if isinstance(found, kind)}
 
 
 def _required(declared: _Stored) -> _Stored:
@@ -127,14 +126,14 @@ def _required(declared: _Stored) -> _Stored:
     try:
         names = required_columns(declared.schema or "")
     except SpringhouseError:
-        return declared  # There is no schema, or its error is told by the check.
-    have = {expectation.name for expectation in declared.expectations}
-    kept: list[Expectation] = []
+        return declared  # There is no schema, or a rule reports its error.
+    existing = {expectation.name for expectation in declared.expectations}
+    added: list[Expectation] = []
     for name in names:
         expectation = _not_null(name, declared.place)
-        if expectation.name not in have:
-            kept.append(expectation)
-    return replace(declared, expectations=(*declared.expectations, *kept))
+        if expectation.name not in existing:
+            added.append(expectation)
+    return replace(declared, expectations=(*declared.expectations, *added))
 
 
 def _not_null(column: str, place: Place) -> Expectation:
@@ -144,12 +143,13 @@ def _not_null(column: str, place: Place) -> Expectation:
 
 
 def _flows(contents: Contents) -> tuple[Flow, ...]:
+    """The flows with distinct names; the second flow of a name is an error."""
     firsts: dict[str, Flow] = {}
     for flow in contents.declarations:
         if not isinstance(flow, AppendFlow | CdcFlow):
             continue
         first = firsts.setdefault(flow.name, flow)
-        # A table that is declared twice with its query was an error already.
+        # A table that is declared twice with its query has an error already.
         if first is not flow and not flow.name == flow.target == first.target:
             contents.errors.append(_declared_twice(flow_label(flow), flow, first))
     return tuple(firsts.values())
@@ -165,6 +165,7 @@ def _declared_twice(name: str, second: Declaration, first: Declaration) -> Decla
 
 
 def _configuration(folder: Path, pipeline: PipelineFile, contents: Contents) -> Configuration:
+    """The settings of the pipeline file, and those of SET, which come after them."""
     for key, written in contents.settings.items():
         error = check_setting(key, written.value, written.place)
         if error is not None:
@@ -177,7 +178,7 @@ def _configuration(folder: Path, pipeline: PipelineFile, contents: Contents) -> 
 
 
 def _errors_of_secret(key: str, written: PlacedValue, folder: Path) -> Iterator[DeclarationError]:
-    """What is wrong with a setting that refers to a secret."""
+    """The errors of a setting that refers to a secret."""
     missing = secret_problem(written.value, folder)
     if missing is not None:
         yield DeclarationError(missing.problem, where=str(written.place), hint=missing.hint)
@@ -192,20 +193,21 @@ def _errors_of_secret(key: str, written: PlacedValue, folder: Path) -> Iterator[
 
 
 def _plugins(contents: Contents, kind: str, built_in: Set[str]) -> dict[str, type]:
+    """The classes that the project's files register, by name."""
     places: dict[str, Place] = {}
-    found: dict[str, type] = {}
-    for plugin in (each for each in contents.plugins if each.kind == kind):
+    classes: dict[str, type] = {}
+    for plugin in (p for p in contents.plugins if p.kind == kind):
         if plugin.name in built_in:
             problem = f'the {kind} "{plugin.name}" is built in'
             error = DeclarationError(problem, where=str(plugin.place), hint="Choose another name.")
             contents.errors.append(error)
-        elif plugin.name in found:
+        elif plugin.name in classes:
             problem = f'the {kind} "{plugin.name}" is registered twice'
             hint = f"The first is at {places[plugin.name]}."
             contents.errors.append(DeclarationError(problem, where=str(plugin.place), hint=hint))
         else:
-            places[plugin.name], found[plugin.name] = plugin.place, plugin.cls
-    return found
+            places[plugin.name], classes[plugin.name] = plugin.place, plugin.cls
+    return classes
 
 
 def _in_reading_order(error: SpringhouseError) -> tuple[str, int]:

@@ -13,7 +13,7 @@ LONGEST = Seconds(300.0)
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong last, how often in a row, and when it is tried again."""
+    """The last error of a table, how often in a row it failed, and when it is tried again."""
 
     problem: str
     times: int

@@ -31,7 +31,7 @@ from springhouse.refresh.inheritance.inherit import as_reader
 from springhouse.refresh.inheritance.settlement import Settlement
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promises.feasible import Finding
+from springhouse.refresh.promises.feasible import UnkeepablePromise
 from springhouse.refresh.promises.grants import findings
 from springhouse.refresh.promises.urgency import Urgency, claims_again, left_upstream
 from springhouse.refresh.ranking.basic import max_benefit
@@ -125,7 +125,7 @@ class Scheduler:
         table = self._tables.get(name)
         if table is None or table.leaving:
             return
-        table.told_seconds = None if seconds is None else max(seconds, SHORTEST)
+        table.announced_seconds = None if seconds is None else max(seconds, SHORTEST)
         pending = table.pending
         if freshness is None:
             if pending:
@@ -189,10 +189,10 @@ class Scheduler:
         if table is None or table.running is None:
             return
         start, table.running = table.running, None
-        asked = start.until if start.until is not None else now
-        reached = asked if freshness is None else freshness
+        target = start.until if start.until is not None else now
+        reached = target if freshness is None else freshness
         before = table.freshness if table.freshness is not None else reached
-        if reached < asked and reached > before:
+        if reached < target and reached > before:
             # Some of it could not be loaded yet, and waits on.
             table.pending.put_back([b for b in table.taken if b.freshness > reached])
         table.freshness = max(before, reached)
@@ -323,7 +323,7 @@ class Scheduler:
         self._wake(now)
         return self._ranks.next_change()
 
-    def unkeepable(self, now: Instant) -> list[Finding]:
+    def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
         """The promises that can't be kept, as far as costs are known, and those that could be."""
         self._wake(now)
         return findings(self._hierarchy, self._tables, len(self.tracks))
@@ -396,7 +396,7 @@ class Scheduler:
         It is expected to end after those `before` it in the same job.
         """
         until = table.pending.newest
-        told = table.told_seconds
+        told = table.announced_seconds
         own = table.cost.seconds(table.interval_seconds) if told is None else told
         start = Start(
             table.name,
@@ -418,7 +418,7 @@ class Scheduler:
         table.last_started = now
         table.crowded = False
         table.due_by = inf
-        table.told_seconds = None
+        table.announced_seconds = None
 
     def _ended(self, table: ScheduledTable, track: int, now: Instant) -> None:
         table.taken = []

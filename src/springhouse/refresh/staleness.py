@@ -34,8 +34,8 @@ def kept_share(promise: Seconds, lags: Iterable[Seconds]) -> float:
     >>> kept_share(Seconds(10.0), [Seconds(1.0), Seconds(12.0), Seconds(9.0), Seconds(10.0)])
     0.75
     """
-    seen = [lag <= promise for lag in lags]
-    return sum(seen) / len(seen) if seen else 1.0
+    observations = [lag <= promise for lag in lags]
+    return sum(observations) / len(observations) if observations else 1.0
 
 
 class StalenessOverTime:

@@ -1,8 +1,8 @@
-"""How do a few curves look?
+"""What does a line chart of a few curves look like as SVG?
 
-A line chart as SVG text, written by hand: no plotting library is needed to look at a simulation,
-and the same numbers give the same bytes. The vertical axis becomes logarithmic when the largest
-value is far above the smallest, unless it is to be linear. A point that is not a number is a gap.
+This module writes the SVG text itself, so nobody needs a plotting library to look at a simulation,
+and equal numbers give equal bytes. The vertical axis becomes logarithmic when the largest value is
+far above the smallest, unless the caller wants a linear one. A point that is NaN makes a gap.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,63 +25,91 @@ _MOST_DOTS = 40
 def line_chart(
     title: str, x_label: str, y_label: str, curves: Mapping[str, Curve], *, linear: bool = False
 ) -> str:
-    """The curves, each under its name, as an SVG document."""
+    """The curves with their names as an SVG document."""
     xs = [x for curve in curves.values() for x, _ in curve]
     ys = [y for curve in curves.values() for _, y in curve if not isnan(y)]
-    positive = [] if linear else [y for y in ys if y > 0]
-    logarithmic = bool(positive) and max(positive) > _LOGARITHMIC_FROM * min(positive)
-    columns = 2 if all(len(name) <= _SHORT_NAME for name in curves) else 1
-    below = _HEIGHT + _LEGEND_ROW * -(-len(curves) // columns)
     across = _Axis(min(xs, default=0.0), max(xs, default=1.0), _LEFT, _WIDTH - _RIGHT)
-    bottom, top = _HEIGHT - _BOTTOM, _TOP
-    if logarithmic:
-        low, high = floor(log10(min(positive))), ceil(log10(max(positive)))
-        up = _Axis(low, high, bottom, top)
-        marks = [(up.at(power), _number(10.0**power)) for power in range(low, high + 1)]
-    else:
-        steps = _round_steps(min([*ys, 0.0]), max(ys, default=1.0))
-        up = _Axis(steps[0], steps[-1], bottom, top)
-        marks = [(up.at(step), _number(step)) for step in steps]
-    parts = [_text(_WIDTH / 2, 26, title, size=16, anchor="middle")]
-    for y, label in marks:
-        parts.append(_line(_LEFT, y, _WIDTH - _RIGHT, y, "#dddddd"))
-        parts.append(_text(_LEFT - 8, y + 4, label, anchor="end"))
-    for step in _round_steps(across.low, across.high):
-        if across.low <= step <= across.high:
-            x = across.at(step)
-            parts.append(_line(x, bottom, x, bottom + 5, "#666666"))
-            parts.append(_text(x, bottom + 20, _number(step), anchor="middle"))
-    parts.append(_line(_LEFT, bottom, _WIDTH - _RIGHT, bottom, "#666666"))
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, bottom + 42, x_label, anchor="middle"))
-    y_text = _text(0, 0, y_label + (" (logarithmic)" if logarithmic else ""), anchor="middle")
-    parts.append(f'<g transform="translate(18 {(top + bottom) / 2}) rotate(-90)">{y_text}</g>')
+    up = _vertical_axis(ys, linear=linear)
+    columns = 2 if all(len(name) <= _SHORT_NAME for name in curves) else 1
+    height = _HEIGHT + _LEGEND_ROW * -(-len(curves) // columns)
+    parts = [
+        _text(_WIDTH / 2, 26, title, size=16, anchor="middle"),
+        *_horizontal_grid(up),
+        *_horizontal_axis(across),
+        *_labels(x_label, y_label + (" (logarithmic)" if up.logarithmic else "")),
+    ]
     for number, (name, curve) in enumerate(curves.items()):
-        points = [
-            (across.at(x), up.at(log10(y) if logarithmic else y))
-            for x, y in curve
-            if y > 0 or not logarithmic
-        ]
-        parts += _drawn(number, points, dots=len(curve) <= _MOST_DOTS)
-        parts += _named(number, name, columns)
+        points = [(across.at(x), up.at(y)) for x, y in curve if y > 0 or not up.logarithmic]
+        parts += _curve(number, points, dots=len(curve) <= _MOST_DOTS)
+        parts += _legend(number, name, columns)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {below}" '
-        f'width="{_WIDTH}" height="{below}" font-family="sans-serif">\n'
-        f'<rect width="{_WIDTH}" height="{below}" fill="white"/>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
+        f'width="{_WIDTH}" height="{height}" font-family="sans-serif">\n'
+        f'<rect width="{_WIDTH}" height="{height}" fill="white"/>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
     )
 
 
 class _Axis:
-    """Where values lie between two places on the paper."""
+    """Turns values into positions on the paper."""
 
-    def __init__(self, low: float, high: float, start: float, end: float) -> None:
-        self.low, self.high = low, high
+    def __init__(
+        self, low: float, high: float, start: float, end: float, *, logarithmic: bool = False
+    ) -> None:
+        self.low, self.high, self.logarithmic = low, high, logarithmic
         self._start = start
         self._scale = (end - start) / ((high - low) or 1.0)
 
     def at(self, value: float) -> float:
-        return round(self._start + (value - self.low) * self._scale, 1)
+        place = log10(value) if self.logarithmic else value
+        return round(self._start + (place - self.low) * self._scale, 1)
+
+    @property
+    def marks(self) -> list[float]:
+        """The values that the axis names: powers of ten, or about five round numbers."""
+        if self.logarithmic:
+            return [10.0**power for power in range(int(self.low), int(self.high) + 1)]
+        return _round_steps(self.low, self.high)
+
+
+def _vertical_axis(values: Sequence[float], *, linear: bool) -> _Axis:
+    positive = [] if linear else [value for value in values if value > 0]
+    bottom, top = _HEIGHT - _BOTTOM, _TOP
+    if positive and max(positive) > _LOGARITHMIC_FROM * min(positive):
+        low, high = floor(log10(min(positive))), ceil(log10(max(positive)))
+        return _Axis(low, high, bottom, top, logarithmic=True)
+    steps = _round_steps(min([*values, 0.0]), max(values, default=1.0))
+    return _Axis(steps[0], steps[-1], bottom, top)
+
+
+def _horizontal_grid(up: _Axis) -> list[str]:
+    parts = []
+    for mark in up.marks:
+        y = up.at(mark)
+        parts.append(_line(_LEFT, y, _WIDTH - _RIGHT, y, "#dddddd"))
+        parts.append(_text(_LEFT - 8, y + 4, _number(mark), anchor="end"))
+    return parts
+
+
+def _horizontal_axis(across: _Axis) -> list[str]:
+    bottom, parts = _HEIGHT - _BOTTOM, []
+    for mark in across.marks:
+        if across.low <= mark <= across.high:
+            x = across.at(mark)
+            parts.append(_line(x, bottom, x, bottom + 5, "#666666"))
+            parts.append(_text(x, bottom + 20, _number(mark), anchor="middle"))
+    parts.append(_line(_LEFT, bottom, _WIDTH - _RIGHT, bottom, "#666666"))
+    return parts
+
+
+def _labels(x_label: str, y_label: str) -> list[str]:
+    bottom = _HEIGHT - _BOTTOM
+    y_text = _text(0, 0, y_label, anchor="middle")
+    return [
+        _text((_LEFT + _WIDTH - _RIGHT) / 2, bottom + 42, x_label, anchor="middle"),
+        f'<g transform="translate(18 {(_TOP + bottom) / 2}) rotate(-90)">{y_text}</g>',
+    ]
 
 
 def _round_steps(low: float, high: float) -> list[float]:
@@ -98,7 +126,7 @@ def _style(number: int) -> str:
     return f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
 
 
-def _drawn(number: int, points: Sequence[tuple[float, float]], dots: bool) -> list[str]:
+def _curve(number: int, points: Sequence[tuple[float, float]], dots: bool) -> list[str]:
     """One curve."""
     parts = []
     for is_gap, piece in groupby(points, key=lambda point: isnan(point[1])):
@@ -111,8 +139,8 @@ def _drawn(number: int, points: Sequence[tuple[float, float]], dots: bool) -> li
     return parts
 
 
-def _named(number: int, name: str, columns: int) -> list[str]:
-    """One curve's place in the legend."""
+def _legend(number: int, name: str, columns: int) -> list[str]:
+    """The entry of one curve in the legend."""
     row, column = divmod(number, columns)
     x, y = _LEFT + column * (_WIDTH - _LEFT) // 2, _HEIGHT + _LEGEND_ROW * row + 2
     line = f'<line x1="{x}" y1="{y}" x2="{x + 28}" y2="{y}" {_style(number)}/>'

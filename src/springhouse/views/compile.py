@@ -18,30 +18,31 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from springhouse.views import top_k
-from springhouse.views.aggregate import COUNT, HIDDEN, AggregateState, kept
-from springhouse.views.algebra import Aggregate, Node, Projection, TopK, inputs, walk
-from springhouse.views.asked_groups import only_asked_groups
-from springhouse.views.conditions_of_rows import Expression, column, free_columns, replaced
-from springhouse.views.exact import Kinds
-from springhouse.views.parse_query import Schemas, parse
-from springhouse.views.row_select import (
+from springhouse.views.algebra.exact import Kinds
+from springhouse.views.algebra.magic_sets import only_asked_groups
+from springhouse.views.algebra.query_tree import Aggregate, Node, Projection, TopK, inputs, walk
+from springhouse.views.delta import top_k
+from springhouse.views.delta.aggregate import (
+    COUNT,
+    HIDDEN,
+    INCREMENTS,
+    STORED,
+    AggregateState,
+    kept,
+)
+from springhouse.views.delta.row_select import (
     WEIGHT,
     Near,
     RowSelect,
     Side,
     Touched,
-    bare,
-    indented,
     near_to,
-    quoted,
-    sql,
     touched_name,
     united,
     without_ghosts,
 )
-from springhouse.views.script import Script, table_name, unused
-from springhouse.views.statement import (
+from springhouse.views.delta.script import Script, table_name, unused
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,
@@ -52,6 +53,26 @@ from springhouse.views.statement import (
     Step,
     TableLayout,
     Top,
+)
+from springhouse.views.read.parse_query import Schemas, parse
+from springhouse.views.sql.expressions import Expression, column, free_columns, replaced
+from springhouse.views.sql.sql_tree import (
+    Source,
+    any_of_them,
+    coalesce,
+    copies_of,
+    every,
+    less,
+    more,
+    named,
+    number,
+    over,
+    plus,
+    same,
+    select,
+    subquery,
+    table,
+    when,
 )
 
 
@@ -141,9 +162,10 @@ class Compiled:
         rows = script.snapshot(self.root, Side.AFTER, frozenset(self.root.columns))
         return script.statement(rows.as_columns(outputs).select(self.names))
 
-    def _nothing(self, layout: TableLayout) -> str:
-        items = ", ".join(f"NULL AS {quoted(name)}" for name in layout.visible)
-        return f"SELECT {items}, 1 AS {WEIGHT} WHERE FALSE"
+    def _nothing(self, layout: TableLayout) -> exp.Select:
+        items = [named(exp.Null(), name) for name in layout.visible]
+        none = exp.Boolean(this=False)
+        return select([*items, named(number(1), WEIGHT)], where=[none])
 
     def _top(self, node: TopK, changed: frozenset[str]) -> Top:
         """The first rows: stored with whatever orders them, if that is not visible anyway."""
@@ -163,28 +185,33 @@ class Compiled:
         parts = [
             RowSelect(
                 part.source,
-                {**part.columns, "stored": exp.Var(this="0")},
+                {**part.columns, "stored": number(0)},
                 part.where,
                 part.weight,
                 part.base,
             )
             for part in changes
         ]
-        reading = script.read(RelationKind.STORED, "", "stored_rows")
+        reading = script.read(RelationKind.STORED, "", "stored_rows", stored.values())
         own = {name: column(stored[name]) for name in names}
-        one = exp.Literal.number(1)
-        parts.append(RowSelect(reading, {**own, "stored": one}, (), one, None))
+        counted = {**own, "stored": number(1)}
+        parts.append(RowSelect(Source(table(reading)), counted, (), number(1), None))
         everything = script.define("everything", united(parts, [*names, "stored"]))
-        keys = ", ".join(map(quoted, names))
+        keys = [column(name) for name in names]
+        copies, in_store = column("copies"), column("stored")
+        sums = [
+            named(exp.Sum(this=column(WEIGHT)), "copies"),
+            named(exp.Sum(this=in_store), "stored"),
+        ]
         netted = script.define(
-            "netted",
-            f"SELECT {keys}, SUM({WEIGHT}) AS copies, SUM(stored) AS stored\n"
-            f"FROM {everything}\nGROUP BY {keys}",
+            "netted", select([*keys, *sums], Source(table(everything)), (), keys)
         )
-        lost = "MAX(CASE WHEN copies < stored THEN 1 ELSE 0 END) OVER ()"
-        flagged = script.define("flagged", f"SELECT *, {lost} AS lost\nFROM {netted}")
-        source = f"(SELECT * FROM {flagged} WHERE copies > 0) AS kept\n"
-        source += "LATERAL VIEW explode(sequence(1, CAST(copies AS INT))) copies AS copy"
+        is_lost = when(less(copies, in_store), number(1), number(0))
+        lost = named(over(exp.Max(this=is_lost)), "lost")
+        flagged = script.define("flagged", select([exp.Star(), lost], Source(table(netted))))
+        here = select([exp.Star()], Source(table(flagged)), [more(copies, number(0))])
+        source = Source(subquery(here, "kept"))
+        source = source.lateral_view(copies_of(copies), "copies", ["copy"])
         columns = {**{name: column(name) for name in names}, "lost": column("lost")}
         first = top_k.limited(replace(node, offset=0), RowSelect(source, columns), script)
         final = first.as_columns([*outputs, (STALE, column("lost"))])
@@ -199,7 +226,7 @@ class Compiled:
     def _keyed(
         self,
         node: Aggregate,
-        table: str,
+        name: str,
         shown: Sequence[tuple[str, Expression]],
         changed: frozenset[str],
     ) -> Keyed:
@@ -220,32 +247,35 @@ class Compiled:
         script = self._script(changed)
         used = frozenset(node.keys).union(*(free_columns(value) for _, value in node.measures))
         parts = script.change(node.child, used)
-        names = [name for name in node.child.columns if name in used]
+        names = [each for each in node.child.columns if each in used]
         if not parts:
             # Nothing under it changes; it is only ever built.
             build = self._recomputed(form)
-            return Keyed(table, layout, build, build, build, touched_names)
+            return Keyed(name, layout, build, build, build, touched_names)
         measures = [value for _, value in node.measures] if carried is not None else []
         real = without_ghosts(parts, names, measures, script.alias(node.child))
         rows = script.define("changed_rows", united([real] if real else parts, names))
         increments = form.increments(rows)
-        asked = Statement(script.with_clause(increments), script.reads)
+        asked = script.statement(increments)
         merge = merge_given = None
         if carried is not None:
             close = [replace(n, column=stored[n.column]) for n in near_to(parts, node.keys)]
-            reading = script.read(RelationKind.STORED, table, "stored_groups", tuple(close))
-            script.define("increments", increments)
-            merge = script.statement(form.merged("increments", reading))
+            own = [*map(stored.__getitem__, node.keys), *states]
+            reading = script.read(RelationKind.STORED, name, "stored_groups", own, tuple(close))
+            script.define(INCREMENTS, increments)
+            merge = script.statement(form.merged(INCREMENTS, reading))
             given = self._script(changed)
-            relation = given.read(RelationKind.GIVEN, "increments", "increments")
-            near = tuple(Near(stored[key], ((bare(relation), key),)) for key in node.keys)
-            stored_again = given.read(RelationKind.STORED, table, "stored_groups", near)
+            relation = given.read(
+                RelationKind.GIVEN, INCREMENTS, INCREMENTS, increments.named_selects
+            )
+            near = tuple(Near(stored[key], ((relation, key),)) for key in node.keys)
+            stored_again = given.read(RelationKind.STORED, name, "stored_groups", own, near)
             merge_given = given.statement(form.merged(relation, stored_again))
         recompute = self._recomputed(form, "touched")
         build = self._recomputed(form)
         count = COUNT if carried is not None else None
         return Keyed(
-            table, layout, build, asked, recompute, touched_names, merge, merge_given, count
+            name, layout, build, asked, recompute, touched_names, merge, merge_given, count
         )
 
     def _recomputed(self, form: "_Group", touched: str | None = None) -> Statement:
@@ -256,9 +286,10 @@ class Compiled:
         restriction: Touched | None = None
         near: tuple[Near, ...] = ()
         if touched is not None and node.keys:
-            relation = script.read(RelationKind.GIVEN, touched, touched)
+            own = map(touched_name, node.keys)
+            relation = script.read(RelationKind.GIVEN, touched, touched, own)
             pairs = tuple((key, touched_name(key)) for key in node.keys)
-            near = tuple(Near(key, ((bare(relation), touched_name(key)),)) for key in node.keys)
+            near = tuple(Near(key, ((relation, touched_name(key)),)) for key in node.keys)
             restriction = Touched(relation, pairs, near)
         rows = script.snapshot(node.child, Side.AFTER, used, near, restriction)
         return script.statement(form.built(rows, script))
@@ -281,7 +312,7 @@ def _leading(node: TopK, changes: Sequence[RowSelect], stored: Mapping[str, str]
 
 @dataclass(frozen=True)
 class _Group:
-    """The texts of one aggregate: `outputs` are over its keys and measures, by stored name."""
+    """The queries of one aggregate: `outputs` are over its keys and measures, by stored name."""
 
     node: Aggregate
     carried: AggregateState | None
@@ -290,59 +321,55 @@ class _Group:
     states: Sequence[str]
 
     @property
-    def _keys(self) -> str:
-        return ", ".join(map(quoted, self.node.keys))
+    def _keys(self) -> list[Expression]:
+        return [column(key) for key in self.node.keys]
 
-    def increments(self, rows: str) -> str:
+    def increments(self, rows: str) -> exp.Select:
         """What the changed rows add to each group that they touch."""
-        items = [quoted(key) for key in self.node.keys]
         if self.carried is None:
-            return f"SELECT DISTINCT {', '.join(items) or '1 AS one'}\nFROM {rows}"
+            return select(self._keys, Source(table(rows))).distinct(copy=False)
         added, source = self.carried.increments(self.node.keys, rows)
-        body = f"SELECT {_list([*items, *added])}\nFROM {source}"
-        return body + (f"\nGROUP BY {self._keys}" if self.node.keys else "")
+        return select([*self._keys, *added], source, (), self._keys)
 
-    def merged(self, increments: str, stored: str) -> str:
+    def merged(self, increments: str, stored: str) -> exp.Select:
         """The touched groups after the change, from what is stored and the increments."""
         assert self.carried is not None
-        items = [f"increments.{quoted(key)}" for key in self.node.keys]
-        items.append(f"COALESCE(stored.{COUNT}, 0) + COALESCE(increments.{COUNT}, 0) AS {COUNT}")
+        items: list[Expression] = [column(key, INCREMENTS) for key in self.node.keys]
+        rows = [coalesce(column(COUNT, each), number(0)) for each in (STORED, INCREMENTS)]
+        items.append(named(plus(*rows), COUNT))
         items += [state.merged for state in self.carried.states]
-        doubts = [state.stale for state in self.carried.states if state.stale]
-        items.append(f"COALESCE({' OR '.join(doubts) or 'FALSE'}, FALSE) AS {STALE}")
-        pairs = [(quoted(self.stored[key]), quoted(key)) for key in self.node.keys]
-        on = " AND ".join(f"stored.{own} <=> increments.{key}" for own, key in pairs) or "TRUE"
-        source = f"SELECT {_list(items)}\nFROM {increments} AS increments"
-        source += f"\nLEFT JOIN {stored} AS stored\n  ON {on}"
-        doubts = [STALE, *self.carried.doubts]
-        stale = f"COALESCE({' OR '.join(doubts)}, FALSE) AS {STALE}" if doubts[1:] else STALE
-        items = [*map(quoted, (*self.node.keys, *self.states)), stale]
-        items += [f"{value} AS {quoted(name)}" for name, value in self.carried.values]
-        return self._shown(
-            f"SELECT {_list(items)}\nFROM (\n{indented(source)}\n) AS groups", [STALE]
+        doubts = [state.stale for state in self.carried.states if state.stale is not None]
+        no = exp.Boolean(this=False)
+        items.append(named(coalesce(any_of_them(doubts), no), STALE))
+        on = every(
+            same(column(self.stored[key], STORED), column(key, INCREMENTS))
+            for key in self.node.keys
         )
+        source = Source(table(increments, INCREMENTS)).join(table(stored, STORED), on, side="LEFT")
+        states = select(items, source)
+        stale: Expression = column(STALE)
+        if self.carried.doubts:
+            stale = named(coalesce(any_of_them([stale, *self.carried.doubts]), no), STALE)
+        items = [*self._keys, *map(column, self.states), stale]
+        items += [named(value, name) for name, value in self.carried.values]
+        return self._shown(select(items, Source(subquery(states, "groups"))), [STALE])
 
-    def built(self, rows: RowSelect, script: Script) -> str:
+    def built(self, rows: RowSelect, script: Script) -> exp.Select:
         """The groups, from their rows."""
-        items = [quoted(key) for key in self.node.keys]
+        items = self._keys
         if self.carried is not None:
-            items.append(f"COUNT(*) AS {COUNT}")
+            items.append(named(exp.Count(this=exp.Star(), big_int=True), COUNT))
             items += [state.build for state in self.carried.states]
         # The values too are asked of the rows, not computed from the states: those are Spark's own.
-        items += [f"{sql(value)} AS {quoted(name)}" for name, value in self.node.measures]
-        table = rows.table(script.alias(self.node.child))
-        body = f"SELECT {_list(items)}\nFROM {table}"
-        body += f"\nGROUP BY {self._keys}" if self.node.keys else ""
-        return self._shown(body, [])
+        items += [named(value, name) for name, value in self.node.measures]
+        source = Source(rows.table(script.alias(self.node.child)))
+        return self._shown(select(items, source, (), self._keys), [])
 
-    def _shown(self, groups: str, passed: Sequence[str]) -> str:
+    def _shown(self, groups: exp.Select, passed: Sequence[str]) -> exp.Select:
         """Groups with states and values as what the step stores."""
-        outputs = [
-            text if (text := sql(value)) == quoted(name) else f"{text} AS {quoted(name)}"
-            for name, value in self.outputs
-        ]
-        outputs += [*map(quoted, self.states), *passed]
-        return f"SELECT {_list(outputs)}\nFROM (\n{indented(groups)}\n) AS measured"
+        outputs = [named(value, name) for name, value in self.outputs]
+        outputs += [column(name) for name in (*self.states, *passed)]
+        return select(outputs, Source(subquery(groups, "measured")))
 
 
 # What is on top of a view
@@ -377,9 +404,3 @@ def _head_of(root: Node) -> _Head:
 
 def _stored_names(node: Aggregate) -> list[tuple[str, Expression]]:
     return [(name, column(name)) for name in node.columns]
-
-
-def _list(items: Sequence[str]) -> str:
-    """Items of a SELECT: on one line if they are short."""
-    line = ", ".join(items)
-    return line if len(line) <= 90 else ",\n       ".join(items)

@@ -8,11 +8,11 @@ What that costs is not known here.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springhouse.views.algebra import Scan, walk
+from springhouse.views.algebra.query_tree import Scan, walk
 from springhouse.views.compile import Compiled
+from springhouse.views.delta.statement import Refresh, RelationKind
 from springhouse.views.explanation import usual_statements
 from springhouse.views.spread import spread
-from springhouse.views.statement import Refresh, RelationKind
 
 
 @dataclass(frozen=True)

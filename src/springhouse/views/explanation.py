@@ -12,13 +12,12 @@ The SQL runs as it is shown, wherever relations of those names exist.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 
-from springhouse.views.aggregate import HIDDEN
 from springhouse.views.compile import Compiled
-from springhouse.views.row_select import WEIGHT
-from springhouse.views.statement import (
+from springhouse.views.delta.aggregate import HIDDEN
+from springhouse.views.delta.row_select import WEIGHT
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,
@@ -129,9 +128,8 @@ def _state(compiled: Compiled) -> ViewState:
 
 def _hidden_columns(step: Step) -> tuple[HiddenColumn, ...]:
     """The columns that readers do not see, and what each holds."""
-    tree = sqlglot.parse_one(step.build.sql, read="spark") if step.layout.hidden else None
     given: dict[str, exp.Expr] = {}
-    for alias in tree.find_all(exp.Alias) if tree is not None else ():
+    for alias in step.build.query.find_all(exp.Alias) if step.layout.hidden else ():
         given.setdefault(alias.alias, alias.this)
     return tuple(HiddenColumn(name, _traced(name, given)) for name in step.layout.hidden)
 

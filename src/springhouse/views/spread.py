@@ -11,8 +11,8 @@ one for it, on average. A row of the larger one meets one. Changes of both mostl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from springhouse.views.delta.statement import Bag, Refresh, RelationKind, RelationRead, Statement
 from springhouse.views.explanation import usual_statements
-from springhouse.views.statement import Bag, Refresh, RelationKind, RelationRead, Statement
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from springhouse.views.algebra import (
+from springhouse.views.algebra.query_tree import (
     Aggregate,
     Filter,
     Generate,
@@ -36,7 +36,7 @@ from springhouse.views.algebra import (
     walk,
 )
 from springhouse.views.compile import Compiled
-from springhouse.views.statement import Keyed, Refresh
+from springhouse.views.delta.statement import Keyed, Refresh
 
 
 class Way(Enum):

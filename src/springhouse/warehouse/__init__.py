@@ -1,8 +1,7 @@
 """One running warehouse: the place where the rooms meet the world.
 
-What others need of it is imported when they ask for it, as in `springhouse` itself: a node votes
-before it has loaded Arrow and Spark, and `cluster_member`, `cluster_settings` and `permits` are all
-that takes.
+A name is imported when it is used, as in `springhouse` itself: a node votes before it has loaded
+Arrow and Spark, with `cluster_member`, `cluster_settings` and `permits` alone.
 """
 
 from importlib import import_module
@@ -11,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from springhouse.lake.landing.landing import Done
     from springhouse.lake.sinks.delivery import Delivered
+    from springhouse.lake.upkeep.verification import Verified
+    from springhouse.refresh.promises.feasible import UnkeepablePromise
+    from springhouse.refresh.retry import Failure
     from springhouse.warehouse.reports.planned_refresh import PlannedRefresh
     from springhouse.warehouse.reports.table_explanation import TableExplanation, ViewExplanation
     from springhouse.warehouse.reports.table_history import CommitRecord
@@ -36,6 +38,7 @@ __all__ = [
     "Done",
     "Event",
     "Failed",
+    "Failure",
     "Finished",
     "FreshnessRecord",
     "PlannedRefresh",
@@ -44,6 +47,8 @@ __all__ = [
     "Started",
     "TableExplanation",
     "TableStatus",
+    "UnkeepablePromise",
+    "Verified",
     "ViewExplanation",
     "Warehouse",
     "Warned",
@@ -67,11 +72,14 @@ _HOMES = {
     "springhouse.warehouse.reports.table_status": ("TableStatus",),
     "springhouse.lake.landing.landing": ("Done",),
     "springhouse.lake.sinks.delivery": ("Delivered",),
+    "springhouse.lake.upkeep.verification": ("Verified",),
+    "springhouse.refresh.promises.feasible": ("UnkeepablePromise",),
+    "springhouse.refresh.retry": ("Failure",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import the module of a name when the name is used."""
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)

@@ -73,7 +73,7 @@ class ClusterMember:
         from springhouse.warehouse.unit_survey import Survey
 
         self._warehouse = warehouse
-        survey = Survey(warehouse.watch, self.permits)
+        survey = Survey(warehouse.internals.watch, self.permits)
         threads = [
             threading.Thread(
                 target=self._pulse, args=(warehouse, survey), name="pulse", daemon=True
@@ -106,8 +106,9 @@ class ClusterMember:
         pause, longest = _SPARK_PAUSES
         while not self._over.is_set():
             try:
-                warehouse.lake.spark.session().range(1).count()
-                warehouse.lake.spark.quick().range(1).count()
+                spark = warehouse.internals.lake.spark
+                spark.session().range(1).count()
+                spark.quick().range(1).count()
             except Exception as error:  # noqa: BLE001  whatever it is, others can work
                 if self._over.is_set():
                     return  # Its warehouse was closed, and Spark with it.

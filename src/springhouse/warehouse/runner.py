@@ -5,11 +5,10 @@ sources had when it began. `Live` turns the loop (`loop.turns`) by the clock. Bo
 tracks, try again what failed, and tell what happens to whoever listens.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from springhouse.errors import CommitConflict, NotOwned, error_text
 from springhouse.lake.delta.log import one_look
@@ -18,6 +17,7 @@ from springhouse.lake.landing.inputs import NotThereYet
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.sinks.delivery import Delivered
 from springhouse.lake.storage.clock import SteadyClock
+from springhouse.logs import passing
 from springhouse.loop.order import Order
 from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord, Turns
@@ -50,6 +50,8 @@ __all__ = [
     "Warned",
 ]
 
+LOG = logging.getLogger("springhouse.refresh")
+
 _TICK = Seconds(0.25)
 
 
@@ -69,7 +71,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A refresh ended well; if it gave way to another writer, that is told."""
+    """A refresh ended well. `gave_way` says so if another writer was faster."""
 
     table: str
     track: int
@@ -79,7 +81,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """A refresh ended with an error; the next try comes at `failure.retry_at`."""
+    """A refresh ended with an error; it is tried again at `failure.retry_at`."""
 
     table: str
     track: int
@@ -88,7 +90,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something is odd with a table, or with the machine (no table), and everything works on."""
+    """Something is odd, and stops nothing; an empty `table` means the machine."""
 
     table: str
     warning: str
@@ -98,6 +100,16 @@ Event = SparkNeeded | Started | Finished | Failed | Delivered | Warned
 Listener = Callable[[Event], None]
 
 
+@dataclass(frozen=True)
+class RunnerSettings:
+    """How many refreshes run at once, when a failed one is tried again, and so on."""
+
+    tracks: int
+    retry_seconds: Seconds
+    compact_files: int
+    policy: Policy = field(default_factory=Policy)
+
+
 class Runner:
     """What `Once` and `Live` have in common: tracks, failures, and telling what happens."""
 
@@ -105,21 +117,15 @@ class Runner:
         self,
         watch: Watch,
         clock: Callable[[], Instant],
-        *,
-        tracks: int,
-        retry: Seconds,
-        most_files: int,
+        settings: RunnerSettings,
         listener: Listener,
-        policy: Policy | None = None,
     ) -> None:
         self.watch = watch
-        self.policy = policy or Policy()
-        self.tracks = Tracks(tracks)
+        self.tracks = Tracks(settings.tracks)
         self.failures: dict[str, Failure] = {}
         self.done: list[Done] = []
         self._clock = clock
-        self._retry = retry
-        self._most_files = most_files
+        self._settings = settings
         self._listener = listener
         self._warned: dict[str, str] = {}
         watch.release()
@@ -142,7 +148,7 @@ class Runner:
 
         def work() -> Iterator[Outcome]:
             with self.watch.lake.spark.track(f"track-{track}"):
-                most = self._most_files
+                most = self._settings.compact_files
                 if first:
                     yield from perform_in_order(self.watch, permitted, most_files=most)
                 else:
@@ -168,6 +174,8 @@ class Runner:
             self._settle_flows(ended, {})
         now = self._clock()
         self.watch.permits.ended(ended.table)
+        for done in ended.done:
+            _log_refresh(done)
         self.done += [d for d in ended.done if d.committed]
         self.watch.ran(ended.table, now, found_something=bool(ended.done))
         if ended.error is None or isinstance(ended.error, CommitConflict | NotOwned):
@@ -177,13 +185,15 @@ class Runner:
             if ended.error is not None:
                 self.watch.forget(ended.table)
                 gave_way = ended.error.problem
+                LOG.info("%s gave way to another writer: %s", ended.table, gave_way)
             else:
                 self.watch.permits.progressed(self.watch.progress(ended.table))
             self._listener(Finished(ended.table, ended.track, total(ended.done), gave_way))
             return
         problem = error_text(ended.error)
-        failure = failed(self.failures.get(ended.table), problem, now, self._retry)
+        failure = failed(self.failures.get(ended.table), problem, now, self._settings.retry_seconds)
         self.failures[ended.table] = failure
+        _log_failure(ended.table, failure)
         self._listener(Failed(ended.table, ended.track, failure))
 
     def _settle_flows(self, ended: Ended, errors: Mapping[str, Exception]) -> None:
@@ -192,8 +202,11 @@ class Runner:
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:
                 before = self.failures.get(key)
-                failure = failed(before, error_text(error), self._clock(), self._retry)
+                failure = failed(
+                    before, error_text(error), self._clock(), self._settings.retry_seconds
+                )
                 self.failures[key] = failure
+                _log_failure(key, failure)
                 self.watch.hold(flow.name, self._held_until(failure))
                 self._listener(Failed(key, ended.track, failure))
             elif not self.watch.is_held(flow):
@@ -211,6 +224,7 @@ class Runner:
             found.append(("", f"the clock of this machine {way} by {span_text(abs(jumped))}"))
         for name, warning in found:
             if warning is not None and (not name or self._warned.get(name) != warning):
+                LOG.warning("%s: %s", name or "this machine", warning)
                 self._listener(Warned(name, warning))
             if name and warning is not None:
                 self._warned[name] = warning
@@ -220,6 +234,25 @@ class Runner:
         while self.tracks.running:
             for ended in self.tracks.wait(_TICK):
                 self._settle(ended)
+
+
+def _log_refresh(done: Done) -> None:
+    """One line per refresh: table, way, rows, seconds, reason."""
+    LOG.info(
+        "refreshed table=%s way=%s rows_added=%d rows_removed=%d rows=%d seconds=%.3f%s reason=%s",
+        done.table,
+        done.way or done.kind,
+        done.rows_added,
+        done.rows_removed,
+        done.rows,
+        done.seconds,
+        "" if done.committed else " unchanged",
+        done.reason or "none",
+    )
+
+
+def _log_failure(key: str, failure: Failure) -> None:
+    LOG.warning("failed table=%s times=%d problem=%s", key, failure.times, failure.problem)
 
 
 class Once(Runner):
@@ -321,7 +354,7 @@ class Once(Runner):
     def _behind(self, name: str, until: Mapping[str, int]) -> bool:
         if name not in self.watch.project.tables:
             return False
-        with suppress(Exception):  # What is wrong with a source is reported by the refresh.
+        with passing(LOG, "the refresh of the table reports it", Exception):
             stored = self.watch.stored(name)
             for flow in self.watch.project.flows_into(name):
                 if is_streaming_function(flow) or self.watch.is_held(flow):
@@ -334,10 +367,16 @@ class Once(Runner):
 class Live(Runner):
     """Keeps everything fresh until it is told to stop."""
 
-    def __init__(self, watch: Watch, clock: Callable[[], Instant], **options: Any) -> None:
-        super().__init__(watch, clock, **options)
+    def __init__(
+        self,
+        watch: Watch,
+        clock: Callable[[], Instant],
+        settings: RunnerSettings,
+        listener: Listener,
+    ) -> None:
+        super().__init__(watch, clock, settings, listener)
         owns = watch.permits.owns
-        self._turns = Turns(watch.facts, self.policy, self.tracks.count, clock(), owns)
+        self._turns = Turns(watch.facts, settings.policy, self.tracks.count, clock(), owns)
 
     @property
     def kept(self) -> Mapping[str, FreshnessRecord]:

@@ -5,13 +5,16 @@ that are independent of each other: then each partition is one, and several node
 side by side. Their commits do not conflict, because each has transactions of its own.
 """
 
+import logging
 from collections.abc import Mapping
-from contextlib import suppress
 
+from springhouse.logs import passing
 from springhouse.project.declarations.declaration import AppendFlow, ReadMode
 from springhouse.project.lineage.channels import stream_references
 from springhouse.warehouse.permits import Permits, unit_of
 from springhouse.warehouse.watch import Watch, is_streaming_function
+
+LOG = logging.getLogger("springhouse.cluster")
 
 
 class Survey:
@@ -29,8 +32,7 @@ class Survey:
         units = dict.fromkeys(map(unit_of, self._watch.project.views), 1.0)
         for table in self._watch.project.tables:
             if self._is_divisible(table):
-                # A source that can't be asked now has what it had.
-                with suppress(Exception):
+                with passing(LOG, "the partitions seen before still count", Exception):
                     self._partitions[table] = self._look(table)
             found = self._partitions.get(table, ())
             names = [unit_of(table, each) for each in found] if len(found) > 1 else [table]

@@ -5,9 +5,9 @@ logs: it is the `Sources` of `loop.observing`. It writes nothing and starts noth
 refreshed, and how, is decided by `planner.planning`.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ from springhouse.lake.landing.quarantine import pending_records
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.presence import FileLost
 from springhouse.lake.views.healing import lost_by
+from springhouse.logs import passing
 from springhouse.loop.facts import facts_of
 from springhouse.loop.observing import LastRun, SourceAnswer
 from springhouse.planner.logs import provenance_of
@@ -37,6 +38,8 @@ from springhouse.project.lineage.keys import input_key
 from springhouse.units import Instant
 from springhouse.warehouse.available_ways import ProjectOffers
 from springhouse.warehouse.permits import Permits, unit_of
+
+LOG = logging.getLogger("springhouse.watch")
 
 _LONG_AGO = Instant(float("-inf"))
 
@@ -186,8 +189,7 @@ class Watch:
             if other not in others:
                 continue
             (lead,), (along,) = self.feeds(table), self.feeds(other)
-            # A source that can't tell is no companion; its own refresh will say what is wrong.
-            with suppress(Exception):
+            with passing(LOG, "the refresh of each table reports it", Exception):
                 if same_records(lead, behind, along, self._behind.get(other, {})) is not None:
                     found.append(other)
         return found
@@ -242,7 +244,7 @@ class Watch:
 
     def has(self, table: str, ends: Mapping[str, int]) -> bool:
         """Whether a table has everything up to these ends."""
-        with suppress(Exception):  # What is wrong with the table is told by its next poll.
+        with passing(LOG, "the next poll of the table reports it", Exception):
             stored = self.stored(table)
             return stored is not None and all(stored.offset(t) >= end for t, end in ends.items())
         return False
@@ -280,7 +282,7 @@ class Watch:
         for name in self.project.views:
             if not self.permits.owns(name):
                 continue
-            with suppress(LakeError):  # What is wrong with its log is told by its own refresh.
+            with passing(LOG, "the refresh of the view reports it", LakeError):
                 lost = lost_by(self.lake, name)
                 if lost is not None:
                     self._lost[name] = lost
@@ -295,8 +297,7 @@ class Watch:
         ends: dict[str, int] = {}
         for table in self.project.tables:
             for flow in self.project.flows_into(table):
-                # A source that can't be asked is reported by the refresh of its table, not here.
-                with suppress(Exception):
+                with passing(LOG, "the refresh of the table reports it", Exception):
                     if not is_streaming_function(flow):
                         ends |= self.feed(flow).horizon()
         return Horizon(ends)
@@ -319,7 +320,7 @@ class Watch:
 
     def purpose(self, table: str) -> str:
         """Why a table is to be refreshed, if something waits for it."""
-        with suppress(Exception):  # What is wrong with a source is told by its refresh.
+        with passing(LOG, "the refresh of the table reports it", Exception):
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
                 return f"reads {' and '.join(dict.fromkeys(begun))} from the start"

@@ -30,7 +30,7 @@ def test_a_folder_that_is_not_there_yet_is_empty(context: SourceContext, put: Pu
     source = ReadFiles("data", context=context, format="json")
     assert source.latest() == {"0": 0}
     assert source.warning is not None
-    assert 'data" that "data" names is not there' in source.warning
+    assert 'data" that "data" names does not exist' in source.warning
     put("data/a.json")
     assert source.latest() == {"0": 1}
     assert source.warning is None
@@ -181,5 +181,5 @@ def test_a_log_of_many_small_files_is_compacted_and_reads_the_same(
 
 
 def test_offsets_that_nobody_wrote_down_are_an_error(context: SourceContext) -> None:
-    with pytest.raises(SourceError, match="3 files were read and only 0 are written down"):
+    with pytest.raises(SourceError, match="3 files were read and only 0 are in the log of files"):
         FileLog(context).files(Range(0, 3))

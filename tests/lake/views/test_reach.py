@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from springhouse.lake.views.reach import out_of_reach
-from springhouse.views.statement import Leading
+from springhouse.views.delta.statement import Leading
 
 
 def leading(order: str) -> Leading:

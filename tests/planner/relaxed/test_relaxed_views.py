@@ -81,8 +81,8 @@ class MadeWarehouse:
         )
 
     def _commit(self, table: str, note: Note) -> None:
-        place = self.warehouse.lake.place(table)
-        found = self.warehouse.lake.find(table)
+        place = self.warehouse.internals.lake.place(table)
+        found = self.warehouse.internals.lake.find(table)
         for path in note.changes or ():
             # Nobody reads it here, but a commit proves that the files it names are there.
             file = Path(place.root, path)
@@ -108,7 +108,7 @@ def relaxed(tmp_path: Path) -> MadeWarehouse:
 def test_new_pages_drive_a_refresh_alone(relaxed: MadeWarehouse) -> None:
     relaxed.arrive("pages", 400.0)
     relaxed.arrive("clicks", 400.0)
-    found = relaxed.warehouse.watch.plan("output", Instant(500.0))
+    found = relaxed.warehouse.internals.watch.plan("output", Instant(500.0))
     assert found is not None
     assert (found.way, found.driver) == ("asynchronous", "pages")
     assert found.versions == {"pages": 1, "click_score": 0}
@@ -120,7 +120,7 @@ def test_new_pages_drive_a_refresh_alone(relaxed: MadeWarehouse) -> None:
 
 def test_new_clicks_alone_want_nothing_before_a_week_has_passed(relaxed: MadeWarehouse) -> None:
     relaxed.arrive("clicks", 400.0)
-    watch = relaxed.warehouse.watch
+    watch = relaxed.warehouse.internals.watch
     assert watch.plan("output", Instant(500.0)) is None
     assert watch.plan("output", Instant(400.0 + 6 * DAY)) is None
     assert watch.plan("output", Instant(400.0 + 7 * DAY)) is not None
@@ -130,7 +130,7 @@ def test_the_newest_scores_are_taken(relaxed: MadeWarehouse) -> None:
     relaxed.arrive("clicks", 400.0)
     relaxed.refreshed("click_score", 450.0, {"clicks": 1}, {"clicks": {1}})
     relaxed.arrive("pages", 500.0)
-    found = relaxed.warehouse.watch.plan("output", Instant(600.0))
+    found = relaxed.warehouse.internals.watch.plan("output", Instant(600.0))
     assert found is not None
     assert found.versions["click_score"] == 1
     assert found.driver == "pages" or found.way == "incremental"
@@ -143,7 +143,7 @@ def test_all_pages_are_joined_anew_before_they_are_a_week_apart(relaxed: MadeWar
     read = {"pages": 1, "click_score": 1}
     relaxed.refreshed("output", 600.0, read, {"pages": {1}, "clicks>click_score": {0, 1}})
     relaxed.arrive("pages", 400.0 + 7 * DAY + 1.0)
-    found = relaxed.warehouse.watch.plan("output", Instant(400.0 + 7 * DAY + 2.0))
+    found = relaxed.warehouse.internals.watch.plan("output", Instant(400.0 + 7 * DAY + 2.0))
     assert found is not None
     assert found.way == "full"
     assert found.driver is None
@@ -154,7 +154,7 @@ def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: MadeWar
     relaxed.arrive("clicks", 400.0)
     late = 400.0 + 2 * DAY
     relaxed.arrive("pages", late)
-    watch = relaxed.warehouse.watch
+    watch = relaxed.warehouse.internals.watch
     found = watch.plan("output", Instant(late + 1.0))
     assert found is not None
     assert found.needs == ("click_score",)
@@ -172,15 +172,15 @@ def test_the_last_step_of_a_unit_does_not_wait_for_what_comes_meanwhile(
     relaxed.arrive("clicks", 400.0)
     late = 400.0 + 2 * DAY
     relaxed.arrive("pages", late)
-    planning = relaxed.warehouse.watch.planning
-    unit = relaxed.warehouse.watch.plan("output", Instant(late + 1.0))
+    planning = relaxed.warehouse.internals.watch.planning
+    unit = relaxed.warehouse.internals.watch.plan("output", Instant(late + 1.0))
     assert unit is not None
     assert unit.needs == ("click_score",)
 
     relaxed.refreshed("click_score", late + 2.0, {"clicks": 1}, {"clicks": {1}})
     relaxed.arrive("clicks", late + 3.0)
     later = Instant(late + 3.0 + 2 * DAY)
-    again = relaxed.warehouse.watch.plan("output", later)
+    again = relaxed.warehouse.internals.watch.plan("output", later)
     assert again is not None
     assert again.needs == ("click_score",), "by now the scores are too old once more"
     found = planning.step(unit, later)
@@ -199,12 +199,15 @@ def test_the_last_step_of_a_unit_is_left_out_if_it_would_break_the_bound(
     relaxed.arrive("pages", 401.0)
     # A unit in which the scores were to be refreshed; but nothing came of that.
     late = Instant(500.0 + 8 * DAY)
-    unit = relaxed.warehouse.watch.plan("output", late)
+    unit = relaxed.warehouse.internals.watch.plan("output", late)
     assert unit is not None
     assert unit.needs == ("click_score",)
     relaxed.arrive("pages", late)
     versions = {"pages": 2, "click_score": 0}
-    assert relaxed.warehouse.watch.planning.step(replace(unit, versions=versions), late) is None
+    assert (
+        relaxed.warehouse.internals.watch.planning.step(replace(unit, versions=versions), late)
+        is None
+    )
 
 
 def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
@@ -216,7 +219,7 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
     made.refreshed("counts", 150.0, {"clicks": 0}, {"clicks": {0}})
     made.refreshed("sites", 150.0, {"clicks": 0}, {"clicks": {0}})
     old = {"counts": 0, "sites": 0}
-    project, lake = made.warehouse.project, made.warehouse.lake
+    project, lake = made.warehouse.project, made.warehouse.internals.lake
     top = reflected_by(lake, project, project.views["top"], old)
     assert set(top.reflected) == {"clicks>counts", "clicks>sites"}
     made.refreshed("top", 200.0, old, top.reflected)
@@ -235,7 +238,7 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
     made.refreshed("queue", 330.0, reads, after.reflected)
     assert after.newest("clicks>sites>top") == 1
     assert after.newest("clicks>counts>top") == 0
-    watch = made.warehouse.watch
+    watch = made.warehouse.internals.watch
     assert watch.plan("queue", Instant(300.0 + 2 * HOUR)) is None
     assert watch.plan("queue", Instant(300.0 + 7 * DAY)) is not None
 
@@ -243,7 +246,7 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
 def test_an_hour_along_one_pathway_hurries_nothing_on_the_others(tmp_path: Path) -> None:
     """`queue` wants what comes through the sites after an hour, and the counts after a week."""
     made = MadeWarehouse(tmp_path, SELECTIONS)
-    planning = made.warehouse.watch.planning
+    planning = made.warehouse.internals.watch.planning
     assert planning.waits.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
     assert planning.waits.patience("queue") == {"top": 0, "sites": 7 * DAY - HOUR}
     assert planning.waits.patience("counts") == {"clicks": 0}
@@ -254,7 +257,7 @@ def test_a_refresh_starts_early_enough_for_the_steps_that_it_begins_with(
 ) -> None:
     """After a plan with a step, the bound that asked for it is looked at so much sooner."""
     relaxed.arrive("clicks", 400.0)
-    watch = relaxed.warehouse.watch
+    watch = relaxed.warehouse.internals.watch
     week = Instant(400.0 + 7 * DAY)
     margin = 7 * DAY * 0.05
     assert watch.plan("output", Instant(week - margin - 600.0)) is None
@@ -296,13 +299,13 @@ def test_one_side_of_a_union_leaves_the_other_where_it_is(tmp_path: Path) -> Non
     made.refreshed("queue", 200.0, {"news": 0, "sites": 0}, reflects)
     made.arrive("clicks", 300.0)
     made.refreshed("sites", 310.0, {"clicks": 1}, {"clicks": {1}})
-    found = made.warehouse.watch.plan("queue", Instant(400.0))
+    found = made.warehouse.internals.watch.plan("queue", Instant(400.0))
     assert found is not None
     assert found.needs == ("news",)
     assert (found.way, found.driver) == ("asynchronous", "news")
 
     made.refreshed("news", 410.0, {"clicks": 1}, {"clicks": {1}})
-    found = made.warehouse.watch.plan("queue", Instant(420.0))
+    found = made.warehouse.internals.watch.plan("queue", Instant(420.0))
     assert found is not None
     assert (found.way, found.driver) == ("asynchronous", "news")
     assert found.versions == {"news": 1, "sites": 0}
@@ -351,7 +354,7 @@ def chained(tmp_path: Path) -> MadeWarehouse:
 
 
 def test_a_bound_along_a_pathway_lets_only_that_one_wait(chained: MadeWarehouse) -> None:
-    watch = chained.warehouse.watch
+    watch = chained.warehouse.internals.watch
     assert watch.project.views["output"].promise.inconsistency_seconds == 7 * DAY
     chained.arrive("clicks", 400.0)
     chained.refreshed("counts", 410.0, {"clicks": 1}, {"clicks": {1}})
@@ -381,7 +384,7 @@ def test_a_strict_view_takes_all_its_inputs_to_one_moment(tmp_path: Path) -> Non
     strict.refreshed("click_score", 200.0, {"clicks": 0}, {"clicks": {0}})
     strict.refreshed("output", 300.0, {"pages": 0, "click_score": 0}, {"pages": {0}, "clicks": {0}})
     strict.arrive("pages", 400.0)
-    watch = strict.warehouse.watch
+    watch = strict.warehouse.internals.watch
     found = watch.plan("output", Instant(500.0))
     assert found is not None
     assert found.driver is None

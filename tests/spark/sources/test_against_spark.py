@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
 from springhouse.lake.sources.read_files import ReadFiles
 from springhouse.lake.sources.source import BAD, RECORD, Range, SourceContext
 
@@ -85,7 +85,7 @@ def as_text(rows: DataFrame, bad: str, record: str) -> dict[str, tuple[str | Non
     return found
 
 
-@pytest.mark.parametrize("way", ["by Spark", "taken apart"])
+@pytest.mark.parametrize("way", ["by Spark", "by the client"])
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_rows_are_spark_s_unless_those_would_be_false(
     form: str,
@@ -104,8 +104,8 @@ def test_rows_are_spark_s_unless_those_would_be_false(
     ]
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / f"a.{form}").write_text("\n".join(lines))
-    if way == "taken apart":
-        monkeypatch.setattr(taken_apart, "is_needed", lambda session: True)
+    if way == "by the client":
+        monkeypatch.setattr(client_records, "is_needed", lambda session: True)
     source = ReadFiles("data", context=context, format=form, schema=SCHEMA)
     ours = as_text(source.read(spark, {"0": Range(0, source.latest()["0"])}), BAD, RECORD)
     reader = spark.read.schema(f"{SCHEMA}, {CORRUPT} STRING")
@@ -123,7 +123,7 @@ def test_rows_are_spark_s_unless_those_would_be_false(
     falsified = FALSIFIED
     if form == "csv":
         falsified = {(c, t) for c, t in FALSIFIED if c in ("real", "share")}
-    if way == "taken apart" and form == "json":
+    if way == "by the client" and form == "json":
         falsified = falsified | NO_CALENDAR
     if form == "json":
         # A number in a STRING column: Spark's function writes 100.0 for 1e2, its reader does not.

@@ -132,7 +132,7 @@ class TestWhatIsGone:
         source.read(spark, {"0": Range(0, 2)})
         kafka.remove(topic)
         kafka.make(topic, partitions=2)
-        with pytest.raises(SourceError, match="deleted and made anew"):
+        with pytest.raises(SourceError, match="deleted and created again"):
             open_topic(source.memory).latest()
 
     def test_a_partition_that_ends_before_what_was_read_was_truncated(

@@ -1,7 +1,7 @@
 """Files and values that do not fit: the rows are right, or the quarantine says what is wrong.
 
-Every test reads through both ways: by Spark's functions, and with records taken apart in this
-process, as for servers whose functions do not tell bad records from good ones.
+Every test reads through both ways: by Spark's functions, and with records that this
+process splits, as for servers whose functions do not tell bad records from good ones.
 """
 
 import bz2
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
 from springhouse.lake.sources.read_files import ReadFiles
 from springhouse.lake.sources.source import BAD, ORIGIN, RECORD, Range, SourceContext
 
@@ -37,7 +37,7 @@ def put(tmp_path: Path) -> Put:
     return write
 
 
-@pytest.fixture(params=["by Spark", "taken apart"])
+@pytest.fixture(params=["by Spark", "by the client"])
 def read(
     request: pytest.FixtureRequest,
     spark: SparkSession,
@@ -45,9 +45,9 @@ def read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., list[Any]]:
     """Read all of `data`: good rows as tuples, and (reason, record, file's name) of bad ones."""
-    if request.param == "taken apart":
+    if request.param == "by the client":
         # The server is asked what it can do; this is what Sail answers.
-        monkeypatch.setattr(taken_apart, "is_needed", lambda session: True)
+        monkeypatch.setattr(client_records, "is_needed", lambda session: True)
 
     def everything(**options: str) -> list[Any]:
         source = ReadFiles("data", context=context, **{"schema": SCHEMA, **options})

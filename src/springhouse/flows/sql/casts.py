@@ -8,9 +8,9 @@ bit depends on how Spark happened to hold it.
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
-from math import inf, isfinite, nan
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,16 @@ from springhouse.flows.sql.terms import (
     strict,
     typed,
 )
+from springhouse.flows.sql.text_values import (
+    JAVA_BLANKS,
+    read_date,
+    read_decimal,
+    read_fraction,
+    read_moment,
+    read_moment_without_zone,
+    read_truth,
+    read_whole,
+)
 from springhouse.flows.sql.types import (
     BIGINT,
     BINARY,
@@ -36,7 +46,6 @@ from springhouse.flows.sql.types import (
     DOUBLE,
     FLOAT,
     INTEGERS,
-    MOST_DIGITS,
     NULL,
     STRING,
     TIMESTAMP,
@@ -49,30 +58,7 @@ from springhouse.flows.sql.types import (
 EXACT_DIGITS = 15
 """A DECIMAL of so many digits is a DOUBLE in one way only."""
 
-_BLANK = "".join(map(chr, range(33)))
-"""What Java's `trim` takes away."""
 
-_BLANK_OR_CONTROL = _BLANK + "\x7f"
-"""What Spark's own `trimAll` takes away."""
-
-_WHOLE = re.compile(r"[+-]?[0-9]+\Z")
-_FRACTION = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
-_HEXADECIMAL = re.compile(
-    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?\Z"
-)
-_LEAST_EXPONENT = -(2**31) + 1
-_TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
-_DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\Z", re.DOTALL)
-_MOMENT = re.compile(
-    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
-    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?\Z",
-    re.DOTALL,
-)
-_ZONE = re.compile(
-    r"(?:Z|(?:UTC|GMT|UT)?(?:([+-])([0-9]{1,2})(?:(:?)([0-9]{1,2})(?:\3([0-9]{2}))?)?)?)\Z"
-)
-_MOST_APART = timedelta(hours=18)
 _SPECIAL = re.compile(r"(?:epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _DAY = 86_400_000_000
 _FAILURES = (pa.ArrowException, ArithmeticError, ValueError)
@@ -108,7 +94,7 @@ def _prove_not_special(term: Term, kind: pa.DataType) -> None:
     if not term.constant or term.fallible:
         return
     text = term.value()
-    if text is not None and _SPECIAL.match(text.strip(_BLANK)):
+    if text is not None and _SPECIAL.match(text.strip(JAVA_BLANKS)):
         raise NotInSpark(
             f"a flow does not know the {spelled(kind)} '{text}'", hint="Write it in digits."
         )
@@ -150,26 +136,37 @@ def _safely(kind: pa.DataType) -> Kernel:
 
 
 def _between_numbers(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
-    to_decimal, from_decimal = pa.types.is_decimal128(kind), pa.types.is_decimal128(given)
-    if given in INTEGERS and kind in INTEGERS:
+    if given in INTEGERS:
+        return _from_whole(given, kind)
+    if is_fraction(given):
+        return _from_fraction(kind)
+    return _from_decimal(given, kind) if pa.types.is_decimal128(given) else None
+
+
+def _from_whole(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if kind in INTEGERS:
         return _safely(kind), given.bit_width > kind.bit_width
-    if given in INTEGERS and is_fraction(kind):
+    if is_fraction(kind):
         return _as_fraction(kind), False
-    if is_fraction(given) and is_fraction(kind):
+    return _whole_as_decimal(given, kind) if pa.types.is_decimal128(kind) else None
+
+
+def _from_fraction(kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if is_fraction(kind):
         return (lambda value: pc.cast(value, kind, safe=False)), False
-    if is_fraction(given) and kind in INTEGERS:
+    if kind in INTEGERS:
         return on_arrays(lambda values: _whole(values, kind)), True
-    if given in INTEGERS and to_decimal:
-        return _whole_as_decimal(given, kind)
-    if from_decimal and to_decimal:
-        return _other_decimal(given, kind)
-    if from_decimal and kind == DOUBLE and given.precision <= EXACT_DIGITS:
-        return each(DOUBLE, float), False
-    if from_decimal and kind in INTEGERS:
-        return each(kind, int), True
-    if is_fraction(given) and to_decimal:
+    if pa.types.is_decimal128(kind):
         return each(kind, lambda value: _decimal_of(value, kind)), True
     return None
+
+
+def _from_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if pa.types.is_decimal128(kind):
+        return _other_decimal(given, kind)
+    if kind == DOUBLE and given.precision <= EXACT_DIGITS:
+        return each(DOUBLE, float), False
+    return (each(kind, int), True) if kind in INTEGERS else None
 
 
 def _as_fraction(kind: pa.DataType) -> Kernel:
@@ -265,143 +262,19 @@ def _from_text(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | N
     if given == BINARY or given != STRING:
         return None
     readers: dict[pa.DataType, Callable[[str], object]] = {
-        BOOLEAN: _read_truth,
-        DOUBLE: _read_fraction,
-        DATE: _read_date,
+        BOOLEAN: read_truth,
+        DOUBLE: read_fraction,
+        DATE: read_date,
         TIMESTAMP: read_moment,
-        TIMESTAMP_NTZ: _read_plain_moment,
+        TIMESTAMP_NTZ: read_moment_without_zone,
     }
     if kind in INTEGERS:
-        return each(kind, lambda text: _read_whole(text, kind)), True
+        return each(kind, lambda text: read_whole(text, kind)), True
     if pa.types.is_decimal128(kind):
-        return each(kind, lambda text: _read_decimal(text, kind)), True
+        return each(kind, lambda text: read_decimal(text, kind)), True
     if kind == BINARY:
         return _safely(BINARY), False
     return (each(kind, readers[kind]), True) if kind in readers else None
-
-
-def _malformed(text: str, kind: pa.DataType) -> ValueError:
-    return ValueError(f"'{text}' can't be cast to {spelled(kind)}")
-
-
-def _read_whole(text: str, kind: pa.DataType) -> int:
-    found = text.strip(_BLANK_OR_CONTROL)
-    if not _WHOLE.match(found):
-        raise _malformed(text, kind)
-    value, limit = int(found), 2 ** (kind.bit_width - 1)
-    if not -limit <= value < limit:
-        raise _malformed(text, kind)
-    return value
-
-
-def _read_fraction(text: str) -> float:
-    found = text.strip(_BLANK)
-    # Java knows NaN with a sign, if it is spelled just so.
-    word = found.lstrip("+-") if found in ("+NaN", "-NaN") else found.lower()
-    if (value := _infinity_or_nan(word)) is not None:
-        return value
-    if (spelled_in_hex := _HEXADECIMAL.match(found)) is not None:
-        try:
-            return float.fromhex(spelled_in_hex.group(1))
-        except OverflowError:
-            return -inf if found[0] == "-" else inf
-    if found[-1:] in ("d", "D", "f", "F"):
-        found = found[:-1]
-    if not _FRACTION.match(found):
-        raise _malformed(text, DOUBLE)
-    return float(found)
-
-
-def _infinity_or_nan(word: str) -> float | None:
-    if word in ("nan", "NaN"):
-        return nan
-    sign, rest = (word[0], word[1:]) if word[:1] in ("+", "-") else ("", word)
-    if rest not in ("inf", "infinity"):
-        return None
-    return -inf if sign == "-" else inf
-
-
-def _read_decimal(text: str, kind: pa.DataType) -> Decimal:
-    found = text.strip(_BLANK)
-    if not _DECIMAL.match(found):
-        raise _malformed(text, kind)
-    value = Decimal(found)
-    _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int), "no digits spell NaN"
-    # Spark counts the digits of a zero, too.
-    if exponent < _LEAST_EXPONENT or (exponent > 0 and len(digits) + exponent > MOST_DIGITS):
-        raise _malformed(text, kind)
-    return fitted(value, kind)
-
-
-def _read_truth(text: str) -> bool:
-    found = text.strip(_BLANK_OR_CONTROL).lower()
-    if found not in _TRUE | _FALSE:
-        raise _malformed(text, BOOLEAN)
-    return found in _TRUE
-
-
-def _read_date(text: str) -> date:
-    found = _DATE.match(text.strip(_BLANK_OR_CONTROL))
-    if found is None:
-        raise _malformed(text, DATE)
-    year, month, day = (int(part) if part else 1 for part in found.groups())
-    return date(_known_year(year, text), month, day)
-
-
-def _known_year(year: int, text: str) -> int:
-    if not 1 <= year <= 9999:
-        raise NotInSpark(f"a flow has no dates outside the years 1 to 9999: '{text}'")
-    return year
-
-
-def _read_plain_moment(text: str) -> datetime:
-    return _moment(text, TIMESTAMP_NTZ).replace(tzinfo=None)
-
-
-def read_moment(text: str) -> datetime:
-    """A timestamp in the spellings that are known here, in UTC if it names no zone."""
-    return _moment(text, TIMESTAMP)
-
-
-def _moment(text: str, kind: pa.DataType) -> datetime:
-    found = _MOMENT.match(text.strip(_BLANK_OR_CONTROL))
-    if found is None:
-        raise _malformed(text, kind)
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
-    moment = datetime(
-        _known_year(int(year), text),
-        int(month or 1),
-        int(day or 1),
-        int(hour or 0),
-        int(minute or 0),
-        int(second or 0),
-        int((fraction or "").ljust(6, "0")[:6]),
-        tzinfo=UTC,
-    )
-    # Without a zone in its type, a moment is what the clock on the wall says.
-    apart = _apart(zone, text, kind) if zone else timedelta()
-    return moment - apart if kind == TIMESTAMP else moment
-
-
-def _apart(zone: str, text: str, kind: pa.DataType) -> timedelta:
-    """How far a zone is from UTC."""
-    found = _ZONE.match(zone.strip(_BLANK_OR_CONTROL))
-    if found is None:
-        raise NotInSpark(
-            f"a flow does not know the time zone of '{text}'",
-            hint="It knows Z, UTC, GMT and what is spelled as +01:00.",
-        )
-    sign, hours, colon, minutes, seconds = found.groups()
-    if not sign:
-        return timedelta()
-    in_pairs = len(hours) == 2 and (colon or not minutes or len(minutes) == 2)
-    if not (in_pairs or colon or not minutes) or (seconds and len(minutes) == 1):
-        raise _malformed(text, kind)
-    apart = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
-    if apart > _MOST_APART or int(minutes or 0) > 59 or int(seconds or 0) > 59:
-        raise _malformed(text, kind)
-    return -apart if sign == "-" else apart
 
 
 # Dates and timestamps.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.terms import Compute, Term, Value, constant, on_rows, strict
+from springhouse.flows.sql.terms import Term, Value, constant, on_rows, strict
 from springhouse.flows.sql.types import BOOLEAN, NULL, is_fraction
 
 _KERNELS: dict[str, Callable[[Value, Value], Value]] = {
@@ -142,8 +142,3 @@ def _among(wanted: Sequence[Term], kind: pa.DataType) -> Callable[[Value], Value
         return pc.if_else(pc.is_null(value), _UNKNOWN, found)
 
     return find
-
-
-def condition_of(compute: Compute) -> Compute:
-    """A condition that is NULL for every row, as an array of truth values."""
-    return lambda pack: pc.cast(compute(pack), BOOLEAN)

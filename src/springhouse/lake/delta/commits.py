@@ -240,7 +240,7 @@ def ensure(
     """The table, made empty if it is not there; of two processes that make it, one does."""
     opened = open_table(storage)
     if opened is None:
-        with suppress(CommitConflict):
+        with suppress(CommitConflict):  # Another process created it: open that one.
             create(storage, schema, Change(note), requires)
         opened = open_table(storage)
     assert opened is not None

@@ -11,10 +11,10 @@ Several tables over one source have one such flow between them: every row pack g
 each table, behind an activity that picks its rows and columns out of what Spark computed for all.
 """
 
+import logging
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -35,11 +35,14 @@ from springhouse.lake.delta.tables import arrow_schema, read_arrow
 from springhouse.lake.flows.run_flow import pour
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS, check_rows, expectation_failed
 from springhouse.lake.storage.storage import Storage
+from springhouse.logs import passing
 from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+LOG = logging.getLogger("springhouse.flows")
 
 _ASIDE = pa.schema({"reason": pa.string(), "record": pa.string()})
 _COUNTS = pa.schema({"name": pa.string(), "value": pa.float64()})
@@ -102,7 +105,7 @@ def arrive_in_tasks(
             for name in (_SET_ASIDE, _COUNTED)
         )
     finally:
-        with suppress(OSError):
+        with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
     judgement = _judgement(aside, counts, poured.activities, expectations, table)
     return poured.files[table], judgement
@@ -172,7 +175,7 @@ def arrive_together_in_tasks(
             for each in arrivals
         }
     finally:
-        with suppress(OSError):
+        with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
     return {each.table: poured.files[each.table] for each in arrivals}, judgements
 

@@ -5,8 +5,8 @@ the attempt that Spark counts has told is ever committed. Files of failed and of
 attempts are nobody's, as no commit names them; an attempt that fails removes its own.
 """
 
+import logging
 import uuid
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 
 from springhouse.lake.delta.writing import add_action
 from springhouse.lake.storage.storage import Storage
+from springhouse.logs import passing
+
+LOG = logging.getLogger("springhouse.flows")
 
 FILE_BYTES = 128 * 2**20
 """A file is closed and another one begun after about so many bytes of rows."""
@@ -55,10 +58,10 @@ class ParquetSink:
     def abandon(self) -> None:
         """The attempt failed: leave nothing behind, as far as that can be done."""
         self._gathered = []
-        with suppress(Exception):
+        with passing(LOG, "the attempt failed before", Exception):
             self._finish_file()
         for add in self.adds:
-            with suppress(Exception):
+            with passing(LOG, "vacuum removes what is left", Exception):
                 self._storage.filesystem.delete_file(f"{self._storage.path}/{add['path']}")
         self.adds = []
 

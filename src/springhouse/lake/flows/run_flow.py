@@ -9,10 +9,10 @@ those that were not (`batches`).
 """
 
 import json
+import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -45,9 +45,12 @@ from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.storage.clock import steady_clock, steady_seconds
 from springhouse.lake.storage.leases import hold_in
 from springhouse.lake.storage.storage import Storage
+from springhouse.logs import passing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+LOG = logging.getLogger("springhouse.flows")
 
 _REPORT = spark_schema(REPORT)
 
@@ -134,7 +137,7 @@ def pour(
     try:
         return pouring.run(stages(graph))
     finally:
-        with suppress(OSError):
+        with passing(LOG, "vacuum removes what is left", OSError):
             staging.remove()
 
 

@@ -1,12 +1,15 @@
 """Is Spark's checkpoint the one whose batches a table counts?
 
-A flow that Structured Streaming runs counts batches, and the numbers are those of its checkpoint.
-One that is made anew begins again at 0: its batches must not be taken for those that the table has.
-So each commit of the flow holds the id of the checkpoint (`lake.identity`), and:
+Structured Streaming numbers the batches of a flow, and its checkpoint keeps the numbers. A new
+checkpoint begins again at 0, and its batches must not be mistaken for those that the table has. So
+each commit of the flow holds the id of the checkpoint (`identity`), and:
 
-    the checkpoint is gone, or another one    refused, or begun again under an epoch of its own
-    the table has no batch, the checkpoint has done some    the table was made anew: begun again
-    batches are done, and neither staged nor in the table   refused: an older copy of the table
+    the checkpoint is gone, or another one is there
+        refused, or begun again under an epoch of its own
+    the table has no batch, and the checkpoint has done some
+        the table was created again: the checkpoint is deleted
+    batches are done, and neither staged nor in the table
+        refused: somebody put an older copy of the table in its place
 """
 
 import hashlib
@@ -19,7 +22,7 @@ from springhouse.lake.ingest.identity import (
     IdentityPolicy,
     RecordedStreams,
     StreamNote,
-    refused_change,
+    other_source_error,
 )
 from springhouse.lake.lake import Lake
 from springhouse.lake.storage.storage import Storage
@@ -56,26 +59,24 @@ def batch_transaction(flow: AppendFlow, epoch: str = "") -> str:
 
 
 def settled_stream(lake: Lake, project: Project, table: Table, flow: AppendFlow) -> StreamingFlow:
-    """Where a flow stands; an error if its checkpoint is not the one that the table counts."""
+    """Where the flow stands; an error if its checkpoint is not the one that the table counts."""
     place = lake.storage.inside("streams", flow.name)
     policy = IdentityPolicy.of(project, table)
     recorded = RecordedStreams(lake.log(table.name), project.flows_into(table.name))
     _prove_not_renamed(lake, project, table, flow, recorded, policy)
     # In this order: what another process commits meanwhile is then seen as done and committed.
     done, staged, now = _done(place), _staged(place), checkpoint_id(place)
-    noted = recorded.stream(_name(flow))
-    epoch = noted.epoch if noted is not None else ""
+    noted = recorded.stream(_name(flow)) or StreamNote(_READS)
     stored = lake.find(table.name)
-    committed = stored.offset(batch_transaction(flow, epoch)) if stored else 0
-    if committed and now != (noted.id if noted is not None and noted.id else now or ""):
+    committed = stored.offset(batch_transaction(flow, noted.epoch)) if stored else 0
+    # An older release noted no id: its checkpoint is taken for the right one, unless it is gone.
+    is_same = now is not None and noted.id in ("", now)
+    if committed and not is_same:
         if not policy.read_recreated:
             raise _refused(flow, f'the checkpoint of the flow "{flow.name}" is gone')
-        # The same for as long as nothing of the new checkpoint is in the table.
-        before = noted.id if noted is not None else ""
-        epoch = hashlib.sha256(before.encode()).hexdigest()[:8]
         if now is None:
             place.remove()
-        return StreamingFlow(flow, place, epoch, 0, policy)
+        return StreamingFlow(flow, place, _epoch_after(noted), 0, policy)
     lost = [number for number in done if number >= committed and number not in staged]
     if lost and committed:
         raise _refused(
@@ -85,7 +86,12 @@ def settled_stream(lake: Lake, project: Project, table: Table, flow: AppendFlow)
         )
     if lost:
         place.remove()
-    return StreamingFlow(flow, place, epoch, committed, policy)
+    return StreamingFlow(flow, place, noted.epoch, committed, policy)
+
+
+def _epoch_after(noted: StreamNote) -> str:
+    """The epoch of a new checkpoint: the same until the table has a batch of that checkpoint."""
+    return hashlib.sha256(noted.id.encode()).hexdigest()[:8]
 
 
 def checkpoint_id(place: Storage) -> str | None:
@@ -133,7 +139,7 @@ def _prove_not_renamed(
     }
     gone = sorted(begun - declared)
     if flow.name not in begun and gone and not policy.reread:
-        raise refused_change(
+        raise other_source_error(
             flow, [f'the function "{flow.name}"'], [f'the function "{name}"' for name in gone]
         )
 
@@ -142,8 +148,8 @@ def _refused(flow: AppendFlow, problem: str) -> SourceError:
     return SourceError(
         f"{problem}, and nobody knows what the table has of what the flow would read",
         where=str(flow.place),
-        hint=f'To have the table "{flow.target}" made anew from what is there now: delete its '
-        f"folder (tables/{flow.target} in the storage). To keep its rows and read everything that "
-        f"is there after them: '{RECREATED.key}' = 'read' in its table_properties. Or put back the "
+        hint=f'To create the table "{flow.target}" again from the present source: delete its '
+        f"folder (tables/{flow.target} in the storage). To keep its rows and add all rows of the "
+        f"present source: '{RECREATED.key}' = 'read' in its table_properties. Or put back the "
         "folder `streams` of the storage.",
     )

@@ -1,38 +1,34 @@
-"""How far has each flow read, and what is there to read?
+"""Which records wait for a flow?
 
-A `Feed` is the sources behind one flow, opened once and kept. Where a flow stands is not kept here:
-it is the version of a transaction in the Delta log of the flow's target, one per source partition,
-written in the same commit as the rows. So it can't disagree with the rows, whoever wrote them last.
+A `Feed` is the sources behind one flow, opened once and kept. The position of a flow is not kept
+here. It is the version of a transaction in the Delta log of the flow's target, one per source
+partition, written in the same commit as the rows. So it can't disagree with the rows, whichever
+process wrote them last.
 
-The name of a transaction comes from what is read, not from where it stands in the query: a user may
-reorder a UNION without reading everything again. `lake.identity` says which name that is, and what
-happens when a source is another one than the one that the offsets count.
+The name of a transaction comes from the source that is read, and not from its place in the query: a
+user may reorder a UNION without reading everything again. `stream_names` chooses the name, and
+`source_stream` finds out whether the source is the one that the offsets count.
 """
 
 import hashlib
-import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from springhouse.errors import CommitConflict, SpringhouseError
+from springhouse.errors import SpringhouseError
 from springhouse.lake.delta.requirements import Requirement
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.ingest.identity import (
     IdentityPolicy,
     RecordedStreams,
-    Settled,
     StreamNote,
-    epoch_of,
+    doubtful_flow_error,
     in_words,
-    refused_change,
-    refused_copy,
-    refused_doubt,
-    refused_source,
+    other_source_error,
 )
+from springhouse.lake.ingest.source_stream import Stream
 from springhouse.lake.ingest.stream_names import Named, named_streams
 from springhouse.lake.lake import Lake
 from springhouse.lake.sources.delta_source import DeltaSource
@@ -56,50 +52,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stream:
-    """One stream that a flow reads: where the query names it, and the source behind it."""
-
-    named: Named
-    source: Source
-    # Which source the offsets count: settled whenever its end is asked for.
-    settled: Settled = field(default_factory=Settled, compare=False)
-
-    @property
-    def name(self) -> str:
-        return self.named.name
-
-    @property
-    def reference(self) -> Reference:
-        return self.named.claim.reference
-
-    @property
-    def reads(self) -> str:
-        return self.named.claim.reads
-
-    def transaction(self, partition: str) -> str:
-        epoch = f"~{self.settled.epoch}" if self.settled.epoch else ""
-        return f"springhouse/{self.name}{epoch}/{partition}"
-
-    def partition(self, transaction: str) -> str | None:
-        """The partition that a transaction of this stream is of, whatever its epoch; else None."""
-        found = re.fullmatch(rf"springhouse/{re.escape(self.name)}(~[^/]*)?/(.*)", transaction)
-        return found[2] if found else None
-
-
-@dataclass(frozen=True)
 class Feed:
     """The streams of one flow."""
 
     flow: Flow
     streams: tuple[Stream, ...]
-    # Which of their partitions are ours to read: all of them, unless nodes share the work.
+    # Which partitions this node reads: all of them, unless several nodes share the work.
     is_ours: Callable[[str], bool] = lambda partition: True
     recorded: RecordedStreams = field(default_factory=RecordedStreams)
     policy: IdentityPolicy = field(default_factory=IdentityPolicy)
 
     def latest(self) -> dict[str, int]:
-        """The end of what can be read now, by transaction; an error if it is not what it was."""
-        self._settle()
+        """The end of what can be read now, by transaction; an error if a source may not be read."""
+        self._identify()
         once = {self._once: 1} if self.flow.once else {}
         return once | {
             stream.transaction(partition): end
@@ -108,7 +73,7 @@ class Feed:
         }
 
     def admit(self, requires: Sequence[Requirement] = ()) -> None:
-        """Give what was found its offsets for good: done by who refreshes, not by who asks."""
+        """Fix the offsets of all records that `latest` has counted; only a refresh does this."""
         for stream in self.streams:
             stream.source.admit_under(requires)
 
@@ -117,18 +82,20 @@ class Feed:
         return f"springhouse/{self.flow.name}/once"
 
     def _has_run(self, table: TableVersion) -> bool:
-        """Whether a flow that runs once did, perhaps under another name."""
+        """Whether a flow that runs once has run, perhaps under another name."""
         return bool(table.offset(self._once) or self.recorded.reading(self._once_reads, None))
 
     @property
     def _once_reads(self) -> str:
-        """What a flow that runs once does, whatever it is called."""
+        """The query of a flow that runs once, as a hash: the same under any name of the flow."""
         query = self.flow.query if isinstance(self.flow, AppendFlow) else None
-        text = query.text if isinstance(query, SqlQuery) else getattr(query, "fingerprint", "")
+        text = "" if query is None else query.fingerprint
+        if isinstance(query, SqlQuery):
+            text = query.text
         return f"once:{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
 
     def horizon(self) -> dict[str, int]:
-        """The ends of what comes from outside the warehouse: what is inside still moves with it."""
+        """The ends of the sources outside the warehouse: tables inside grow meanwhile."""
         outside = [s for s in self.streams if s.reference.reading is ReadMode.SOURCE]
         return {
             name: end
@@ -137,7 +104,7 @@ class Feed:
         }
 
     def unread(self) -> list[str]:
-        """What the flow would read from the start, though it has read something else until now."""
+        """The sources that the flow would read from the start, after it has read other ones."""
         new, _ = self.recorded.replaced(self.flow.name, [stream.name for stream in self.streams])
         return [
             in_words(stream.reads)
@@ -148,96 +115,45 @@ class Feed:
     def _is_doubtful(self, stream: Stream) -> bool:
         return bool(stream.named.doubtful) and not self.recorded.is_known(stream.name)
 
-    def _settle(self) -> None:
-        """Find out whether each source is the one that the offsets count."""
+    def _identify(self) -> None:
+        """Look up the identity of each source; an error if one may not be read."""
         names = [stream.name for stream in self.streams]
         _, gone = self.recorded.replaced(self.flow.name, names)
         if gone and not self.policy.reread:
-            raise refused_change(self.flow, self.unread(), list(map(self.recorded.text, gone)))
+            raise other_source_error(self.flow, self.unread(), list(map(self.recorded.text, gone)))
         for stream in self.streams:
             if self._is_doubtful(stream) and not self.policy.reread:
-                raise refused_doubt(self.flow, stream.reads, stream.named.doubtful)
-            self._settle_one(stream)
+                raise doubtful_flow_error(self.flow, stream.reads, stream.named.doubtful)
+            stream.identify(self.flow, self.recorded, self.policy)
 
-    def _settle_one(self, stream: Stream) -> None:
-        source, policy = stream.source, self.policy
-        if source.reads_recreated:
-            policy = replace(policy, read_recreated=True)
-        now = source.incarnation()
-        lost = now is None and source.must_be_there
-        if lost and self.recorded.end(stream.name):
-            if not policy.read_recreated:
-                raise refused_source(self.flow, stream.reads)
-            source.begin_anew()
-            now = source.incarnation()
-        epoch = epoch_of(self.flow, stream.name, stream.reads, self.recorded, now, policy)
-        noted = self.recorded.stream(stream.name)
-        if noted is not None and noted.id and now != noted.id:
-            source.begin_anew()
-        stream.settled.id, stream.settled.epoch = now, epoch
-        for mark in self._marks(stream).values():
-            if now is not None and not source.has_mark(mark):
-                raise refused_copy(self.flow, stream.reads, str(self.flow.place))
-
-    def astray(self) -> Iterator[str]:
-        """In what the sources are not those that the offsets count; nothing is changed."""
+    def identity_problems(self) -> Iterator[str]:
+        """Why the sources are not those that the offsets count; nothing is changed."""
+        if self.policy.read_recreated:
+            return
         for stream in self.streams:
             try:
-                yield from self._astray(stream)
+                yield from stream.identity_problems(self.flow, self.recorded)
             except SpringhouseError as error:
                 yield error.problem
 
-    def _astray(self, stream: Stream) -> Iterator[str]:
-        source, noted = stream.source, self.recorded.stream(stream.name)
-        if self.policy.read_recreated:
-            return
-        now = source.incarnation()
-        lost = now is None and source.must_be_there
-        other = noted is not None and noted.id and now is not None and now != noted.id
-        if other or (lost and self.recorded.end(stream.name)):
-            yield refused_source(self.flow, stream.reads).problem
-        elif now is not None and noted is not None and noted.id and noted.marks:
-            missing = [m for m in json.loads(noted.marks).values() if not source.has_mark(m)]
-            if missing:
-                yield refused_copy(self.flow, stream.reads, "").problem
-
-    def _marks(self, stream: Stream) -> dict[str, str]:
-        """What the last record that was read of each partition is known by."""
-        noted = self.recorded.stream(stream.name)
-        if noted is None or not noted.marks or noted.id != (stream.settled.id or ""):
-            return {}
-        return dict(json.loads(noted.marks))
-
-    def _marks_with(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, str]:
-        """The same, once these ranges are read."""
-        own = {p: stream.source.mark(r.end) for p, r in self._own(stream, ranges).items()}
-        return self._marks(stream) | {p: each for p, each in own.items() if each is not None}
-
-    def noted(self, ranges: Mapping[str, Range]) -> dict[str, Mapping[str, str]]:
-        """Which sources the offsets of these ranges count; an error if they changed meanwhile."""
+    def stream_notes(self, ranges: Mapping[str, Range]) -> dict[str, Mapping[str, str]]:
+        """Which sources the offsets of these ranges count; an error if a source was replaced."""
         for stream in self.streams:
-            own = self._own(stream, ranges)
-            if not own:
-                continue
-            if not stream.settled.is_still(stream.source.incarnation()):
-                raise CommitConflict(
-                    "the source was made anew while it was read", where=stream.reads
-                )
-            stream.source.sync(own)
+            own = stream.ranges_of(ranges)
+            if own:
+                stream.prove_same()
+                stream.source.sync(own)
         once: dict[str, Mapping[str, str]] = {}
         if self.flow.once:
             once[f"{self.flow.name}/once"] = StreamNote(self._once_reads).as_json()
         return once | {
-            stream.name: stream.named.note(
-                stream.settled.id, stream.settled.epoch, self._marks_with(stream, ranges)
-            ).as_json()
-            for stream in self.streams
+            stream.name: stream.note(self.recorded, ranges).as_json() for stream in self.streams
         }
 
     def behind(
         self, table: TableVersion | None, until: Mapping[str, int] | None = None
     ) -> dict[str, Range]:
-        """What can be read, up to `until`, and is not in the table yet, by transaction."""
+        """The ranges that can be read, up to `until`, and are not in the table yet."""
         ranges: dict[str, Range] = {}
         if self.flow.once and table is not None and self._has_run(table):
             return ranges
@@ -253,7 +169,7 @@ class Feed:
         return ranges
 
     def is_cut(self, ranges: Mapping[str, Range]) -> bool:
-        """Whether any of what `behind` told is all that one commit may take in of what waits."""
+        """Whether one of these ranges is as large as one commit may be, so that more may wait."""
         return any(
             given.end - given.start >= self._largest_range(transaction)
             for transaction, given in ranges.items()
@@ -265,30 +181,30 @@ class Feed:
         ranges: Mapping[str, Range],
         scans: RemoteScans | None = None,
     ) -> "dict[Reference, DataFrame]":
-        """The rows of these ranges, by where the query names them; none for other streams.
+        """The rows of these ranges, by the place in the query that names their stream.
 
-        Bad ones need not say why (`read_why` does), if the source can spare itself that. `scans`
-        remembers the files of Delta tables that a remote engine reads.
+        Bad rows need not have their reasons: `read_with_reasons` has them. `scans` remembers the
+        files of Delta tables that a remote engine reads.
         """
         rows: dict[Reference, DataFrame] = {}
         for stream in self.streams:
-            source, own = stream.source, self._own(stream, ranges)
+            source, own = stream.source, stream.ranges_of(ranges)
             if isinstance(source, DeltaSource):
                 rows[stream.reference] = source.read(session, own, scans)
             else:
                 rows[stream.reference] = source.glance(session, own)
         return rows
 
-    def read_why(
+    def read_with_reasons(
         self, session: "SparkSession", reference: Reference, ranges: Mapping[str, Range]
     ) -> "DataFrame":
-        """The rows of one stream once more, where every bad one says why it is bad."""
+        """The rows of one stream again, where every bad row has its reason."""
         stream = next(stream for stream in self.streams if stream.reference == reference)
-        return stream.source.read(session, self._own(stream, ranges))
+        return stream.source.read(session, stream.ranges_of(ranges))
 
     def size(self, ranges: Mapping[str, Range]) -> int:
-        """How many bytes the ranges hold, as far as the sources know."""
-        own = [(stream.source, self._own(stream, ranges)) for stream in self.streams]
+        """About how many bytes the ranges have, as far as the sources know."""
+        own = [(stream.source, stream.ranges_of(ranges)) for stream in self.streams]
         return sum(int(source.size(given)) for source, given in own if given)
 
     def partition_of(self, transaction: str) -> str:
@@ -304,9 +220,9 @@ class Feed:
         return stream.transaction(partition)
 
     def identity(self, ranges: Mapping[str, Range]) -> object | None:
-        """What is equal for two feeds of one source exactly if the records are; None: who knows."""
+        """A value that is equal for two feeds exactly if their records are; None: not known."""
         (stream,) = self.streams
-        own = self._own(stream, ranges)
+        own = stream.ranges_of(ranges)
         identity = stream.source.identity(own)
         return None if identity is None else (own.keys(), identity)
 
@@ -317,12 +233,12 @@ class Feed:
             own.source.memory.update(read.source.memory)
 
     def warnings(self) -> list[str]:
-        """What the sources say that looks wrong, and is no error."""
+        """Problems of the sources that are no errors."""
         return [text for stream in self.streams if (text := stream.source.warning)]
 
     @contextmanager
     def keeping_memory(self) -> Iterator[None]:
-        """What the sources learn inside is forgotten again if it fails: no commit has it."""
+        """If the block fails, reset the memory of the sources: no commit has what they learned."""
         before = [
             (stream.source, dict(stream.source.memory))
             for stream in self.streams
@@ -336,7 +252,7 @@ class Feed:
             raise
 
     def memory(self) -> dict[str, Any]:
-        """What the sources want to find again next time."""
+        """What the sources remember, by stream."""
         memories = {stream.name: stream.source.memory for stream in self.streams}
         return {name: dict(memory) for name, memory in memories.items() if memory}
 
@@ -346,27 +262,20 @@ class Feed:
         for stream in self.streams:
             if stream.reference.reading is ReadMode.SOURCE:
                 continue
-            own = self._own(stream, ranges)
+            own = stream.ranges_of(ranges)
             if own:
                 reflected[reference_key(stream.reference)] = max(r.end for r in own.values()) - 1
         return reflected
 
     def _largest_range(self, transaction: str) -> int:
-        """How many offsets one commit may take in: a source that says nothing sets no limit."""
+        """How many offsets of a partition one commit may take in."""
         for stream in self.streams:
             if stream.partition(transaction) is not None:
                 return int(stream.source.largest_range or sys.maxsize)
         return sys.maxsize
 
-    def _own(self, stream: Stream, ranges: Mapping[str, Range]) -> dict[str, Range]:
-        return {
-            partition: given
-            for transaction, given in ranges.items()
-            if (partition := stream.partition(transaction)) is not None
-        }
-
     def _prove_not_back(self, transaction: str, start: int, latest: int) -> None:
-        """An error if a source that never forgets ends before what was read of it."""
+        """Raise an error if a source that never forgets has less than was read of it."""
         if start <= latest:
             return
         for stream in self.streams:
@@ -399,14 +308,14 @@ def open_feed(
         )
         stream = Stream(named, _source(lake, project, named.claim.reference, context))
         noted = recorded.stream(name)
-        stream.settled.epoch = noted.epoch if noted is not None else ""
+        stream.identity.epoch = noted.epoch if noted is not None else ""
         streams.append(stream)
     policy = IdentityPolicy.of(project, project.tables[flow.target])
     return Feed(flow, tuple(streams), is_ours, recorded, policy)
 
 
 def _named(lake: Lake, project: Project, flow: Flow, recorded: RecordedStreams) -> list[Named]:
-    """The streams of a flow with the names that all flows into its table are given together."""
+    """The streams of a flow with their names; all flows into a table are named together."""
     flows = [
         (
             each,

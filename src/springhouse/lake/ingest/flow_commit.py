@@ -64,7 +64,7 @@ def batch_of_ranges(
 ) -> IngestBatch:
     """What the commit of these ranges takes in; an error if a source was replaced meanwhile."""
     offsets = {name: (given.start, given.end) for name, given in ranges.items()}
-    note = FlowNote(offsets, feed.memory(), rows_in, quarantined, streams=feed.noted(ranges))
+    note = FlowNote(offsets, feed.memory(), rows_in, quarantined, streams=feed.stream_notes(ranges))
     ends = {name: given.end for name, given in ranges.items()}
     channel = is_channel(project, feed.flow.target)
     return IngestBatch(ends, note, channel, provenance_of(lake, feed.inputs(ranges)))

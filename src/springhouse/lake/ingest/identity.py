@@ -1,23 +1,25 @@
 """Is a source the one whose records the offsets count?
 
-An offset is a number, and a number says nothing about what was counted. So each commit of a flow
-writes down what its offsets count, per stream (`FlowNote.streams`):
+An offset is a number, and does not say what it counts. So each commit of a flow notes for each
+stream what its offsets count (`FlowNote.streams`):
 
-    reads   what is read, spelled in one way: `read_files:data/orders`
-    id      which one it was: the id of the Delta table, of the topic, of the list of files
-    epoch   what its transactions are told apart by: springhouse/<name>~<epoch>/<partition>
+    reads   the source, spelled in one way: `read_files:data/orders`
+    id      the incarnation: the id of the Delta table, of the topic, of the list of files
+    epoch   a part of the names of its transactions: springhouse/<name>~<epoch>/<partition>
 
-The name of a stream is kept for as long as it reads the same: however the path is spelled, and
-whatever the flow is called. When the id differs, the source was deleted and made anew. That is
-refused, or read from its start under an epoch of its own ('springhouse.recreated' = 'read'): the
-offsets of the old source are never used for the new one. When a flow reads something else than
-before, that is refused, or read from its start ('springhouse.reread' = 'allow').
+A stream keeps its name as long as it reads the same source, however the path is spelled and
+whatever the flow is called. If the id differs, the source was deleted and created again. Such a
+source is refused, or read from its start under an epoch of its own ('springhouse.recreated' =
+'read'): the offsets of the old source are never used for the new one. If a flow reads another
+source than before, it is refused, or reads that source from its start ('springhouse.reread' =
+'allow').
 
-A commit of an older release says none of this: its source is taken for the right one, unless it is
+A commit of an older release notes none of this: its source is taken for the right one, unless it is
 gone.
 """
 
 import hashlib
+import json
 import os.path
 import re
 import threading
@@ -41,14 +43,14 @@ _ALWAYS = ("reads", "id", "epoch")
 
 @dataclass(frozen=True)
 class IdentityPolicy:
-    """What to do with a source that was made anew, and with a flow that reads something else."""
+    """Whether to read a source that was created again, and another source than before."""
 
     read_recreated: bool = False
     reread: bool = False
 
     @staticmethod
     def of(project: Project, table: Table) -> "IdentityPolicy":
-        """As the table says, else as the project does."""
+        """The settings of the table, or else of the project."""
         said = {**project.configuration, **table.flow_settings}
         return IdentityPolicy(RECREATED.read(said) == "read", REREAD.read(said) == "allow")
 
@@ -60,11 +62,16 @@ class StreamNote:
     reads: str
     id: str = ""
     epoch: str = ""
-    # What a stream is told from others by that read the same (`stream_names`).
+    # These tell streams apart that read the same source (`stream_names`).
     given: str = ""
     query: str = ""
-    # What the last record of each partition is known by, as JSON.
+    # The fingerprint of the last record, by partition, as JSON.
     marks: str = ""
+
+    @property
+    def last_marks(self) -> dict[str, str]:
+        """The fingerprint of the last record, by partition."""
+        return dict(json.loads(self.marks)) if self.marks else {}
 
     def as_json(self) -> dict[str, str]:
         return {name: text for name, text in vars(self).items() if text or name in _ALWAYS}
@@ -76,14 +83,14 @@ class StreamNote:
 
 
 @dataclass
-class Settled:
-    """Which source a stream was found to read when it was last looked at."""
+class SourceIdentity:
+    """Which source a stream had when it was last looked up: its incarnation, and the epoch."""
 
     id: str | None = None
     epoch: str = ""
 
     def is_still(self, now: str | None) -> bool:
-        """Whether it is the same one; what was not there before has just been made."""
+        """Whether it is the same source; one that did not exist before has just been created."""
         if self.id is None:
             self.id = now
         return self.id == now
@@ -91,7 +98,7 @@ class Settled:
 
 @dataclass
 class RecordedStreams:
-    """What the commits of a table say about the streams that were read into it."""
+    """What the commits of a table note about the streams that were read into it."""
 
     log: TableLog | None = None
     declared: Sequence[Flow] = ()
@@ -107,17 +114,17 @@ class RecordedStreams:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def stream(self, name: str) -> StreamNote | None:
-        """What the last commit said that read the stream; None if it said nothing."""
+        """What the last commit noted that read the stream; None if it noted nothing."""
         self._catch_up()
         return self._streams.get(name)
 
     def epoch(self, name: str, source: str) -> str | None:
-        """The epoch under which a stream has read a source before; None if it has not."""
+        """The epoch under which a stream has read a source (by its id) before; None if never."""
         self._catch_up()
         return self._epochs.get((name, source))
 
     def memory(self, name: str) -> Mapping[str, Any]:
-        """What a source wanted to find again."""
+        """The memory of a source (`Source.memory`)."""
         self._catch_up()
         return self._memories.get(name, {})
 
@@ -136,7 +143,7 @@ class RecordedStreams:
         return self._owners.get(name)
 
     def reading(self, reads: str, flow: str | None) -> list[str]:
-        """The streams of a flow that read this; with None, those of flows that are gone."""
+        """The streams of a flow that read this source; with None, those of flows that are gone."""
         self._catch_up()
         return sorted(
             name
@@ -145,7 +152,7 @@ class RecordedStreams:
         )
 
     def reading_at_all(self, reads: str) -> list[str]:
-        """The streams of all flows that read this, gone or not."""
+        """The streams of all flows that read this source, gone or not."""
         self._catch_up()
         return sorted(name for name, noted in self._streams.items() if noted.reads == reads)
 
@@ -155,7 +162,7 @@ class RecordedStreams:
         return sorted(name for name in self._owners if self._belongs(name, None))
 
     def replaced(self, flow: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Of a flow's streams, those that are new, and those in whose place they are."""
+        """The streams of a flow that are new, and those of its streams that they replace."""
         self._catch_up()
         now = list(names)
         new = [name for name in now if name not in self._owners]
@@ -164,7 +171,7 @@ class RecordedStreams:
         return (new, gone) if new and gone else ([], [])
 
     def text(self, name: str) -> str:
-        """What a stream reads, in words."""
+        """The source of a stream, as an error calls it."""
         noted = self._streams.get(name)
         return in_words(noted.reads) if noted is not None else f'"{name.rpartition("/")[2]}"'
 
@@ -182,7 +189,7 @@ class RecordedStreams:
         commits = tuple(self.log.commits()) if self.log is not None else ()
         count = len(self._read)
         if commits[:count] != self._read:
-            # The table was made anew: it knows nothing of what the one before it has read.
+            # The table was created again: its predecessor's streams are not its own.
             count = 0
             for known in (self._streams, self._epochs, self._memories, self._owners, self._ends):
                 known.clear()
@@ -197,7 +204,7 @@ class RecordedStreams:
             if name is not None:
                 self._ends[name] = max(self._ends.get(name, 0), end)
         for flow, noted in commit.note.flows.items() if commit.note is not None else ():
-            older = [name for each in noted.offsets if (name := stream_of(each)) is not None]
+            older = [name for app in noted.offsets if (name := stream_of(app)) is not None]
             for name in older:
                 self._owners[name] = flow
             for name, value in noted.streams.items():
@@ -240,7 +247,7 @@ def canonical(path: str, folder: Path) -> str:
 
 
 def reads_of(reference: Reference, folder: Path) -> str:
-    """What a stream reads, spelled in one way."""
+    """The source of a stream, spelled in one way."""
     call = reference.source
     if call is None:
         if reference.reading is ReadMode.DELTA_STREAM:
@@ -254,7 +261,7 @@ def reads_of(reference: Reference, folder: Path) -> str:
 
 
 def in_words(reads: str) -> str:
-    """What is read, as an error calls it."""
+    """A source, as an error calls it."""
     plugin, _, what = reads.partition(":")
     kinds = {
         "table": f'the table "{what}"',
@@ -273,20 +280,20 @@ def epoch_of(
     now: str | None,
     policy: IdentityPolicy,
 ) -> str:
-    """The epoch of a stream whose source is `now` (None: not there); an error if it may not be."""
+    """The epoch of a stream whose source has the id `now` (None: there is none), or an error."""
     noted = recorded.stream(name)
     if noted is None or not noted.id or now is None or now == noted.id:
         return noted.epoch if noted is not None else ""
     if not policy.read_recreated:
-        raise refused_source(flow, reads)
+        raise recreated_error(flow, reads)
     before = recorded.epoch(name, now)
     return before if before is not None else hashlib.sha256(now.encode()).hexdigest()[:8]
 
 
-def refused_source(flow: Flow, reads: str) -> SourceError:
-    """A source is not the one whose records a flow has read."""
+def recreated_error(flow: Flow, reads: str) -> SourceError:
+    """The error for a source that was deleted and created again."""
     what = in_words(reads)
-    problem = f'{what} was deleted and made anew after the flow "{flow.name}" had read it'
+    problem = f'{what} was deleted and created again after the flow "{flow.name}" had read it'
     back = "Or put back the one that was read."
     if reads.startswith("read_files:"):
         problem = f'the list of the files that the flow "{flow.name}" has read from {what} is gone'
@@ -294,45 +301,45 @@ def refused_source(flow: Flow, reads: str) -> SourceError:
     return SourceError(
         problem,
         where=str(flow.place),
-        hint=f'To have the table "{flow.target}" made anew from what is there now: delete its '
-        f"folder (tables/{flow.target} in the storage). To keep its rows and read everything that "
-        f"is there after them: '{RECREATED.key}' = 'read' in its TBLPROPERTIES. {back}",
+        hint=f'To create the table "{flow.target}" again from the present source: delete its '
+        f"folder (tables/{flow.target} in the storage). To keep its rows and add all rows of the "
+        f"present source: '{RECREATED.key}' = 'read' in its TBLPROPERTIES. {back}",
     )
 
 
-def refused_copy(flow: Flow, reads: str, where: str) -> SourceError:
-    """A source is an older copy of the one that a flow has read, with other records since."""
+def older_copy_error(flow: Flow, reads: str, where: str) -> SourceError:
+    """The error for an older copy of the source that a flow has read."""
     what = in_words(reads)
     if reads.startswith("read_files:"):
         what = f"the list of the files that were read from {what}"
     return SourceError(
-        f'{what} has not got what the flow "{flow.name}" has read last: an older copy of it was '
-        "put in its place",
+        f'{what} does not have the last record that the flow "{flow.name}" has read: an older copy '
+        "was put in its place",
         where=where,
         hint=f'Put back the newer one; or delete the folder of the table "{flow.target}" '
-        f"(tables/{flow.target} in the storage), which is then made anew.",
+        f"(tables/{flow.target} in the storage): the next run creates the table again.",
     )
 
 
-def refused_change(flow: Flow, new: Sequence[str], old: Sequence[str]) -> SourceError:
-    """A flow reads something else than it has read until now."""
+def other_source_error(flow: Flow, new: Sequence[str], old: Sequence[str]) -> SourceError:
+    """The error for a flow that reads another source than before."""
     old = [f"{each} with other arguments" if each in new else each for each in old]
     return SourceError(
         f'the flow "{flow.name}" reads {" and ".join(new)} now, and has read {" and ".join(old)} '
         f"until now: it would read {' and '.join(new)} from the start, and keep the rows that "
         f'are in "{flow.target}"',
         where=str(flow.place),
-        hint=f"If that is meant: `springhouse run --yes`, or '{REREAD.key}' = 'allow' in "
+        hint=f"If you want that: `springhouse run --yes`, or '{REREAD.key}' = 'allow' in "
         "TBLPROPERTIES or in `configuration:`.",
     )
 
 
-def refused_doubt(flow: Flow, reads: str, others: Sequence[str]) -> SourceError:
-    """Nobody can tell for which of the flows that are gone a flow goes on."""
+def doubtful_flow_error(flow: Flow, reads: str, others: Sequence[str]) -> SourceError:
+    """The error for a flow that may continue one of several flows that are gone."""
     what, names = in_words(reads), " or ".join(f'"{name}"' for name in others)
     return SourceError(
         f'the flow "{flow.name}" reads {what}, as the flow {names} did, which this project does '
-        "not declare any more: from which offset it goes on can't be told",
+        "not declare any more: the offset from which it continues is not clear",
         where=str(flow.place),
         hint="If flows were renamed: rename one at a time, or leave their queries as they were, "
         f"and run in between. To read {what} from the start: `springhouse run --yes`, or "
@@ -341,7 +348,7 @@ def refused_doubt(flow: Flow, reads: str, others: Sequence[str]) -> SourceError:
 
 
 def first_argument(reference: Reference) -> str | None:
-    """What a call of a source is given first: for a built-in one, what it reads."""
+    """The first argument of a call: for a built-in source, the path or topic that it reads."""
     call = reference.source
     if call is None:
         return None

@@ -75,6 +75,6 @@ class IngestRows:
 
     def _read_bad(self, reference: Reference) -> None:
         """Read the bad rows again, now with their reasons: few ranges have any."""
-        again = self._feed.read_why(self._session, reference, self._ranges)
+        again = self._feed.read_with_reasons(self._session, reference, self._ranges)
         marks = again.where(sf.col(BAD).isNotNull()).select(*_MARKS).toArrow()
         self.bad += [(row[BAD], row[RECORD], row[ORIGIN]) for row in marks.to_pylist()]

@@ -12,8 +12,8 @@ Nothing depends on this pass. An error in the common part is not reported: the t
 refreshed one by one, and each meets its own error.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.ingest.flow_commit import batch_of_ranges, commit_append
 from springhouse.lake.ingest.ingest_rows import IngestRows
-from springhouse.lake.ingest.sharing import RowPipeline, chain, same_records
+from springhouse.lake.ingest.sharing import RowPipeline, row_pipeline, same_records
 from springhouse.lake.ingest.target_columns import TargetColumns, fit_columns
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.landing import Done, Landed, landed_rows
@@ -45,6 +45,7 @@ from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import errors_at
+from springhouse.logs import passing
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table
@@ -52,6 +53,8 @@ from springhouse.units import Instant, Seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+LOG = logging.getLogger("springhouse.ingest")
 
 _KEPT, _JSON = HIDDEN_COLUMNS
 
@@ -82,7 +85,7 @@ class _Ready:
     member: Member
     ground: TableVersion | None
     ranges: Mapping[str, Range]
-    chain: RowPipeline
+    pipeline: RowPipeline
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def append_together(
     try:
         with shared[0].member.feed.keeping_memory():
             taken, results = _pass(lake, project, shared)
-    except Exception:  # noqa: BLE001  each table alone will meet it, and say whose it is
+    except Exception as error:  # noqa: BLE001  each table alone will meet it, and say whose it is
+        LOG.debug("no shared pass, each table is refreshed by itself: %s", error)
         return
     share = Seconds((lake.now() - began) / max(len(results), 1))
     together = [result.ready.member.name for result in results]
@@ -133,8 +137,7 @@ def _sharing(
     """The first member for which something waits, and those for which the same does."""
     shared: list[_Ready] = []
     for member in members:
-        # An error comes again, and is reported, when the table is refreshed alone.
-        with suppress(Exception):
+        with passing(LOG, "the refresh of this table alone reports it", Exception):
             ready = _ready(lake, project, member, until, shared[0] if shared else None)
             shared += [ready] if ready is not None else []
     return shared
@@ -159,7 +162,7 @@ def _ready(
         if found is None:
             return None
         ranges = found
-    return _Ready(member, ground, ranges, chain(project, member.table)) if ranges else None
+    return _Ready(member, ground, ranges, row_pipeline(project, member.table)) if ranges else None
 
 
 def _pass(
@@ -195,7 +198,7 @@ def _selected(
     for each in shared:
         output = one.begin()
         try:
-            for _, selection in each.chain.steps:
+            for _, selection in each.pipeline.steps:
                 output = one.select(output, selection)
         except Alone:
             continue

@@ -1,13 +1,13 @@
-"""Which tables can be given their rows in one pass over their source?
+"""Which tables can get their rows in one pass over their source?
 
-Two questions. The first is answered by what was declared: tables share a source if each has one
-flow, that reads it row by row (`flows.one_pass`), perhaps through temporary views, and nothing else
-beside it. The second is answered anew whenever something arrives: where do they stand?
+The declarations say which tables share a source: each has one flow, which reads the source row by
+row (`flows.one_pass`), perhaps through temporary views, and reads nothing else. Whenever records
+arrive, the offsets say which of these tables share a pass:
 
-    they share a pass   if the records that wait for one of them, or the first of these,
-                        are the very records that wait for the other
+    they share a pass   if the records that wait for one of them, or the first of these records,
+                        are exactly the records that wait for the other
 
-A table that is behind the others, or ahead, is refreshed by itself, until they meet.
+A table that is behind the others, or ahead of them, is refreshed alone until they meet.
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ from springhouse.project.lineage.channels import stream_references
 from springhouse.project.lineage.keys import reference_key
 
 SourceKey = tuple[object, ...]
-"""What is read: a source with its arguments, or a table. Equal if it is the same."""
+"""A source with its arguments, or a table; equal keys stand for the same source."""
 
 
 @dataclass(frozen=True)
 class RowPipeline:
-    """What becomes of the rows of a source until they are a table's.
+    """The way of the rows from a source to a table.
 
     `steps` are the temporary views on the way by name, and last the flow itself.
     """
@@ -44,7 +44,7 @@ class RowPipeline:
 
 @dataclass(frozen=True)
 class Sharing:
-    """With which other tables a table can share a pass, or why it can't with any."""
+    """The tables with which a table can share a pass, or the reason why there are none."""
 
     source: str
     tables: tuple[str, ...] = ()
@@ -52,28 +52,32 @@ class Sharing:
 
 
 def sharing(project: Project) -> Mapping[str, Sharing]:
-    """For each table, with whom it can share a pass."""
-    chains: dict[str, RowPipeline] = {}
-    refused: dict[str, str] = {}
+    """For each table, the tables with which it can share a pass."""
+    pipelines: dict[str, RowPipeline] = {}
+    reasons: dict[str, str] = {}
     for name, table in project.tables.items():
         try:
-            chains[name] = chain(project, table)
+            pipelines[name] = row_pipeline(project, table)
         except Alone as reason:
-            refused[name] = str(reason)
-    found: dict[str, Sharing] = {}
+            reasons[name] = str(reason)
+    result: dict[str, Sharing] = {}
     for name in project.tables:
-        own = chains.get(name)
-        if own is None:
-            found[name] = Sharing("", why_not=refused[name])
+        pipeline = pipelines.get(name)
+        if pipeline is None:
+            result[name] = Sharing("", why_not=reasons[name])
             continue
-        others = tuple(n for n, c in chains.items() if n != name and c.source == own.source)
-        alone = "" if others else "no other table reads its source row by row"
-        found[name] = Sharing(_source_text(own.reference), others, alone)
-    return found
+        others = tuple(
+            other
+            for other, its in pipelines.items()
+            if other != name and its.source == pipeline.source
+        )
+        why_not = "" if others else "no other table reads its source row by row"
+        result[name] = Sharing(_source_text(pipeline.reference), others, why_not)
+    return result
 
 
-def chain(project: Project, table: Table) -> RowPipeline:
-    """What becomes of the rows of a table's source; `Alone` if more than one pass can do."""
+def row_pipeline(project: Project, table: Table) -> RowPipeline:
+    """The way of the rows to a table; raises `Alone` if one pass can't do it."""
     flows = project.flows_into(table.name)
     if len(flows) != 1:
         raise Alone(f"it has {len(flows)} flows")
@@ -113,21 +117,21 @@ def _source_text(reference: Reference) -> str:
 
 
 def same_records(
-    lead: Feed, given: Mapping[str, Range], other: Feed, waiting: Mapping[str, Range]
+    lead: Feed, wanted: Mapping[str, Range], other: Feed, waiting: Mapping[str, Range]
 ) -> dict[str, Range] | None:
-    """The ranges of `other` that hold the very records of those given; None if none do.
+    """The ranges of `other` with exactly the records of the ranges `wanted` of `lead`, or None.
 
-    Of what waits for it only the beginning may be wanted, and then the rest waits on.
+    They may be the beginning of the ranges that wait for `other`; the rest continues to wait.
     """
     ranges: dict[str, Range] = {}
-    for transaction, wanted in given.items():
-        own = other.transaction_of(lead.partition_of(transaction))
-        have = waiting.get(own)
-        length = wanted.end - wanted.start
-        if have is None or have.end - have.start < length:
+    for transaction, offsets in wanted.items():
+        other_transaction = other.transaction_of(lead.partition_of(transaction))
+        available = waiting.get(other_transaction)
+        length = offsets.end - offsets.start
+        if available is None or available.end - available.start < length:
             return None
-        ranges[own] = Range(have.start, have.start + length)
-    identity = lead.identity(given)
+        ranges[other_transaction] = Range(available.start, available.start + length)
+    identity = lead.identity(wanted)
     if not ranges or identity is None or identity != other.identity(ranges):
         return None
     return ranges

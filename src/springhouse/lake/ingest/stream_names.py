@@ -1,21 +1,23 @@
 """Which stream of a flow is which, when names, queries and options change?
 
-A stream keeps its name, and so its offsets, for as long as it reads the same. Often several streams
-into one table read the same: two arms of a UNION take files of one folder by other patterns, or two
-flows take one topic apart. So each commit also writes down what tells them apart (`StreamNote`):
+A stream keeps its name, and so its offsets, as long as it reads the same source. Often several
+streams into one table read the same source: two arms of a UNION read files of one folder by
+different patterns, or two flows split one topic. So each commit also notes what tells these streams
+apart (`StreamNote`):
 
     given   the arguments and options of the call, hashed
     query   the query of the flow, hashed
 
-All streams into a table are named together, so that no two go on with the offsets of one:
+All streams into a table are named together, so that no two continue at the offsets of one. A
+declared stream gets the name of the first of these that exists:
 
-    1. the flow's own stream, if query and call are what they were
+    1. the flow's own stream, if query and call have not changed
     2. the stream with this query and call, of a flow that is gone or has changed places
-    3. the flow's own stream whose call is most alike
-    4. the only stream that flows which are gone have left, if nobody else wants it
-    5. a new one
+    3. the flow's own stream with the most similar call
+    4. the only stream of flows that are gone, if no other stream can be its successor
+    5. a new stream
 
-Where 4 has several answers, the flow is refused, or reads from the start if that is wanted.
+If 4 has several answers, the flow is refused, or reads from the start if the user allows that.
 """
 
 import hashlib
@@ -46,18 +48,18 @@ from springhouse.project.declarations.declaration import (
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A stream that is declared, and looks for its name."""
+    """A declared stream without a name yet."""
 
     flow: str
     reference: Reference
     reads: str
     given: Mapping[str, str]
     query: str
-    # The arguments that must be the same, or it is another source; None: all of them.
+    # The arguments that identify the source; None: all of them.
     fixed: tuple[str, ...] | None = ()
 
     def may_be(self, noted: StreamNote) -> bool:
-        """Whether its source can be the one that was read; older releases wrote down less."""
+        """Whether its source can be the one that was read; older releases noted less."""
         if noted.reads != self.reads or not noted.given:
             return noted.reads == self.reads
         before = _parts(noted.given)
@@ -66,26 +68,26 @@ class Claim:
         return all(before.get(name) == self.given.get(name) for name in self.fixed)
 
     def is_exactly(self, noted: StreamNote) -> bool:
-        """Whether nothing about it is another than it was."""
+        """Whether source, call and query have not changed."""
         same = noted.reads == self.reads and noted.query == self.query
         return same and bool(self.query) and _parts(noted.given) == self.given
 
     def likeness(self, noted: StreamNote) -> int:
-        """How many arguments are what they were, less those that are not."""
+        """How many arguments have not changed, minus those that have."""
         before, now = set(_parts(noted.given).items()), set(self.given.items())
         return 2 * len(before & now) - len(before ^ now)
 
 
 @dataclass(frozen=True)
 class Named:
-    """The name of a stream; it may go on for one of the `doubtful` flows, which are gone."""
+    """The name of a stream. It may continue one of the `doubtful` flows, which are gone."""
 
     name: str
     claim: Claim
     doubtful: tuple[str, ...] = ()
 
     def note(self, id: str | None, epoch: str, marks: Mapping[str, str]) -> StreamNote:
-        """What a commit says about the stream."""
+        """What a commit notes about the stream."""
         given, marked = (json.dumps(each) if each else "" for each in (self.claim.given, marks))
         return StreamNote(self.claim.reads, id or "", epoch, given, self.claim.query, marked)
 
@@ -96,7 +98,7 @@ def named_streams(
     recorded: RecordedStreams,
     signature_of: Callable[[Reference], SourceSignature] = lambda reference: SourceSignature(),
 ) -> dict[str, list[Named]]:
-    """The streams into a table with their names, by flow; those of each in the query's order."""
+    """The streams into a table with their names, by flow, in the order of the query."""
     naming = _Naming(
         [claim for each in flows for claim in _claims(*each, folder, signature_of)],
         folder,
@@ -111,7 +113,7 @@ def named_streams(
 
 @dataclass
 class _Naming:
-    """Names are given from the surest to the least sure; each is given once."""
+    """Assigns names, the most certain first; each name is assigned once."""
 
     claims: Sequence[Claim]
     folder: Path
@@ -120,11 +122,11 @@ class _Naming:
 
     def run(self) -> None:
         self._unchanged()
-        self._in_other_hands()
+        self._moved()
         self._most_alike()
-        self._said_less(self._own_of_older_releases)
+        self._of_older_releases(self._own_of_older_releases)
         doubtful = dict(self._left_behind())
-        self._said_less(self._left_by_older_releases)
+        self._of_older_releases(self._left_by_older_releases)
         for claim in self._unnamed():
             self._take(claim, self._fresh(claim), doubtful.get(claim, ()))
 
@@ -152,8 +154,8 @@ class _Naming:
             if same:
                 self._take(claim, same[0])
 
-    def _in_other_hands(self) -> None:
-        """Streams of flows that are gone; or that go on with somebody else's in turn."""
+    def _moved(self) -> None:
+        """Streams of flows that are gone, or whose flow continues another flow's stream in turn."""
         unnamed = {claim: self._with_this_query(claim) for claim in self._unnamed()}
         for claim, names in unnamed.items():
             for name in self._free(names):
@@ -184,7 +186,7 @@ class _Naming:
                 self._take(claim, name)
 
     def _left_behind(self) -> Iterator[tuple[Claim, tuple[str, ...]]]:
-        """Go on for flows that are gone, where there is one answer; else say which they are."""
+        """Continue a flow that is gone, if only one is possible; else return the possible flows."""
         wanted: dict[Claim, list[str]] = {}
         for claim in self._unnamed():
             left = list(self._noted(claim, self.recorded.reading(claim.reads, None)))
@@ -197,8 +199,8 @@ class _Naming:
             else:
                 yield claim, tuple(sorted({self.recorded.owner(name) or "" for name in left}))
 
-    def _said_less(self, candidates: Callable[[Claim], Iterable[str]]) -> None:
-        """Streams of a release that did not write down what is read: its name has to do."""
+    def _of_older_releases(self, candidates: Callable[[Claim], Iterable[str]]) -> None:
+        """Streams of a release that did not note the source: the name of the stream must do."""
         for claim in self._unnamed():
             for name in self._free(candidates(claim)):
                 if self.recorded.stream(name) is None and self.recorded.is_known(name):
@@ -233,7 +235,7 @@ def _claims(
     if isinstance(flow, CdcFlow):
         query = _mark(f"{flow.source.name} {flow.keys} {flow.scd_type}")
     elif isinstance(flow.query, SqlQuery):
-        # The fingerprint of a function changes with everything that stands in its file.
+        # The fingerprint of a function changes with every change to its file.
         query = _mark(" ".join(flow.query.text.split()))
     for reference in references:
         signature = signature_of(reference)
@@ -243,7 +245,7 @@ def _claims(
 
 
 def _given(reference: Reference, parameters: Sequence[str]) -> dict[str, str]:
-    """What a call is given, by name or else by place; hashed, for an option may be a password."""
+    """The arguments of a call by name or position, hashed: an option may be a password."""
     call = reference.source
     if call is None:
         return {}
@@ -265,7 +267,7 @@ def _mark(text: str) -> str:
 
 
 def _whole(reference: Reference, folder: Path) -> str:
-    """What is read as one text, of which a name is made."""
+    """The source as one text, from which a name is made."""
     if reference.source is None:
         if reference.reading is ReadMode.DELTA_STREAM:
             return canonical(reference.name, folder)
@@ -293,7 +295,7 @@ def _spellings(reference: Reference, folder: Path) -> list[str]:
 
 
 def _slug(whole: str) -> str:
-    """What is read, as a name that a folder may have, and that nothing else has.
+    """A source as a unique name that a folder may have.
 
     >>> _slug("read_files.data/orders")
     'read_files.data.orders-42a0'

@@ -1,10 +1,10 @@
 """How do COMMENT and TBLPROPERTIES get to the readers of a table?
 
-As the description and the configuration in Delta's metadata, and the comments of columns in its
-schema, where every reader and catalog looks for them. A table is described after it was made, and
-again when its declaration says something else. What is taken out of a declaration stays, because
-nobody knows by then who wrote it. Our own properties (`springhouse.…`) are not for readers, and may
-refer to secrets: they stay in the project.
+They become the description and the configuration in Delta's metadata, and the comments of columns
+in its schema, where every reader and catalog looks for them. A table is described after it is
+created, and again when its declaration changes. A property that is removed from the declaration
+stays in the metadata: another writer may have put it there. Our own properties (`springhouse.…`)
+are not for readers, and may refer to secrets: they stay in the project.
 """
 
 from contextlib import suppress
@@ -18,7 +18,7 @@ from springhouse.project.lineage.channels import is_channel
 
 
 def describe_table(lake: Lake, project: Project, name: str) -> None:
-    """Make the metadata of a table or view, if it is there, say what its declaration says."""
+    """Write the declaration of a table or view into its metadata, if the table exists."""
     declared = project.tables.get(name) or project.views.get(name)
     if declared is None:
         return

@@ -1,8 +1,8 @@
 """Which rows does a name in a query stand for, in this refresh?
 
-A refresh reads its inputs as of chosen versions. `RefreshInputs` gives the DataFrame for each name,
-goes through temporary views, and remembers what was really read: a Python function may read a table
-that nobody could see in its source.
+A refresh reads its inputs as of chosen versions. `RefreshInputs` returns the DataFrame for each
+name, follows temporary views, and remembers which tables were read: a Python function may read a
+table that its source code does not show.
 """
 
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class NotThereYet(LakeError):
-    """A query reads a table that no refresh has made yet; `key` says which."""
+    """A query reads a table that no refresh has created yet; `key` is that table."""
 
     def __init__(self, key: str, where: str) -> None:
         super().__init__(
-            f'"{key}" is read here, and no refresh has made it yet',
+            f'"{key}" is read here, and no refresh has created it yet',
             where=where,
-            hint="`springhouse run --once` makes it; `springhouse status` says what failed.",
+            hint="`springhouse run --once` creates it; `springhouse status` shows what failed.",
         )
         self.key = key
 
@@ -55,8 +55,8 @@ class RefreshInputs:
         self._streams = streams or {}
         self._opened: dict[str, TableVersion] = {}
         self.read: dict[str, int] = {}
-        # Which tables the versions count: told before they are opened, so that one that is made
-        # anew while it is read is not taken for the one that was read.
+        # The ids of the tables are looked up before the tables are opened. So a table that is
+        # created again while it is read is not mistaken for the one that was read.
         self.ids: dict[str, str] = {}
         self.marks: dict[str, str] = {}
         self.size = 0
@@ -70,7 +70,7 @@ class RefreshInputs:
         return frame(self.session, query, self.resolve, self._lake.folder)
 
     def resolve(self, reference: Reference) -> "DataFrame | None":
-        """The rows of one reference; None if it is not ours to read."""
+        """The rows of one reference; None if Spark itself has to read it."""
         if reference in self._streams:
             return self._streams[reference]
         if reference.reading is ReadMode.OTHER:
@@ -86,7 +86,7 @@ class RefreshInputs:
         return None
 
     def opened(self, query: Query) -> dict[str, TableVersion] | None:
-        """The version of each table that a query in SQL reads; None if it reads something else."""
+        """The version of each table that a SQL query reads; None if it reads anything else."""
         found: dict[str, TableVersion] = {}
         return found if self._open_all(query, found) else None
 

@@ -52,7 +52,10 @@ class Landed:
 
 @dataclass(frozen=True)
 class Done:
-    """What a refresh did. `read` are the versions that it read, by input."""
+    """One commit of a refresh, or with `committed` off a refresh that found nothing to commit.
+
+    `read` are the versions that it read, by input. `way` is how a view was refreshed.
+    """
 
     table: str
     kind: str
@@ -64,6 +67,7 @@ class Done:
     reason: str = ""
     committed: bool = True
     read: Mapping[str, int] | None = None
+    way: str = ""
 
 
 def land(

@@ -1,14 +1,14 @@
-"""How do records that are set aside get into a table's quarantine, each exactly once?
+"""How do bad records get into a table's quarantine, each exactly once?
 
 A record of a range of offsets is in the table or in its quarantine, never in both and never in
-neither. Two tables can't be committed at once, so one commit decides: the table's own. The records
-set aside are in a file before that, and the note of the table's commit names the file. Then the
-quarantine adds it. If the process dies in between, whoever works on the table next finds a note
+neither. Two tables can't be committed at once, so one commit decides: the table's own. The bad
+records are written to a file before, and the note of the table's commit names the file. Then the
+quarantine adds the file. If the process dies in between, the next refresh of the table finds a note
 whose file the quarantine lacks, and adds it:
 
     settled  =  the quarantine has the transactions of the note, up to its ends
 
-So what was decided for a range stays decided, whatever is declared by then.
+So the decision about each record stays, even if the declaration has changed by then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _TRIES = 5
 
 
 class UnsettledRecords(NamedTuple):
-    """A file of records set aside that the quarantine lacks, and the transactions that add it."""
+    """A file of bad records that the quarantine lacks, and the transactions that add it."""
 
     path: str
     ends: Mapping[str, int]
@@ -44,7 +44,7 @@ class UnsettledRecords(NamedTuple):
 def write_quarantine_file(
     lake: Lake, table: str, flow: str, rows: Sequence[QuarantinedRecord], at: Instant
 ) -> str:
-    """Write records to a file that the quarantine may add; its path, empty without records."""
+    """Write records to a file that the quarantine can add; its path, or "" without records."""
     if not rows:
         return ""
     when = datetime.fromtimestamp(at, UTC)
@@ -59,30 +59,30 @@ def write_quarantine_file(
 
 
 def pending_records(lake: Lake, table: str) -> list[UnsettledRecords]:
-    """What the table's commits have set aside and its quarantine does not hold, oldest first."""
+    """The files that the table's commits name and its quarantine lacks, oldest first."""
     stored = _Offsets(lake, table)
-    found: list[UnsettledRecords] = []
-    for made in reversed(lake.log(table).commits()):
-        for noted in made.note.flows.values() if made.note else ():
+    newest_first: list[UnsettledRecords] = []
+    for entry in reversed(lake.log(table).commits()):
+        for noted in entry.note.flows.values() if entry.note else ():
             ends = {app: end for app, (_, end) in noted.offsets.items()}
             if not noted.aside or all(stored.of(app) >= end for app, end in ends.items()):
                 continue
             if not lake.place(table + QUARANTINE).inside(noted.aside).exists():
-                # Somebody deleted the quarantine, and all that was older in it.
-                return found[::-1]
-            found.append(UnsettledRecords(noted.aside, ends))
-    return found[::-1]
+                # Somebody deleted the quarantine, with all older files.
+                return newest_first[::-1]
+            newest_first.append(UnsettledRecords(noted.aside, ends))
+    return newest_first[::-1]
 
 
 def settle_quarantine(lake: Lake, table: str) -> None:
-    """Add to the quarantine what the table's commits have set aside and it does not hold yet."""
+    """Add to the quarantine the files that the table's commits name and it lacks."""
     for _ in range(_TRIES):
-        left = pending_records(lake, table)
-        if not left:
+        unsettled = pending_records(lake, table)
+        if not unsettled:
             return
-        # A conflict means that another process settles the same right now: look again.
+        # A conflict means that another process adds the same file right now: look again.
         with suppress(CommitConflict):
-            for each in left:
+            for each in unsettled:
                 _add(lake, table, each.path, each.ends)
     for each in pending_records(lake, table):
         _add(lake, table, each.path, each.ends)
@@ -91,7 +91,7 @@ def settle_quarantine(lake: Lake, table: str) -> None:
 def quarantine_view_rows(
     lake: Lake, table: str, flow: str, rows: Sequence[QuarantinedRecord], at: Instant
 ) -> None:
-    """Add records to the quarantine of a view, which is made anew with the view."""
+    """Add rows to the quarantine of a view, which is emptied whenever the view is recomputed."""
     path = write_quarantine_file(lake, table, flow, rows, at)
     if path:
         _add(lake, table, path, {})
@@ -112,7 +112,7 @@ def _add(lake: Lake, table: str, path: str, ends: Mapping[str, int]) -> None:
 
 
 class _Offsets:
-    """The transactions of a quarantine, opened when one is first asked for."""
+    """The transactions of a quarantine, which is opened on first use."""
 
     def __init__(self, lake: Lake, table: str) -> None:
         self._lake, self._table = lake, table

@@ -45,7 +45,7 @@ MOST_VERSIONS = 20
 
 @dataclass(frozen=True)
 class Delivered:
-    """What a sink was given."""
+    """A sink received the changes of these versions of a table."""
 
     table: str
     sink: str
@@ -101,8 +101,8 @@ def delivered(lake: Lake, table: str, sink: str) -> int:
     return ledger.offset(_DELIVERED) if ledger else 0
 
 
-def ledger_astray(lake: Lake, table: str, sink: SinkCall) -> str | None:
-    """In what a ledger does not agree with the table that it counts; None if it does."""
+def ledger_problem(lake: Lake, table: str, sink: SinkCall) -> str | None:
+    """In which way a ledger disagrees with the table that it counts; None if it agrees."""
     newest = lake.log(table).newest()
     made = newest.made + 1 if newest is not None else 0
     try:

@@ -134,9 +134,15 @@ def _avro_type(kind: pa.DataType, name: str) -> Any:
         return {"type": "map", "values": ["null", _avro_type(kind.item_type, f"{name}_value")]}
     if is_a.is_list(kind) or is_a.is_large_list(kind):
         return {"type": "array", "items": ["null", _avro_type(kind.value_type, f"{name}_item")]}
+    return _flat_avro_type(kind)
+
+
+def _flat_avro_type(kind: pa.DataType) -> Any:
+    """The Avro type of a value without values inside; text for what Avro has no type for."""
+    is_a = pa.types
     if is_a.is_decimal(kind):
-        given = {"logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
-        return {"type": "bytes", **given}
+        digits = {"precision": kind.precision, "scale": kind.scale}
+        return {"type": "bytes", "logicalType": "decimal", **digits}
     if is_a.is_timestamp(kind):
         local = "" if kind.tz else "local-"
         return {"type": "long", "logicalType": f"{local}timestamp-micros"}

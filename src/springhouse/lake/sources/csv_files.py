@@ -31,7 +31,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from springhouse.lake.delta.tables import quoted
-from springhouse.lake.sources import encodings, taken_apart
+from springhouse.lake.sources import client_csv, client_records, encodings
 from springhouse.lake.sources.file_batch import FILE, FileBatch, origin
 from springhouse.lake.sources.records import (
     CORRUPT,
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 64 * 1024
 _LONGEST_HEADER = 120
 _UNLISTED = "__springhouse_unlisted_"
-_HEEDED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
-"""The options that mean the same where records are taken apart in this process."""
+_SUPPORTED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
+"""The options that mean the same where the client splits records."""
 
 
 class _FileLook(NamedTuple):
@@ -103,10 +103,10 @@ class CsvFiles:
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
-        apart = taken_apart.is_needed(spark)
+        apart = client_records.is_needed(spark)
         if apart:
             asked = [*self._reader, *(["multiline"] if self._multiline else [])]
-            taken_apart.prove_simple(schema, asked, _HEEDED)
+            client_records.prove_simple(schema, asked, _SUPPORTED)
         parts = []
         for kind, group in self._kinds(spark, batch).items():
             names = self._names(spark, kind, group)
@@ -117,7 +117,7 @@ class CsvFiles:
                 continue
             layout = self._layout(names, schema)
             if apart:
-                parts.append(self._taken_apart(spark, kind, group, layout, schema, why=why))
+                parts.append(self._client_rows(spark, kind, group, layout, schema, why=why))
                 continue
             if self._by_reader(kind):
                 records = self._put_together(spark, group, layout, kind.is_cut)
@@ -185,7 +185,7 @@ class CsvFiles:
         filesystem, full = batch.folder.filesystem, f"{batch.folder.path}/{path}"
         with filesystem.open_input_stream(full, compression="detect") as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
-            found = taken_apart.open_quote(_lines_of(text, self._reader.get("linesep")), self._own)
+            found = client_csv.open_quote(_lines_of(text, self._reader.get("linesep")), self._own)
         return f"a quoted field that begins in line {found} never ends" if found else None
 
     def _flaws(self, spark: "SparkSession", batch: FileBatch) -> dict[str, tuple[bool, bool]]:
@@ -195,7 +195,7 @@ class CsvFiles:
         filesystem, root = batch.folder.filesystem, batch.folder.path
         infos = filesystem.get_file_info([f"{root}/{path}" for path in batch.paths])
         small = fits_here(sum(info.size or 0 for info in infos))
-        if small or taken_apart.is_needed(spark):
+        if small or client_records.is_needed(spark):
             answers = batch.grouped(self._flaws_of)
             return {path: flaws for flaws, group in answers.items() for path in group.paths}
         quote = self._reader.get("quote", '"')
@@ -229,8 +229,8 @@ class CsvFiles:
         """The columns that the header of the files names."""
         if not self._header or kind.look.problem is not None:
             return ()
-        if not self._by_reader(kind) or taken_apart.is_needed(spark):
-            return taken_apart.csv_texts(kind.look.header, self._own) or ()
+        if not self._by_reader(kind) or client_records.is_needed(spark):
+            return client_csv.csv_texts(kind.look.header, self._own) or ()
         # Only the reader knows where the header ends. As a header, it would rename what is there.
         reader = self._read(spark, kind.is_cut).option("header", False)
         first = reader.csv(group.for_spark()[0]).first()
@@ -259,7 +259,7 @@ class CsvFiles:
             ]
         )
 
-    def _taken_apart(
+    def _client_rows(
         self,
         spark: "SparkSession",
         kind: _Kind,
@@ -271,20 +271,20 @@ class CsvFiles:
     ) -> DataFrame:
         comment = self._reader.get("comment")
         separator = self._reader.get("linesep")
-        lines: Iterable[taken_apart.Record] = taken_apart.lines(
-            group, separator, all_of_them=kind.is_cut
+        lines: Iterable[client_records.RecordText] = client_records.lines(
+            group, separator, with_empty=kind.is_cut
         )
         if kind.is_cut:
             whole = whole_line(self._own)
-            lines = taken_apart.csv_records(lines, whole, separator or "\n")
+            lines = client_csv.csv_records(lines, whole, separator or "\n")
         records = [
             record
             for record in lines
             if record.text != kind.look.header and not (comment and record.text.startswith(comment))
         ]
-        parse = taken_apart.csv_parser(layout, self._own)
+        parse = client_csv.csv_parser(layout, self._own)
         no_record = f"not a row of {len(layout)} columns"
-        return taken_apart.rows(spark, records, parse, schema, no_record, why=why)
+        return client_records.rows(spark, records, parse, schema, no_record, why=why)
 
     def _lines(self, spark: "SparkSession", group: FileBatch, header: str) -> DataFrame:
         texts = spark.read.text(group.for_spark(), lineSep=self._reader.get("linesep"))

@@ -7,8 +7,8 @@ partition; its offset counts versions:
     [0, v + 1)    the whole table as of version v
     [u, v + 1)    the rows that the versions u to v added
 
-Commits that change no row (a compaction, a new column) move the version and not `latest`: nothing
-is there to read. If rows were changed or deleted, there is no honest stream of them: an error.
+A commit that changes no row (a compaction, a new column) raises the version and not `latest`: there
+is nothing to read. If rows were changed or deleted, the table is no stream any more: an error.
 """
 
 from collections.abc import Mapping
@@ -31,47 +31,47 @@ _PARTITION = "0"
 
 
 class DeltaSource(Source):
-    """The rows that are appended to a Delta table, ours or anybody's."""
+    """The rows that are appended to a Delta table of this warehouse or of another writer."""
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
 
     @property
     def warning(self) -> str | None:  # type: ignore[override]  # looked up every time
-        """What looks wrong and may yet come right."""
+        """The table does not exist, or not yet."""
         if self._log.newest() is None:
             return f'there is no Delta table at "{self._log.storage.root}" yet'
         return None
 
     def incarnation(self) -> str | None:
-        """The id of the table, which one that is made anew does not have; None without a table."""
+        """The id of the table; None without a table. A table that is created again has another."""
         return self._log.table_id()
 
     def sync(self, ranges: Mapping[str, Range]) -> None:
-        """Return when what these ranges count is on the disk: whoever wrote it may not have."""
+        """Sync the log entries of these ranges to the disk: another writer may not have done so."""
         sync_entries(self._log.storage, _only(ranges).end - 1)
 
     def mark(self, end: int) -> str | None:
-        """What the version below an offset is known by."""
+        """The fingerprint of the last version below an offset."""
         return self._log.mark(end - 1)
 
     def has_mark(self, mark: str) -> bool:
-        """Whether the table has the version that is known by this."""
+        """Whether the table has the version with this fingerprint."""
         return self._log.has_mark(mark)
 
     def stepped_back(self, start: int, latest: int) -> SourceError | None:
-        """What to say if fewer versions are there than were read; nothing while none is there."""
+        """The error if the table has fewer versions than were read; None without a table."""
         if latest == 0:
             return None
         return SourceError(
             f"the Delta table has {latest} versions, and {start} were read: an older copy of it "
             "was put in its place",
             where=self._log.storage.root,
-            hint="Put back the newer one; or delete what reads it, which is then made anew.",
+            hint="Put back the newer one; or delete the table that reads it, and run again.",
         )
 
     def latest(self) -> Mapping[str, int]:
-        """One above the version that made the rows that are there now."""
+        """One above the last version that changed the rows."""
         self._log.validate_log()
         newest = self._log.newest()
         return {_PARTITION: newest.made + 1 if newest else 0}
@@ -88,7 +88,7 @@ class DeltaSource(Source):
         return sum(file.size for file in files if file.path in added)
 
     def identity(self, ranges: Mapping[str, Range]) -> object:
-        """The versions of the table: they are the same to everybody."""
+        """The versions of the table: every reader counts them in the same way."""
         return dict(ranges), self._log.storage.root
 
     def read(
@@ -117,7 +117,7 @@ class DeltaSource(Source):
         }
 
     def _same_rows(self, version: int) -> int:
-        """The newest version with the rows of `version`: a vacuum spares its files the longest."""
+        """The newest version with the rows of `version`: vacuum keeps its files the longest."""
         states = [state for state in self._log.snapshots() if state.made <= version]
         return max(version, states[-1].version) if states else version
 
@@ -134,9 +134,10 @@ class DeltaSource(Source):
         if not kept.issuperset(range(given.start, given.end)):
             raise SourceError(
                 f"the log of the Delta table no longer has all of its versions {given.start} to "
-                f"{given.end - 1}, so what was added since can't be told",
+                f"{given.end - 1}, so the rows that were added are not known",
                 where=self._log.storage.root,
-                hint="Rebuild what reads it, and keep the log longer: delta.logRetentionDuration.",
+                hint="Rebuild the table that reads it, and keep the log longer: "
+                "delta.logRetentionDuration.",
             )
         raise SourceError(
             f"rows of the Delta table were changed or deleted between its versions "
@@ -148,7 +149,7 @@ class DeltaSource(Source):
 
 
 class ReadDelta(DeltaSource):
-    """`read_delta('path')`: the rows that somebody appends to the Delta table at a path or URI."""
+    """`read_delta('path')`: the rows that are appended to the Delta table at a path or URI."""
 
     def __init__(self, path: str, *, context: SourceContext) -> None:
         read_delta(path)

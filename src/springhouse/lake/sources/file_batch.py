@@ -1,8 +1,7 @@
-"""How are the files of one range reached: by Spark, by Arrow, and by name?
+"""How are the files of one range read: by Spark, by Arrow, and named to people?
 
-Some of a file can only be known by opening it: the header of a CSV file, the footer of a Parquet
-file. `grouped` opens all files at once, and puts those together that answer the same, which is
-nearly always all of them.
+A format has to open each file to know its header or its footer. `grouped` opens many files at once,
+and groups those with the same answer, which is nearly always all of them.
 """
 
 from collections.abc import Callable, Hashable
@@ -34,26 +33,26 @@ class FileBatch:
         return [no_glob(self.full(path)) for path in self.paths]
 
     def full(self, path: str) -> str:
-        """The whole path of a file, for people."""
+        """The whole path of a file, as a message shows it."""
         return f"{self.folder.root}/{path}"
 
-    def grouped(self, ask: Callable[[fs.FileSystem, str], _Answer]) -> "dict[_Answer, FileBatch]":
-        """The files by what opening each of them answers."""
+    def grouped(self, look: Callable[[fs.FileSystem, str], _Answer]) -> "dict[_Answer, FileBatch]":
+        """The files, grouped by the answer of a function that opens each of them."""
         filesystem, root = self.folder.filesystem, self.folder.path
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(lambda path: ask(filesystem, f"{root}/{path}"), self.paths))
+            answers = list(pool.map(lambda path: look(filesystem, f"{root}/{path}"), self.paths))
         groups: dict[_Answer, list[str]] = {}
-        for path, given in zip(self.paths, answers, strict=True):
-            groups.setdefault(given, []).append(path)
-        return {given: FileBatch(self.folder, tuple(paths)) for given, paths in groups.items()}
+        for path, answer in zip(self.paths, answers, strict=True):
+            groups.setdefault(answer, []).append(path)
+        return {answer: FileBatch(self.folder, tuple(paths)) for answer, paths in groups.items()}
 
 
 FILE = "_metadata.file_path"
-"""The file that a row of Spark's comes from, as Spark writes it."""
+"""Spark's column with the file that a row comes from."""
 
 
 def origin(file: str = FILE) -> Column:
-    """The path of a file that Spark names in the column `file`, as `FileBatch.full` gives it."""
+    """The path of the file in the column `file`, spelled as `FileBatch.full` spells it."""
     # Spark percent-encodes the path; a plus is a plus there, and a blank to `url_decode`.
     encoded = sf.replace(sf.col(file), sf.lit("+"), sf.lit("%2B"))
     return sf.regexp_replace(sf.url_decode(encoded), "^file:/+", "/")

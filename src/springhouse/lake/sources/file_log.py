@@ -1,17 +1,17 @@
 """Which files are which offsets?
 
-A folder has no order and no memory, so the files that are found in it are written down before they
-are ever read: one Delta table per use of `read_files`, one row per file.
+A folder has no order and no memory, so its files are noted in a log before they are ever read: one
+Delta table per use of `read_files`, one row per file.
 
     offset n   =   the file whose row says position n
     positions are 0, 1, 2, … without a gap; a row, once committed, never changes
 
-Who only asks what there is (`status`, `plan`) writes nothing: files that are found and not written
-down yet follow those that are, in the order in which they were seen.
+`status` and `plan` write nothing: files that are not in the log yet follow those that are, in the
+order in which they were listed.
 
-Two processes that find the same file agree by way of the commit: each appends from the ground on
-which it counted, with the same transaction, so the second one is rejected, reads what the first one
-wrote, and looks again at what is left.
+If two processes list the same file, the commit decides: each appends to the version at which it
+counted, with the same transaction. So the second one is rejected, reads what the first one wrote,
+and tries again with the files that remain.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from springhouse.lake.sources.source import Range, SourceContext
 from springhouse.lake.storage.presence import FileLost
 
 COMPACT_AT = 100
-"""So many small files in the log are rewritten as one."""
+"""With this many small files, the log is rewritten as one."""
 
 _COLUMNS = StructType(
     [
@@ -54,34 +54,34 @@ class FoundFile(NamedTuple):
 
 
 class FileLog:
-    """The files that were admitted to a stream, in order."""
+    """The files of a stream, in the order of their offsets."""
 
     def __init__(self, context: SourceContext) -> None:
         self._storage = context.storage
         self._now = context.now
         self._ground: TableVersion | None = None
         self._entry: tuple[int, int] | None = None  # of the ground in the Delta log
-        self._loaded: set[str] = set()  # the log's own data files that were read
+        self._loaded: set[str] = set()  # data files of the log itself that were read
         self._files: list[FoundFile] = []
         self._paths: set[str] = set()
-        self._unwritten: dict[str, FoundFile] = {}  # seen, and not written down yet, by path
+        self._unwritten: dict[str, FoundFile] = {}  # listed, and not in the log yet, by path
         self._lock = threading.Lock()
 
-    def see(self, found: Sequence[FoundFile]) -> int:
-        """Put the files that are new after all others, oldest first; the number of all."""
+    def see(self, listed: Sequence[FoundFile]) -> int:
+        """Add new files behind all others, oldest first; returns the number of all files."""
         with self._lock:
             self._catch_up()
             known = self._paths | self._unwritten.keys()
-            new = [file for file in found if file.path not in known]
+            new = [file for file in listed if file.path not in known]
             new.sort(key=lambda file: (file.modified_nanoseconds, file.path))
             self._unwritten |= {file.path: file for file in new}
             return len(self._files) + len(self._unwritten)
 
     def admit(self, requires: Sequence[Requirement] = ()) -> None:
-        """Write down the files that were seen."""
+        """Note the listed files in the log."""
         with self._lock:
             while self._unwritten:
-                # Created and then read again, in case somebody else created it and admitted files.
+                # Read again after it is created: another process may have created and filled it.
                 if self._ground is None:
                     self.make(requires)
                 else:
@@ -90,7 +90,7 @@ class FileLog:
                 self._catch_up()
 
     def has_admitted(self, given: Range) -> bool:
-        """Whether the files at these offsets are written down, as far as this process has read."""
+        """Whether the files at these offsets are in the log, as far as this process has read it."""
         with self._lock:
             return given.end <= len(self._files)
 
@@ -101,7 +101,7 @@ class FileLog:
             return self._ground.table_id if self._ground is not None else None
 
     def mark(self, end: int) -> str | None:
-        """What the last file below an offset is known by; None if it is not written down."""
+        """The fingerprint of the last file below an offset; None if it is not in the log."""
         with self._lock:
             if end > len(self._files):
                 self._catch_up()
@@ -111,7 +111,7 @@ class FileLog:
             return f"{end}:{hashlib.sha256(last.encode()).hexdigest()[:16]}"
 
     def make(self, requires: Sequence[Requirement] = ()) -> None:
-        """Make an empty log, unless there is one."""
+        """Create an empty log, unless there is one."""
         ensure(self._storage, _COLUMNS, Note("schema", self._now()), requires)
 
     def files(self, given: Range) -> Sequence[FoundFile]:
@@ -122,9 +122,9 @@ class FileLog:
             known = [*self._files, *self._unwritten.values()]
             if given.end > len(known):
                 raise SourceError(
-                    f"{given.end} files were read and only {len(known)} are written down",
+                    f"{given.end} files were read and only {len(known)} are in the log of files",
                     where=self._storage.root,
-                    hint="The log of the files was removed or replaced: rebuild the table.",
+                    hint="The log was removed or replaced: rebuild the table.",
                 )
             return tuple(known[given.start : given.end])
 
@@ -150,13 +150,13 @@ class FileLog:
         assert newest is not None
         rows = newest.to_arrow().sort_by("position")
         note = Note("compaction", self._now(), rows=rows.num_rows)
-        # Whoever compacts at the same moment does the same work; one of the two is enough.
+        # Another process that compacts at the same moment does the same work.
         with suppress(CommitConflict):
             change = Change(note, [write_arrow(self._storage, rows)], newest.files)
             commit(newest, change, requires)
 
     def _catch_up(self) -> None:
-        """Read what was appended since the last time, by us or by another process."""
+        """Read the files that were appended since the last time, here or by another process."""
         if self._ground is not None and self._is_newest(self._ground):
             return
         before, self._ground = self._ground, open_table(self._storage)
@@ -165,8 +165,7 @@ class FileLog:
             or self._ground.table_id != before.table_id
             or self._entries(before.version)[0] != self._entry
         ):
-            # Another log is in its place, or an older copy: what was read of the one before says
-            # nothing about it.
+            # Another log, or an older copy, has taken its place: forget what was read before.
             self._loaded, self._files, self._paths = set(), [], set()
         if self._ground is None:
             return
@@ -175,7 +174,7 @@ class FileLog:
         try:
             rows = read_arrow(self._storage, unread, _COLUMNS.fieldNames()).to_pylist()
         except FileLost as lost:
-            self._ground = None  # Looked at again by whoever asks next.
+            self._ground = None  # The next call reads it again.
             raise SourceError(
                 f"the list of the files that were read is lost: {lost.problem}",
                 where=self._storage.root,
@@ -185,7 +184,7 @@ class FileLog:
         self._loaded = {file.path for file in self._ground.files}
         for row in sorted(rows, key=lambda row: int(row["position"])):
             position = row.pop("position")
-            # A compacted file repeats what is known.
+            # A compacted file repeats known rows.
             if position < len(self._files):
                 continue
             assert position == len(self._files), f"the log has no file {len(self._files)}"

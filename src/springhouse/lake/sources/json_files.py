@@ -1,11 +1,13 @@
 """How is JSON read?
 
 One record per line, or with `multiline` one document per file: an object, or an array of objects.
-An array on a line is as many records as it has elements, as to Spark's own reader. A VARIANT tells
-the elements apart. It would turn a number of many digits into a DOUBLE, so while an array is taken
-apart, each number is a text with a mark before it.
-A record is parsed as the value of a field, `{"record": … }`: alone, Spark would take the first
-value of `{"id": 1}{"id": 2}`, two records on one line, and silently forget the second.
+
+An array on a line is as many records as it has elements, as in Spark's own reader. A VARIANT splits
+the array. It would turn a number of many digits into a DOUBLE, so while an array is split, each
+number is a text with a mark before it.
+
+A record is parsed as the value of a field, `{"record": … }`. Without that, Spark would take the
+first value of `{"id": 1}{"id": 2}`, two records on one line, and silently forget the second.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
+from springhouse.lake.sources.client_json import json_parser, json_records
 from springhouse.lake.sources.encodings import readable
 from springhouse.lake.sources.file_batch import FILE, FileBatch
 from springhouse.lake.sources.records import (
@@ -37,14 +40,14 @@ if TYPE_CHECKING:
 
 _BYTE_ORDER_MARK = "\ufeff"
 _MARK = "__springhouse_number_"
-# Possessive: Java has no deep recursion then, however long a text is.
+# Possessive: then Java does not recurse deeply, however long a text is.
 _TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BEFORE_NUMBER = rf'[^"0-9-]*+(?:{_TEXT}[^"0-9-]*+)*+'
 _NUMBER = r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
 _NEXT_NUMBER = rf"(?s)\G({_BEFORE_NUMBER})({_NUMBER})"
 _MARKED_NUMBER = rf'"{_MARK}([0-9.eE+-]++)"'
 _OTHER_TEXTS = ("allowcomments", "allowsinglequotes", "allowunquotedfieldnames")
-"""With these options a number may stand inside something else than a text in double quotes."""
+"""With these options a number may be inside other things than a text in double quotes."""
 
 
 class JsonFiles:
@@ -69,12 +72,12 @@ class JsonFiles:
     ) -> DataFrame:
         """The records as rows."""
         batch, problems = readable(batch)
-        apart = taken_apart.is_needed(spark)
-        found = no_rows(spark, schema)
+        by_client = client_records.is_needed(spark)
+        records = no_rows(spark, schema)
         if batch.paths:
-            read = self._taken_apart if apart else self._parsed
-            found = read(spark, batch, schema, why=why)
-        return found.union(bad_files(spark, schema, problems)) if problems else found
+            read = self._client_rows if by_client else self._parsed
+            records = read(spark, batch, schema, why=why)
+        return records.union(bad_files(spark, schema, problems)) if problems else records
 
     def _parsed(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
@@ -82,27 +85,27 @@ class JsonFiles:
         separator = self._reader.get("linesep")
         texts = spark.read.text(batch.for_spark(), wholetext=self._multiline, lineSep=separator)
         records = texts.select(VALUE, sf.col(FILE).alias(ORIGIN)).where(sf.trim(VALUE) != "")
-        found = self._elements()
+        elements = self._elements()
         if self._multiline:
-            # Of lines Spark drops a byte order mark by itself.
+            # Spark removes a byte order mark from lines by itself.
             marked = sf.startswith(VALUE, sf.lit(_BYTE_ORDER_MARK))
             text = sf.when(marked, sf.substring(VALUE, 2, 2**31 - 1)).otherwise(sf.col(VALUE))
             records = records.select(text.alias(VALUE), ORIGIN)
         else:
             is_array = sf.startswith(sf.ltrim(VALUE), sf.lit("["))
-            found = sf.when(is_array, found).otherwise(sf.array(VALUE))
-        records = records.select(sf.explode(found).alias(VALUE), ORIGIN)
+            elements = sf.when(is_array, elements).otherwise(sf.array(VALUE))
+        records = records.select(sf.explode(elements).alias(VALUE), ORIGIN)
         return rows(records, self._grammar, schema, schema, why=why)
 
-    def _taken_apart(
+    def _client_rows(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
-        asked = [*self._reader, *(["multiline"] if self._multiline else [])]
-        taken_apart.prove_simple(schema, asked, heeded=("linesep",))
-        lines = taken_apart.lines(batch, self._reader.get("linesep"))
-        records = [record for line in lines for record in taken_apart.json_records(line)]
-        parse = taken_apart.json_parser(schema)
-        return taken_apart.rows(spark, records, parse, schema, self._grammar.no_record, why=why)
+        options = [*self._reader, *(["multiline"] if self._multiline else [])]
+        client_records.prove_simple(schema, options, supported=("linesep",))
+        lines = client_records.lines(batch, self._reader.get("linesep"))
+        records = [record for line in lines for record in json_records(line)]
+        parse = json_parser(schema)
+        return client_records.rows(spark, records, parse, schema, self._grammar.no_record, why=why)
 
     def _elements(self) -> Column:
         """The records of a document: the elements of an array, or else the document itself."""
@@ -115,14 +118,14 @@ class JsonFiles:
         array = sf.try_variant_get(document, "$", "ARRAY<VARIANT>")
 
         def written(record: Column) -> Column:
-            found = sf.to_json(record)
-            return sf.regexp_replace(found, _MARKED_NUMBER, "$1") if exact else found
+            text = sf.to_json(record)
+            return sf.regexp_replace(text, _MARKED_NUMBER, "$1") if exact else text
 
         return sf.coalesce(sf.transform(array, written), sf.array(VALUE))
 
 
 def json_grammar(options: Mapping[str, str]) -> Grammar:
-    """How a record of JSON is parsed, with these options of Spark's."""
+    """The grammar of JSON records, with these options of Spark."""
     parser = _parser(options)
 
     def parse(value: Column, schema: StructType) -> Column:
@@ -139,7 +142,7 @@ def json_grammar(options: Mapping[str, str]) -> Grammar:
 
 def _parser(options: Mapping[str, str]) -> dict[str, str]:
     return {
-        # Else a text of digits that is no date is the number of days since 1970.
+        # Otherwise a text of digits that is no date is a number of days since 1970.
         "enableDateTimeParsingFallback": "false",
         # Jackson gives up at 20 million characters.
         "maxStringLen": str(2**31 - 1),

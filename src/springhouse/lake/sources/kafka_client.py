@@ -1,9 +1,9 @@
-"""How is a Kafka cluster asked what it has, without Spark?
+"""How does this process talk to a Kafka cluster, without Spark?
 
-Rows come through Spark's connector. Where partitions begin and end is asked every second, and what
-a sink writes must be one transaction: both are for a client in this process, `confluent-kafka`. A
-user writes options once, in the words of the Java client as Spark's documentation has them
-(`kafka.security.protocol`); `project/kafka_options.py` says the same in the words of the other.
+Spark's connector reads the records. But the ends of partitions are needed every second, and a sink
+writes in one transaction: both need a client in this process, `confluent-kafka`. A user writes
+options once, in the words of the Java client as in Spark's documentation
+(`kafka.security.protocol`); `project/options/kafka_options.py` translates them.
 """
 
 import logging
@@ -18,7 +18,7 @@ from springhouse.project.options.kafka_options import SERVERS, client_settings
 
 _SECONDS = 10.0
 LOGGER = logging.getLogger("springhouse.kafka")
-"""Where the client tells what it does: by itself it would write to the user's terminal."""
+"""The client logs here; by default it would write to the user's terminal."""
 
 
 class KafkaFailed(LakeError):
@@ -49,18 +49,19 @@ class Topic:
     @cached_property
     def _admin(self) -> Any:
         settings = client_settings(self.options)
-        # What belongs to a consumer or a producer is unknown to an administrator.
+        # An administrator does not know the settings of a consumer or a producer.
         settings.pop("isolation.level", None)
         return client("confluent_kafka.admin").AdminClient(settings, logger=LOGGER)
 
     def describe(self) -> tuple[str, list[int]]:
-        """The id that the cluster gave the topic when it was made, and its partitions."""
-        asked = client().TopicCollection([self.name])
-        described = self._answer(self._admin.describe_topics(asked, request_timeout=_SECONDS))
+        """The id that the cluster gave the topic when it was created, and its partitions."""
+        topics = client().TopicCollection([self.name])
+        futures = self._admin.describe_topics(topics, request_timeout=_SECONDS)
+        described = self._result(futures[self.name])
         return str(described.topic_id), sorted(each.id for each in described.partitions)
 
     def ends(self, partitions: list[int], *, earliest: bool = False) -> dict[int, int]:
-        """Where partitions end (or begin); transactions that are still open count as not there."""
+        """Where partitions end (or begin); records of open transactions do not count."""
         if not partitions:
             return {}
         kafka, specs = client(), client("confluent_kafka.admin").OffsetSpec
@@ -68,12 +69,9 @@ class Topic:
         committed = self.options.get("kafka.isolation.level") == "read_committed"
         levels = kafka.IsolationLevel
         level = levels.READ_COMMITTED if committed else levels.READ_UNCOMMITTED
-        asked = {kafka.TopicPartition(self.name, each): spec for each in partitions}
-        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=_SECONDS)
+        wanted = {kafka.TopicPartition(self.name, each): spec for each in partitions}
+        answers = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=_SECONDS)
         return {each.partition: self._result(answer).offset for each, answer in answers.items()}
-
-    def _answer(self, futures: Mapping[str, Any]) -> Any:
-        return self._result(futures[self.name])
 
     def _result(self, future: Any) -> Any:
         try:
@@ -84,16 +82,16 @@ class Topic:
             raise KafkaFailed("the brokers do not answer", where=self.servers) from error
 
     def failed(self, error: Exception) -> KafkaFailed:
-        """What a broker said, in one line and with a hint where there is one."""
+        """The error of a broker, in one line and with a hint."""
         kafka = client()
-        said = error.args[0] if error.args else None
-        code = said.code() if isinstance(said, kafka.KafkaError) else None
+        cause = error.args[0] if error.args else None
+        code = cause.code() if isinstance(cause, kafka.KafkaError) else None
         if code == kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
-            problem, hint = f'there is no topic "{self.name}"', "Make it, or mend its name."
+            problem, hint = f'there is no topic "{self.name}"', "Create it, or correct its name."
             return KafkaFailed(problem, where=self.servers, hint=hint)
-        text = said.str() if isinstance(said, kafka.KafkaError) else str(error)
+        text = cause.str() if isinstance(cause, kafka.KafkaError) else str(error)
         return KafkaFailed(
-            f'the brokers can\'t be asked about "{self.name}": {text}',
+            f'the brokers do not answer about "{self.name}": {text}',
             where=self.servers,
             hint="Are they running, and is the address right?",
         )

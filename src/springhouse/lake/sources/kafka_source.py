@@ -1,18 +1,18 @@
 """How does a Kafka topic become a stream of exact ranges?
 
 A partition of the topic is a partition of the source, and Kafka's offsets are its offsets. `read`
-asks Spark's connector for exactly the offsets of the ranges, so a commit that names their ends is
-all the memory that is needed; there is no consumer group. Partitions that are added while a
-warehouse runs appear in `latest` as any other.
+asks Spark's connector for exactly the offsets of the ranges, so a commit with their ends is all the
+memory that is needed, and there is no consumer group. Partitions that are added while a warehouse
+runs appear in `latest` like any other.
 
     startingOffsets   where to begin, the first time: 'earliest', 'latest', or '{"0": 23}'
     format            'raw' (key, value, offset, … as Spark has them) or 'json', with a `schema`
-    failOnDataLoss    'false' to go on without records that are gone
+    failOnDataLoss    'false' to continue without records that are gone
 
-A topic forgets. What was not read and is not there any more is an error, because nobody could tell
-the table from a whole one: records that expired, a topic that was truncated, or one that was made
-anew under its old name (its id differs). Gaps inside a partition are none: transactions and
-compaction leave them.
+A topic forgets. Records that are gone before they were read are an error, because nobody could tell
+the table from a complete one: records that expired, a topic that was truncated, or one that was
+deleted and created again under its name (its id differs). Gaps inside a partition are no loss:
+transactions and compaction leave them.
 """
 
 import json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BYTES_PER_RECORD = 256
-"""What a record is taken to hold: the brokers do not tell."""
+"""An estimate: the brokers do not tell the size of a record."""
 
 
 class ReadKafka(Source):
@@ -74,16 +74,16 @@ class ReadKafka(Source):
         self._where = f"{context.flow}: {topic}"
         self.largest_range = asked.largest_range
         self.memory: dict[str, Any] = dict(context.memory)
-        # What the cluster has just said of the topic, and nobody has used yet.
+        # The last answer of the cluster about the topic, until `latest` uses it.
         self._described: tuple[str, list[int]] | None = None
 
     def incarnation(self) -> str:
-        """The id that the cluster gave the topic when it was made."""
+        """The id that the cluster gave the topic when it was created."""
         self._described = self._topic.describe()
         return self._described[0]
 
     def begin_anew(self) -> None:
-        """Forget what was remembered of a topic that is gone."""
+        """Forget the memory of a topic that is gone."""
         if self._described is not None and self.memory.get("topic_id") != self._described[0]:
             self.memory.clear()
 
@@ -104,11 +104,11 @@ class ReadKafka(Source):
         return {str(partition): end for partition, end in ends.items()}
 
     def size(self, ranges: Mapping[str, Range]) -> int:
-        """About how many bytes the records have."""
-        return sum(given.end - given.start for given in ranges.values()) * _BYTES_PER_RECORD
+        """About how many bytes the records have, from their number."""
+        return sum(r.end - r.start for r in ranges.values()) * _BYTES_PER_RECORD
 
     def identity(self, ranges: Mapping[str, Range]) -> object:
-        """The offsets, and what is remembered: which topic it is, and where each table began."""
+        """The offsets and the memory: which topic it is, and where each table began."""
         return dict(ranges), self.memory
 
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
@@ -116,14 +116,14 @@ class ReadKafka(Source):
         return self._rows(spark, ranges, why=True)
 
     def glance(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
-        """The same, but a bad record does not say why."""
+        """The same, but a bad record has no true reason."""
         return self._rows(spark, ranges, why=False)
 
     def _rows(
         self, spark: "SparkSession", ranges: Mapping[str, Range], *, why: bool
     ) -> "DataFrame":
-        records = self._records(spark, self._there(ranges))
-        ends = {partition: given.end for partition, given in ranges.items()}
+        records = self._records(spark, self._existing(ranges))
+        ends = {partition: offsets.end for partition, offsets in ranges.items()}
         self.memory["ends"] = {**self.memory.get("ends", {}), **ends}
         if self._schema_text is None:
             return records
@@ -133,11 +133,11 @@ class ReadKafka(Source):
         return rows(texts, self._grammar, schema, schema, why=why)
 
     def _records(self, spark: "SparkSession", ranges: Mapping[int, Range]) -> "DataFrame":
-        # A topic that is named, and no offset of it: the connector then gives the columns alone.
+        # With the topic and an empty range the connector returns the columns without rows.
         partitions = ranges or {0: Range(0, 0)}
         name = self._topic.name
-        starts = {partition: given.start for partition, given in partitions.items()}
-        ends = {partition: given.end for partition, given in partitions.items()}
+        starts = {partition: offsets.start for partition, offsets in partitions.items()}
+        ends = {partition: offsets.end for partition, offsets in partitions.items()}
         reader = (
             spark.read.format("kafka")
             .options(**self._options)
@@ -158,28 +158,28 @@ class ReadKafka(Source):
                 "the jars, and prints what to set.",
             ) from error
 
-    def _there(self, ranges: Mapping[str, Range]) -> dict[int, Range]:
-        """What of the ranges is in the topic; an error if some of it has gone unread."""
-        wanted = {int(partition): given for partition, given in ranges.items()}
+    def _existing(self, ranges: Mapping[str, Range]) -> dict[int, Range]:
+        """The part of the ranges that is in the topic; an error if records expired unread."""
+        wanted = {int(partition): offsets for partition, offsets in ranges.items()}
         first = self._topic.ends(list(wanted), earliest=True)
         begins = self.memory.get("begins", {})
-        found: dict[int, Range] = {}
-        for partition, given in wanted.items():
-            # From 0 means from the beginning, wherever that is by now.
+        existing: dict[int, Range] = {}
+        for partition, offsets in wanted.items():
+            # From 0 means from the first record that the topic still has.
             begin = max(begins.get(str(partition), 0), first[partition])
-            if 0 < given.start < first[partition] and self._strict:
-                gone = first[partition] - given.start
+            if 0 < offsets.start < first[partition] and self._strict:
+                gone = first[partition] - offsets.start
                 raise self._lost(
                     f"partition {partition} begins at {first[partition]}, and was read up to "
-                    f"{given.start}: {gone} offsets expired before they were read"
+                    f"{offsets.start}: {gone} offsets expired before they were read"
                 )
-            start = max(given.start, begin if given.start == 0 else first[partition])
-            if start < given.end:
-                found[partition] = Range(start, given.end)
-        return found
+            start = max(offsets.start, begin if offsets.start == 0 else first[partition])
+            if start < offsets.end:
+                existing[partition] = Range(start, offsets.end)
+        return existing
 
     def _settle_beginnings(self, ends: Mapping[int, int]) -> None:
-        """Decide once where each partition begins, and remember it with the first commit."""
+        """Decide once where each partition begins; the first commit remembers it."""
         if "begins" in self.memory:
             return  # A partition that was added later begins at its first record.
         if self._begin == "latest":
@@ -194,7 +194,7 @@ class ReadKafka(Source):
     def _prove_same(self, topic_id: str) -> None:
         before = self.memory.setdefault("topic_id", topic_id)
         if before != topic_id and self._strict:
-            raise self._lost("the topic was deleted and made anew")
+            raise self._lost("the topic was deleted and created again")
         if before != topic_id:
             self.memory["topic_id"] = topic_id
 
@@ -202,9 +202,9 @@ class ReadKafka(Source):
         return SourceError(
             problem,
             where=self._where,
-            hint="Records are gone for good. To go on without them: failOnDataLoss => 'false'. To "
-            "begin anew with what is there: another name for the flow, or a new table. To have "
-            "more time next time: a longer retention.ms of the topic.",
+            hint="Records are gone for good. To continue without them: failOnDataLoss => 'false'. "
+            "To start again with the records that the topic has: give the flow another name, or "
+            "make a new table. To have more time next time: a longer retention.ms of the topic.",
         )
 
     def _schema(self, spark: "SparkSession") -> StructType:

@@ -1,14 +1,14 @@
 """How does a folder that others put files into become a stream?
 
-There is one partition, and an offset counts files: `file_log` says which file is which. `latest`
-looks into the folder, and `admit` writes down what is new; `read` takes the files of a range, makes
-sure that they are what they were, and hands them to their format.
+There is one partition, and an offset counts files: `file_log` says which file has which offset.
+`latest` lists the folder, and `admit` notes the new files. `read` takes the files of a range,
+checks that they have not changed, and has their format read them.
 
-A file has to be whole when it appears, and stay as it is. Write it under a name that is passed over
+A file must be complete when it appears, and must not change. Write it under a name that is ignored
 (`_x`, `.x`, `x.tmp`, `x.part`) and rename it.
 
-Without a `schema` the columns are found in the first range. From then on they keep their types, new
-ones are added at the end, and a value that does not fit makes a bad record.
+Without a `schema` the columns come from the first range. From then on they keep their types, new
+columns are added at the end, and a value that does not fit makes a bad record.
 """
 
 import re
@@ -53,13 +53,13 @@ class FileFormat(Protocol):
     """One format of files."""
 
     def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
-        """The columns of the files, which may be none; each schema may add to those before it."""
+        """Schemas of the files, perhaps none; each may add columns to those before it."""
         ...
 
     def rows(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> "DataFrame":
-        """The records of the files with these columns; the bad ones are marked, with `why` too."""
+        """The records of the files as rows; bad records are marked, with the reason if `why`."""
         ...
 
 
@@ -87,40 +87,40 @@ class ReadFiles(Source):
 
     @property
     def warning(self) -> str | None:  # type: ignore[override]  # looked up every time
-        """What looks wrong and may yet come right."""
+        """The folder does not exist, or not yet."""
         if self._folder.exists():
             return None
-        return f'the folder "{self._folder.root}" that "{self._path}" names is not there'
+        return f'the folder "{self._folder.root}" that "{self._path}" names does not exist'
 
     must_be_there = True
-    """Offsets count what the log of files says: without it nobody knows which files were read."""
+    """Offsets count the files in the log: without it nobody knows which files were read."""
 
     def incarnation(self) -> str | None:
         """The id of the log of files; None if there is none."""
         return self._log.incarnation()
 
     def begin_anew(self) -> None:
-        """Begin a log of files in which none is."""
+        """Create an empty log of files."""
         self._log.make()
 
     def mark(self, end: int) -> str | None:
-        """What the file below an offset is known by."""
+        """The fingerprint of the last file below an offset."""
         return self._log.mark(end)
 
     def has_mark(self, mark: str) -> bool:
-        """Whether the log of files has the file that is known by this, at its place."""
+        """Whether the log has the file with this fingerprint, at its offset."""
         return self._log.mark(int(mark.partition(":")[0])) == mark
 
     def latest(self) -> Mapping[str, int]:
-        """The number of files so far, with those that are new in the folder."""
+        """The number of files so far, including those that are new in the folder."""
         return {_PARTITION: self._log.see(self._found())}
 
     def admit(self) -> None:
-        """Write down which file has which offset, of all that `latest` told of."""
+        """Note which file has which offset, for all files that `latest` has counted."""
         self._log.admit()
 
     def admit_under(self, requires: Sequence[Requirement]) -> None:
-        """The same; the commit that writes it down requires this."""
+        """The same; the commit that notes the offsets requires this."""
         self._log.admit(requires)
 
     def size(self, ranges: Mapping[str, Range]) -> int:
@@ -128,7 +128,7 @@ class ReadFiles(Source):
         return sum(file.size for file in self._files(ranges))
 
     def identity(self, ranges: Mapping[str, Range]) -> object:
-        """The files of the ranges, whatever offsets they have here, and the columns so far."""
+        """The files of the ranges, whatever their offsets are, and the columns so far."""
         return frozenset(self._files(ranges)), self.memory
 
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
@@ -136,7 +136,7 @@ class ReadFiles(Source):
         return self._rows(spark, ranges, why=True)
 
     def glance(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> "DataFrame":
-        """The same, but a bad record does not say why: working that out costs even when none is."""
+        """The same without reasons: to work them out costs time even if no record is bad."""
         return self._rows(spark, ranges, why=False)
 
     def _rows(
@@ -153,7 +153,7 @@ class ReadFiles(Source):
         return self._format.rows(spark, batch, schema, why=why)
 
     def _place(self) -> tuple[Storage, str | None]:
-        """The folder and the pattern of names in it: a path may end in one, or be a file."""
+        """The folder and the pattern of names in it: a path may end in a pattern, or be a file."""
         folder = Storage.at(self._path, relative_to=self._context.folder)
         pattern = self._options.pattern
         above, _, name = folder.root.rpartition("/")
@@ -164,18 +164,18 @@ class ReadFiles(Source):
         return folder, pattern
 
     def _found(self) -> list[FoundFile]:
-        """The files in the folder that are the stream's, in no order."""
+        """The files in the folder that belong to the stream, in no order."""
         try:
             listed = self._folder.files(recursive=self._options.recursive)
         except NotADirectoryError:
-            # A file appeared where a folder was expected to.
+            # A file appeared where a folder was expected.
             self._folder, self._pattern = self._place()
             listed = self._folder.files()
         root = self._folder.path.rstrip("/") + "/"
-        found = [_as_found(info, info.path.removeprefix(root)) for info in listed]
-        return [file for file in found if self._wanted(file.path)]
+        files = [_as_found(info, info.path.removeprefix(root)) for info in listed]
+        return [file for file in files if self._belongs(file.path)]
 
-    def _wanted(self, path: str) -> bool:
+    def _belongs(self, path: str) -> bool:
         *_, name = parts = path.split("/")
         if any(part.startswith(("_", ".")) for part in parts) or _UNFINISHED.fullmatch(name):
             return False
@@ -193,47 +193,47 @@ class ReadFiles(Source):
         return self._log.files(ranges.get(_PARTITION, Range(0, 0)))
 
     def _prove_unchanged(self, files: Sequence[FoundFile]) -> None:
-        """An error if a file is no longer what it was when it was given its offset."""
+        """Raise an error if a file has changed since it got its offset."""
         root = self._folder.path
         infos = self._folder.filesystem.get_file_info([f"{root}/{file.path}" for file in files])
         for file, info in zip(files, infos, strict=True):
             if info.type == fs.FileType.NotFound:
-                happened = "is gone"
+                change = "is gone"
             elif _as_found(info, file.path) != file:
-                happened = f"has changed (it had {file.size} bytes, and has {info.size})"
+                change = f"has changed (it had {file.size} bytes, and has {info.size})"
             else:
                 continue
             raise SourceError(
-                f'the file "{file.path}" {happened}, and was not read before',
+                f'the file "{file.path}" {change}, and was not read before',
                 where=self._folder.root,
                 hint="Put it back as it was, with its time (cp -p), and new records into a new "
                 "file; or rebuild the table from the files as they are now.",
             )
 
     def _schema(self, spark: "SparkSession", batch: FileBatch) -> StructType:
-        """The columns as declared; else as known, and what the files add to that."""
+        """The declared columns; or else the known ones, and those that the files add."""
         where = self._context.flow
         if self._options.schema is not None:
             try:
                 return parsed_schema(spark, self._options.schema, where)
             except SchemaError as error:
                 raise SourceError(error.problem, where=where, hint=error.hint) from error
-        known = StructType.fromJson(self.memory.get("schema", StructType().jsonValue()))
+        schema = StructType.fromJson(self.memory.get("schema", StructType().jsonValue()))
         try:
-            known = reduce(_grown, self._format.infer(spark, batch), known)
+            schema = reduce(_grown, self._format.infer(spark, batch), schema)
         except PySparkException as error:
             first = str(error).splitlines()[0]
             raise SchemaError(
-                f"the columns of the files can't be told: {first}",
+                f"Spark can't infer the columns of the files: {first}",
                 where=self._folder.root,
                 hint="Declare them: schema => 'id BIGINT, …'.",
             ) from error
-        self.memory["schema"] = known.jsonValue()
-        return known
+        self.memory["schema"] = schema.jsonValue()
+        return schema
 
 
 def _as_found(info: fs.FileInfo, path: str) -> FoundFile:
-    # Not every store knows when a file was written.
+    # Some stores do not know when a file was written.
     return FoundFile(path, info.size or 0, info.mtime_ns or 0)
 
 

@@ -1,19 +1,20 @@
 """How does the text of a record become a row, or a bad row?
 
 JSON and CSV are read as lines of text and parsed by an expression, not by Spark's file readers. A
-reader that is asked for fewer columns parses fewer, and calls other records bad; an expression
-gives the same answer whatever is selected from it, and the record is still there exactly as it was.
-(Spark prunes `from_json` and `from_csv` too, but never when they are given options.)
+file reader that returns fewer columns parses fewer columns, and then calls other records bad. An
+expression gives the same result whatever is selected from it, and the text of the record is still
+there. (Spark prunes `from_json` and `from_csv` too, but never if they have options.)
 
-A `Grammar` parses a record to `struct<record: struct<…>, __springhouse_corrupt: string>`: what fits
-is in `record`, and the other is NULL iff all of it did. For a bad record, and only then, it parses
-once more with every field as text. So the reason can name the field, what was in it, and its type.
+A `Grammar` parses a record to `struct<record: struct<…>, __springhouse_corrupt: string>`. The
+values that fit are in `record`; the second field is NULL if and only if all values fit. A bad
+record, and only a bad one, is parsed again with every field as text. So the reason can name the
+field, its text and its type.
 
-Spark's parsers change some values without a word. Those records are bad too:
+Spark's parsers change some values silently. Such records are bad too:
 
     TINYINT 128 to 255        Spark stores -128 to -1: parsed as SMALLINT, then narrowed
-    1e39 as FLOAT, 1e400      Spark stores Infinity: an infinite value has to be written as one
-    seconds as TIMESTAMP      Spark multiplies without a look at the range (JSON numbers)
+    1e39 as FLOAT, 1e400      Spark stores Infinity: an infinite value must be written as one
+    seconds as TIMESTAMP      Spark multiplies without checking the range (JSON numbers)
     bytes that are not UTF-8  Spark stores U+FFFD
     no field of the schema    Spark stores a row of NULLs (JSON)
 """
@@ -55,12 +56,12 @@ _LONGEST_SHOWN = 60
 _MOST_SHOWN = 5
 _LAST_SECOND = (2**63 - 1) // 1_000_000
 _BEYOND_DOUBLE = r"[0-9]\.?[eE]\+?[0-9]{3}|[0-9]{290}"
-"""What is in every number that is too large for a DOUBLE."""
+"""A pattern that every number matches that is too large for a DOUBLE."""
 NO_REASON = "does not fit the schema"
 
 
 def not_in(encoding: str) -> str:
-    """What is wrong with bytes that are no text."""
+    """The reason for bytes that are no text."""
     return f"not {encoding.upper()}: some of its bytes are no text in this encoding"
 
 
@@ -69,11 +70,11 @@ NOT_UTF8 = not_in("UTF-8")
 
 @dataclass(frozen=True)
 class Grammar:
-    """How one format parses a record, and what to say of a text that is no record at all.
+    """How one format parses a record; `no_record` is the reason for a text that is no record.
 
-    `names`, where records name their fields, gives the names that a record has. `seconds` says that
-    a number is a moment, in seconds since 1970. `encoding` is what Spark's reader decoded: it puts
-    U+FFFD in the place of bytes that are no text.
+    `names` returns the field names in a record, if records have names. With `seconds`, a number is
+    a timestamp in seconds since 1970. `encoding` is the one that Spark's reader has decoded: that
+    reader replaces bytes that are no text by U+FFFD.
     """
 
     parse: Callable[[Column, StructType], Column]
@@ -83,7 +84,7 @@ class Grammar:
     encoding: str | None = None
 
     def garbled(self, value: Column) -> Column:
-        """Whether bytes of a record were no text."""
+        """Whether some bytes of a record were no text."""
         is_garbled = ~sf.is_valid_utf8(value)
         if self.encoding is not None:
             is_garbled |= sf.contains(value, sf.lit("\ufffd"))
@@ -93,10 +94,10 @@ class Grammar:
 def rows(
     records: DataFrame, grammar: Grammar, layout: StructType, wanted: StructType, *, why: bool
 ) -> DataFrame:
-    """The records (`value`, `ORIGIN`) as rows with the columns `wanted`; the bad ones are marked.
+    """The records (`value`, `ORIGIN`) as rows with the columns `wanted`; bad records are marked.
 
-    `layout` is what the grammar parses; a column that it does not list is NULL. Without `why`, a
-    bad record is told from a good one, and the reason is not worked out.
+    The grammar parses the columns of `layout`; a column that is not in it is NULL. Without `why`,
+    bad records have no true reason: to work it out is slow.
     """
     parsed, is_bad, columns = _columns(records.sparkSession, grammar, layout, wanted, why)
     read = records.select(VALUE, ORIGIN, parsed)
@@ -111,9 +112,9 @@ def _columns(
     wanted: StructType,
     why: bool,
 ) -> tuple[Column, Column, tuple[Column, ...]]:
-    """A record parsed, whether it is bad, and the columns that are made of that.
+    """A record parsed, whether it is bad, and the columns of its row.
 
-    Remembered, because they are a thousand calls into the JVM, and the same for every range.
+    Cached: they need a thousand calls into the JVM, and are the same for every range.
     """
     judge = _Judge(grammar, layout, wanted)
     value = sf.col(VALUE)
@@ -121,7 +122,7 @@ def _columns(
     fields = (
         judge.narrowed(field).cast(field.dataType).alias(field.name) for field in wanted.fields
     )
-    # Nobody asks for the text of a good record, and it may be longer than all its fields.
+    # The text of a good record is not needed, and may be longer than all its fields.
     marks = [(BAD, reason), (RECORD, sf.make_valid_utf8(value)), (ORIGIN, origin(ORIGIN))]
     wide = StructType([StructField(f.name, _widened(f.dataType)) for f in layout.fields])
     return (
@@ -132,7 +133,7 @@ def _columns(
 
 
 class _Judge:
-    """Tells bad records from good ones, by the record and what was parsed of it."""
+    """Tells bad records from good ones, by their text and their parsed fields."""
 
     def __init__(self, grammar: Grammar, layout: StructType, wanted: StructType) -> None:
         self._grammar, self._layout, self._wanted = grammar, layout, wanted
@@ -142,11 +143,11 @@ class _Judge:
 
     def narrowed(self, field: StructField) -> Column:
         """The value of a field with the type that it should have."""
-        found = self._part(self._parsed, field)
-        return found.try_cast(field.dataType) if _holds(field.dataType, ByteType) else found
+        value = self._part(self._parsed, field)
+        return value.try_cast(field.dataType) if _holds(field.dataType, ByteType) else value
 
     def is_bad(self) -> Column:
-        """Whether a record does not fit, or would be another one if it were stored."""
+        """Whether a record does not fit, or Spark would change one of its values."""
         parsed = self._parsed
         bad = [
             self._grammar.garbled(self._value),
@@ -173,48 +174,49 @@ class _Judge:
         """Why a bad record is bad."""
         is_text = ~self._grammar.garbled(self._value)
         garbled = sf.lit(not_in(self._grammar.encoding or "UTF-8"))
-        return sf.when(is_text, self._with_texts(self._told)).otherwise(garbled)
+        return sf.when(is_text, self._with_texts(self._reason)).otherwise(garbled)
 
     def _part(self, parsed: Column, field: StructField) -> Column:
         if field.name not in self._layout.fieldNames():
             return sf.lit(None)
         return parsed.getField(FIELDS).getField(field.name)
 
-    def _with_texts(self, told: Callable[[Column], Column]) -> Column:
-        """What is told by the record with all its fields as text."""
+    def _with_texts(self, function: Callable[[Column], Column]) -> Column:
+        """The result of a function of the record with all its fields as text."""
         texts = StructType([StructField(field.name, StringType()) for field in self._layout.fields])
-        # A lambda over an array of one: the only way to parse once and use the result many times,
-        # and not at all for a record that needs no second look.
-        return sf.transform(sf.array(self._grammar.parse(self._value, texts)), told).getItem(0)
+        # A lambda over an array of one element: no other way parses the record once and uses the
+        # result many times, and does not parse a good record again.
+        return sf.transform(sf.array(self._grammar.parse(self._value, texts)), function).getItem(0)
 
     def _doubt(self) -> Column | None:
-        """Whether a record has a value that may not be what its text says; None: never."""
+        """Whether a record has a value that Spark may have changed; None: it never has."""
         doubts = [
             _is_infinite(self._part(self._parsed, field), field.dataType)
             for field in self._listed
             if _holds(field.dataType, FloatType, DoubleType)
         ]
-        if self._grammar.seconds and any(_is_moment(field) for field in self._listed):
+        if self._grammar.seconds and any(_is_timestamp(field) for field in self._listed):
             doubts.append(sf.rlike(self._value, sf.lit("[0-9]{13}")))
         return _any(doubts) if doubts else None
 
     def _is_changed(self, text: Column, field: StructField) -> Column:
-        """Whether the value of a field is not what its text says."""
-        said = self._part(text, field)
-        found = []
+        """Whether Spark has changed the value of a field, by its text."""
+        written = self._part(text, field)
+        changes = []
         if _holds(field.dataType, FloatType, DoubleType):
-            # A number in digits is finite; infinite ones are written as words. Of 1e400 Spark says
-            # that it is written as Infinity: there the record itself has to be asked.
-            is_word = sf.rlike(said, sf.lit("(?i)inf"))
-            in_digits = sf.rlike(said, sf.lit("[0-9]")) & ~is_word
+            # A number in digits is finite; infinite ones are written as words. Spark returns the
+            # text of 1e400 as Infinity, so the text of the whole record decides.
+            is_word = sf.rlike(written, sf.lit("(?i)inf"))
+            in_digits = sf.rlike(written, sf.lit("[0-9]")) & ~is_word
             in_digits |= is_word & sf.rlike(self._value, sf.lit(_BEYOND_DOUBLE))
-            found.append(_is_infinite(self._part(self._parsed, field), field.dataType) & in_digits)
-        if self._grammar.seconds and _is_moment(field):
-            digits = sf.rlike(said, sf.lit("^-?[0-9]{1,19}$"))
-            found.append(digits & (sf.abs(said.try_cast("DECIMAL(20,0)")) > _LAST_SECOND))
-        return _any(sf.coalesce(each, sf.lit(False)) for each in found)
+            value = self._part(self._parsed, field)
+            changes.append(_is_infinite(value, field.dataType) & in_digits)
+        if self._grammar.seconds and _is_timestamp(field):
+            digits = sf.rlike(written, sf.lit("^-?[0-9]{1,19}$"))
+            changes.append(digits & (sf.abs(written.try_cast("DECIMAL(20,0)")) > _LAST_SECOND))
+        return _any(sf.coalesce(change, sf.lit(False)) for change in changes)
 
-    def _told(self, text: Column) -> Column:
+    def _reason(self, text: Column) -> Column:
         misfits = []
         for field in self._wanted.fields:
             kept = sf.when(~self._is_changed(text, field), self.narrowed(field))
@@ -226,12 +228,12 @@ class _Judge:
         return sf.when(is_record, fitting).otherwise(self._grammar.no_record)
 
 
-def _is_moment(field: StructField) -> bool:
+def _is_timestamp(field: StructField) -> bool:
     return isinstance(field.dataType, TimestampType)
 
 
 def _strange(grammar: Grammar, value: Column, wanted: StructType) -> Column:
-    """What is wrong with a record that has fields, and none of the schema's; NULL if it has one."""
+    """The reason for a record with fields, none of which is in the schema; NULL for others."""
     if grammar.names is None:
         return sf.lit(None).cast("string")
     columns = wanted.fieldNames()
@@ -244,23 +246,23 @@ def _strange(grammar: Grammar, value: Column, wanted: StructType) -> Column:
     return sf.when(is_strange, sf.concat(sf.lit(before), shown, sf.lit(after)))
 
 
-def strangers(found: Iterable[str], columns: Iterable[str]) -> str:
-    """What to say of a record with names that are not the schema's.
+def strangers(names: Iterable[str], columns: Iterable[str]) -> str:
+    """The reason for a record with names that are not in the schema.
 
     >>> strangers(["ID", "Amount"], ["id", "amount"])
     'none of its fields (ID, Amount) is in the schema (id, amount)'
     """
-    shown = ", ".join([*found][:_MOST_SHOWN])
+    shown = ", ".join([*names][:_MOST_SHOWN])
     return f"none of its fields ({shown}) is in the schema ({_listed(columns)})"
 
 
-def strange_file(found: str, columns: Iterable[str]) -> str:
-    """What to say of a file whose columns are not the schema's.
+def strange_file(header: str, columns: Iterable[str]) -> str:
+    """The reason for a file with columns that are not in the schema.
 
     >>> strange_file("id;amount", ["id", "amount"])
     'none of the columns of the file (id;amount) is in the schema (id, amount)'
     """
-    return f"none of the columns of the file ({found}) is in the schema ({_listed(columns)})"
+    return f"none of the columns of the file ({header}) is in the schema ({_listed(columns)})"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -269,7 +271,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _holds(kind: DataType, *wanted: type[DataType]) -> bool:
-    """Whether a value of this type is, or has inside, one of the types `wanted`."""
+    """Whether a value of this type is, or contains, a value of one of the types `wanted`."""
     if isinstance(kind, StructType):
         return any(_holds(field.dataType, *wanted) for field in kind.fields)
     if isinstance(kind, ArrayType):
@@ -307,13 +309,13 @@ def _any(conditions: Iterable[Column]) -> Column:
 
 
 def misfit(field: StructField, text: Column, parsed: Column) -> Column:
-    """What is wrong with a field, or NULL: `amount: 'abc' is not DECIMAL(12,2)`."""
+    """The reason for a bad field, or NULL: `amount: 'abc' is not DECIMAL(12,2)`."""
     short = sf.when(sf.length(text) <= _LONGEST_SHOWN, text).otherwise(
         sf.concat(sf.left(text, sf.lit(_LONGEST_SHOWN)), sf.lit("…"))
     )
     kind = field.dataType.simpleString().upper()
-    said = sf.concat(sf.lit(f"{field.name}: '"), short, sf.lit(f"' is not {kind}"))
-    misfit = sf.when(text.isNotNull() & parsed.isNull(), said)
+    reason = sf.concat(sf.lit(f"{field.name}: '"), short, sf.lit(f"' is not {kind}"))
+    misfit = sf.when(text.isNotNull() & parsed.isNull(), reason)
     if field.nullable:
         return misfit
     missing = sf.when(text.isNull() & parsed.isNull(), sf.lit(f"{field.name}: missing"))
@@ -321,7 +323,7 @@ def misfit(field: StructField, text: Column, parsed: Column) -> Column:
 
 
 def no_rows(spark: "SparkSession", schema: StructType) -> DataFrame:
-    """What `rows` gives when there are no records."""
+    """The result of `rows` without records."""
     marks = [StructField(name, StringType()) for name in (BAD, RECORD, ORIGIN)]
     nullable = [StructField(field.name, field.dataType) for field in schema.fields]
     return spark.createDataFrame([], StructType([*nullable, *marks]))
@@ -335,9 +337,9 @@ def with_corrupt(schema: StructType) -> StructType:
 def bad_files(
     spark: "SparkSession", schema: StructType, problems: Iterable[tuple[str, str]]
 ) -> DataFrame:
-    """A bad row for each file that can't be read at all: (what is wrong, the file)."""
-    found = list(problems)
-    if not found:
+    """A bad row for each file that can't be read at all: (reason, file)."""
+    problems = list(problems)
+    if not problems:
         return no_rows(spark, schema)
-    marks = spark.createDataFrame(found, f"{BAD} STRING, {ORIGIN} STRING")
+    marks = spark.createDataFrame(problems, f"{BAD} STRING, {ORIGIN} STRING")
     return no_rows(spark, schema).unionByName(marks, allowMissingColumns=True)

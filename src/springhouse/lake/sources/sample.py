@@ -1,13 +1,13 @@
 """What is a source whose every record can be checked?
 
 The `SampleEventSource` of paper 003, section 4.4.1: events with a time, a rising offset, the node
-that read them and whether it was the leader. It needs no data, and shows that none was dropped:
+that read them, and whether that node was the leader. It needs no data, and every record is known:
 
     event o of a partition happens at   anchor + o / rate
     latest                              floor((now - anchor) * rate), at most `limit`
 
-All of it is exact arithmetic down to the microsecond, so an offset has the same time whoever asks,
-whenever. Only `node` and `leader` say who asked.
+The arithmetic is exact to the microsecond, so an offset always has the same time, on every node.
+Only `node` and `leader` depend on the node that reads.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from springhouse.lake.sources.source import Range, Source, SourceContext
-from springhouse.lake.storage.clock import CLOCK_TOLERANCE
 from springhouse.project.options.built_in import sample
 
 if TYPE_CHECKING:
@@ -40,18 +39,19 @@ class Sample(Source):
         *,
         context: SourceContext,
     ) -> None:
-        asked = sample(rate, partitions, start, limit)
-        self._rate, self._partitions, self._limit = asked.rate, asked.partitions, asked.limit
+        options = sample(rate, partitions, start, limit)
+        self._rate, self._partitions = options.rate, options.partitions
+        self._limit = options.limit
         self._context = context
         self.memory: dict[str, Any] = dict(context.memory)
-        if asked.start is not None:
-            began = asked.start
-            self._anchor = int(began.timestamp()) * _MICROSECONDS + began.microsecond
+        if options.start is not None:
+            start_at = options.start
+            self._anchor = int(start_at.timestamp()) * _MICROSECONDS + start_at.microsecond
         else:
-            # The anchor is in the first commit, and so the same ever after.
+            # The first commit holds the anchor, so it stays the same.
             now = self._now()
             anchor = int(self.memory.get("anchor_microseconds", now))
-            # Unless a clock was wrong then: nobody waits until it comes.
+            # Unless the clock was wrong then: do not wait for an anchor far in the future.
             self._anchor = now if anchor > now + CLOCK_TOLERANCE * _MICROSECONDS else anchor
             self.memory["anchor_microseconds"] = self._anchor
 
@@ -63,17 +63,19 @@ class Sample(Source):
         return {str(partition): end for partition in range(self._partitions)}
 
     def identity(self, ranges: Mapping[str, Range]) -> object:
-        """The offsets, and when they began: without a `start`, each table began at its own time."""
+        """The offsets and the anchor: without a `start`, each table has its own anchor."""
         return dict(ranges), self._anchor
 
     def read(self, spark: "SparkSession", ranges: Mapping[str, Range]) -> DataFrame:
         """The events of these offsets."""
-        parts = [self._events(spark, int(name), given) for name, given in sorted(ranges.items())]
+        parts = [
+            self._events(spark, int(name), offsets) for name, offsets in sorted(ranges.items())
+        ]
         return reduce(DataFrame.union, parts or [self._events(spark, 0, Range(0, 0))])
 
-    def _events(self, spark: "SparkSession", partition: int, given: Range) -> DataFrame:
-        tasks = 1 + (given.end - given.start) // _OFFSETS_PER_TASK
-        events = spark.range(given.start, given.end, 1, tasks)
+    def _events(self, spark: "SparkSession", partition: int, offsets: Range) -> DataFrame:
+        tasks = 1 + (offsets.end - offsets.start) // _OFFSETS_PER_TASK
+        events = spark.range(offsets.start, offsets.end, 1, tasks)
         # Decimals, because offset * denominator * 1,000,000 outgrows a BIGINT.
         passed = sf.expr(
             f"(CAST(id AS DECIMAL(19, 0)) * {self._rate.denominator * _MICROSECONDS}BD)"

@@ -1,7 +1,7 @@
 """How is plain text read?
 
-Every line is a row with one column, `value`; empty lines are not records. A line that is not UTF-8
-is bad; a file in another encoding is one bad record.
+Every line that is not empty is a row with one column, `value`. A line that is not UTF-8 is bad; a
+file in another encoding is one bad record.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from springhouse.lake.sources import taken_apart
+from springhouse.lake.sources import client_records
 from springhouse.lake.sources.encodings import readable
 from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import NOT_UTF8, VALUE, bad_files, no_rows
@@ -38,18 +38,18 @@ class TextFiles:
     ) -> DataFrame:
         """The lines as rows."""
         batch, problems = readable(batch)
-        found = self._lines(spark, batch) if batch.paths else no_rows(spark, _LINES)
-        return found.union(bad_files(spark, _LINES, problems)) if problems else found
+        lines = self._lines(spark, batch) if batch.paths else no_rows(spark, _LINES)
+        return lines.union(bad_files(spark, _LINES, problems)) if problems else lines
 
     def _lines(self, spark: "SparkSession", batch: FileBatch) -> DataFrame:
         lines = spark.read.options(**self._reader).text(batch.for_spark())
         lines = lines.where(sf.trim(VALUE) != "")
         line = sf.col(VALUE)
         marks = dict.fromkeys((BAD, RECORD, ORIGIN), sf.lit(None).cast("string"))
-        # Who lacks the functions keeps texts as Arrow does, which holds nothing but UTF-8.
-        if not taken_apart.is_needed(spark):
+        # A server without these functions keeps texts as Arrow does: always in UTF-8.
+        if not client_records.is_needed(spark):
             is_bad = ~sf.is_valid_utf8(VALUE)
-            told = {BAD: sf.lit(NOT_UTF8), RECORD: sf.make_valid_utf8(VALUE), ORIGIN: origin()}
-            marks = {name: sf.when(is_bad, mark) for name, mark in told.items()}
+            shown = {BAD: sf.lit(NOT_UTF8), RECORD: sf.make_valid_utf8(VALUE), ORIGIN: origin()}
+            marks = {name: sf.when(is_bad, mark) for name, mark in shown.items()}
             line = sf.when(~is_bad, line)
         return lines.select(line.alias(VALUE), *(mark.alias(name) for name, mark in marks.items()))

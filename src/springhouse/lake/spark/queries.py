@@ -9,6 +9,7 @@ anyone. `SparkSession.getActiveSession()` and `builder.getOrCreate()` give the s
 function.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,6 +39,8 @@ from springhouse.project.sql.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+LOG = logging.getLogger("springhouse.spark")
 
 Resolve = Callable[[Reference], "DataFrame | None"]
 """Gives the DataFrame for what a query names; None leaves the name to Spark."""
@@ -151,7 +154,8 @@ def _look_names_up_first() -> None:
         from pyspark.sql.connect import readwriter as remote_reader
         from pyspark.sql.connect import session as remote_session
         from pyspark.sql.connect.streaming import readwriter as remote_stream
-    except Exception:  # noqa: BLE001  the client of Spark Connect is optional
+    except Exception as error:  # noqa: BLE001  the client of Spark Connect is optional
+        LOG.debug("there is no client of Spark Connect: %s", error)
         return
     _teach(remote_session.SparkSession, "table", _named(ReadMode.TABLE))
     _teach(remote_session.SparkSession, "sql", _in_sql)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,10 +42,13 @@ from springhouse.lake.spark.session_settings import (
     secret_settings,
 )
 from springhouse.lake.storage import s3
+from springhouse.logs import passing
 from springhouse.project.settings import SPARK_MASTER, SPARK_REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+LOG = logging.getLogger("springhouse.spark")
 
 
 # PySpark logs every failed query with the JVM's whole stack; a refresh reports it in one line.
@@ -325,7 +328,7 @@ def _connected(address: str) -> SparkSession:
 
 def _release(session: Any) -> None:
     """End our session at its server. To stop it may stop a server that the user started here."""
-    with suppress(Exception):  # It ends by itself, later, if the server does not answer now.
+    with passing(LOG, "the server ends a session by itself, later", Exception):
         session.client.release_session()
-    with suppress(Exception):
+    with passing(LOG, "the process that uses the connection ends", Exception):
         session.client.close()

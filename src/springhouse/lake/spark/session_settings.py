@@ -5,17 +5,20 @@ settings of the project come on top. Queries over few rows run in a session with
 (`SMALL_QUERIES`), none of which changes a value: they only make small queries faster.
 """
 
+import logging
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from springhouse.lake.storage import s3
+from springhouse.logs import passing
 from springhouse.planner.placement import is_compiled, is_one_job
 from springhouse.project.declarations.secrets import has_reference
+
+LOG = logging.getLogger("springhouse.spark")
 
 EVERY_SESSION = {
     # Delta wants timestamps as microseconds; the old INT96 has no statistics either.
@@ -127,5 +130,5 @@ def s3_settings() -> dict[str, str]:
 
 def apply_settings(session: SparkSession, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
-        with suppress(Exception):  # The setting is a wish, not a need.
+        with passing(LOG, "Spark works without this setting", Exception):
             session.conf.set(key, value)

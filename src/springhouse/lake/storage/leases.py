@@ -14,6 +14,7 @@ time at which it says that a file was written. The clocks of machines do not hav
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import threading
@@ -28,6 +29,9 @@ from pyarrow import fs
 
 from springhouse.lake.storage.clock import steady_seconds
 from springhouse.lake.storage.storage import Storage
+from springhouse.logs import passing
+
+LOG = logging.getLogger("springhouse.leases")
 
 FOLDER = "leases"
 OF_TABLE = "_leases"
@@ -109,7 +113,7 @@ class Leases:
         for info in self._storage.files():
             dead = info.base_name.endswith(".probe") or self._is_dead(info, now)
             if dead and info.mtime_ns is not None and now - info.mtime_ns / 1e9 > EXPIRES_SECONDS:
-                with contextlib.suppress(OSError):
+                with passing(LOG, "the next vacuum removes a dead lease", OSError):
                     self._storage.filesystem.delete_file(info.path)
                     gone.append(str(info.base_name))
         return gone
@@ -128,7 +132,7 @@ class Leases:
         try:
             modified: int | None = files.get_file_info(path).mtime_ns
         finally:
-            with contextlib.suppress(OSError):
+            with passing(LOG, "vacuum removes a probe", OSError):
                 files.delete_file(path)
         return time.time() if modified is None else modified / 1e9
 
@@ -141,7 +145,7 @@ class Leases:
         if renewer is not None:
             renewer.join(timeout=RENEWED_SECONDS)
         if written is not None:
-            with contextlib.suppress(OSError):
+            with passing(LOG, "a lease that stays expires", OSError):
                 self._storage.filesystem.delete_file(f"{self._storage.path}/{self.name}")
 
     def renew_if_late(self) -> None:
@@ -177,8 +181,8 @@ class Leases:
 
     def _renew(self, stop: threading.Event) -> None:
         while not stop.wait(RENEWED_SECONDS):
-            # If the storage can't be reached, the next time will do, or the commit says so.
-            with self._lock, contextlib.suppress(OSError):
+            reason = "it is renewed again soon, and commits refuse a lease that is too old"
+            with self._lock, passing(LOG, reason, OSError):
                 self._write()
 
     def _write(self) -> None:
@@ -273,7 +277,7 @@ def _born(pid: int) -> str:
     except OSError:
         if Path("/proc").is_dir():
             return ""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # The answer is that no such process is there.
             os.kill(pid, 0)
             return "there"
         return ""

@@ -123,7 +123,7 @@ def _delete_unneeded(place: Storage, kept: Collection[str], *, before: float) ->
         if path.startswith(("_delta_log/", f"{OF_TABLE}/")) or path in kept:
             continue
         if info.mtime_ns is not None and info.mtime_ns / 1e9 <= before:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # Another vacuum was faster.
                 place.filesystem.delete_file(info.path)
                 gone.append(path)
     return gone

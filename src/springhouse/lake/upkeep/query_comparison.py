@@ -22,7 +22,7 @@ from springhouse.lake.spark.queries import errors_at
 from springhouse.lake.storage.presence import FileLost
 from springhouse.project.declarations.declaration import OnViolation, Project, View
 from springhouse.project.lineage.fingerprint import fingerprint
-from springhouse.views.row_select import WEIGHT
+from springhouse.views.delta.row_select import WEIGHT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

@@ -41,14 +41,15 @@ from springhouse.lake.storage.presence import (
 )
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
-from springhouse.views.row_select import WEIGHT
+from springhouse.views.delta.row_select import WEIGHT
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What a table holds, and everything in which it is not what its log says.
+    """The contents of a table, and all that is wrong with them.
 
-    `untold` says why a view could not be held against its query, if it was to be.
+    `size` is in bytes. `untold` says why a view could not be compared with its query, if it could
+    not.
     """
 
     table: str

@@ -20,11 +20,11 @@ from springhouse.planner.way.choose_way import WayFacts
 from springhouse.planner.way.past_refreshes import Past
 from springhouse.planner.way.refresh_cost import WayCost, with_state
 from springhouse.views import variants
-from springhouse.views.aggregate import COUNT
 from springhouse.views.compile import Compiled
+from springhouse.views.delta.aggregate import COUNT
+from springhouse.views.delta.statement import Refresh, RelationKind, RelationRead, Statement
 from springhouse.views.effort import effort_of, read_again
 from springhouse.views.explanation import usual_statements
-from springhouse.views.statement import Refresh, RelationKind, RelationRead, Statement
 from springhouse.views.variants import Way, regrouped, synchronous
 
 

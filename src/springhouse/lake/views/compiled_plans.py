@@ -27,8 +27,8 @@ from springhouse.project.declarations.declaration import (
 from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.project.lineage.keys import input_key
 from springhouse.views.compile import Compiled, compile_view
-from springhouse.views.inline import Inlined, inlined
-from springhouse.views.refused import NotCompilable
+from springhouse.views.read.inline import Inlined, inlined
+from springhouse.views.read.not_compilable import NotCompilable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

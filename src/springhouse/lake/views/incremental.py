@@ -46,9 +46,8 @@ from springhouse.lake.spark.session_settings import LocalInput
 from springhouse.lake.views.lookups import Sought, values_for
 from springhouse.lake.views.reach import out_of_reach
 from springhouse.planner.placement import is_quick, is_sent_together, reads_store_whole, takes_whole
-from springhouse.views.conditions_of_rows import free_columns
-from springhouse.views.row_select import WEIGHT
-from springhouse.views.statement import (
+from springhouse.views.delta.row_select import WEIGHT
+from springhouse.views.delta.statement import (
     STALE,
     Bag,
     Keyed,
@@ -59,6 +58,8 @@ from springhouse.views.statement import (
     Step,
     Top,
 )
+from springhouse.views.sql.expressions import free_columns
+from springhouse.views.sql.sql_text import braced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,11 +127,11 @@ class Work:
 
         Spark casts, not Arrow: an average is rounded here as Spark rounds it in a query.
         """
-        known = self.casts.get((statement.text, shape)) if shape is not None else ()
+        known = self.casts.get((statement.sql, shape)) if shape is not None else ()
         frame = self.frame(statement, known or (), **given)
         if known is None:
             assert shape is not None
-            known = self.casts[statement.text, shape] = _casts(frame.schema, self.shapes[shape])
+            known = self.casts[statement.sql, shape] = _casts(frame.schema, self.shapes[shape])
             frame = frame.selectExpr(*known) if known else frame
         return frame.toArrow()
 
@@ -150,8 +151,9 @@ class Work:
             if table is None:
                 frames[reading.name] = self._read(session, reading, self.near(reading, tables))
                 continue
-            # Only what the statement speaks of has to cross over to Spark.
-            names = [name for name in table.schema.names if name in statement.text]
+            # Only the columns that the statement needs have to cross over to Spark.
+            needed = statement.columns[reading.name]
+            names = [name for name in table.schema.names if name in needed]
             used = table.select(names) if names else table
             rows = LocalRows.of(used, self._shape(reading, used.schema.names))
             if not rows.rows.num_rows:
@@ -166,16 +168,11 @@ class Work:
         if small:
             every = send_together(small)
             frames[GIVEN] = frame_of(session, every.rows, every.shape)
-        # Spark formats a text that has parameters: braces of its own must survive that.
-        text = statement.over(lambda name: f"\1{name}\2", in_one_place=local)
-        text = f"SELECT {', '.join(select)} FROM (\n{text}\n)" if select else text
-        text = text.replace("{", "{{").replace("}", "}}")
-        for name, place in places.items():
-            text = text.replace(f"\1{name}\2 AS ", f"{place} AS ")
-            text = text.replace(f"\1{name}\2", f"{place} AS {name}")
-        if frames:
-            return session.sql(text, **frames)
-        return session.sql(text.replace("{{", "{").replace("}}", "}"))
+        text = statement.template(in_one_place=local).format_map(places)
+        if select:
+            text = f"SELECT {', '.join(map(braced, select))} FROM (\n{text}\n)"
+        # Spark formats the text once more, if it is given frames to put into it.
+        return session.sql(text, **frames) if frames else session.sql(text.format())
 
     def _session(
         self, statement: Statement, tables: Mapping[str, pa.Table | None]
@@ -203,7 +200,7 @@ class Work:
         for reading in statement.reads:
             table = self._arrow(reading, given)
             if table is None and small and reading.kind in _STORED:
-                table = self._looked_up(reading, tables, statement.text)
+                table = self._looked_up(reading, tables, statement.columns[reading.name])
             tables[reading.name] = table
         return tables
 
@@ -239,7 +236,10 @@ class Work:
         return bool(asked) and all(each is not None and not each.num_rows for each in changes)
 
     def _looked_up(
-        self, reading: RelationRead, tables: Mapping[str, pa.Table | None], text: str
+        self,
+        reading: RelationRead,
+        tables: Mapping[str, pa.Table | None],
+        needed: frozenset[str],
     ) -> pa.Table | None:
         """The rows of a table that matter, unless they are many."""
         version = self.version_of(reading)
@@ -253,7 +253,7 @@ class Work:
         if not sought.is_worth_it(sum(file.rows for file in files)):
             return None
         storage = version.storage if version is not None else self._store(reading).storage
-        columns = [name for name in schema.names if name in text]
+        columns = [name for name in schema.names if name in needed]
         return sought.look_up(storage, files, schema, columns or schema.names[:1])
 
     def _read(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.lake.views.lookups import values_for
-from springhouse.views.statement import Leading
+from springhouse.views.delta.statement import Leading
 
 
 def out_of_reach(

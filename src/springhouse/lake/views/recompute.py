@@ -112,6 +112,7 @@ def recompute(
         len(landed.quarantined),
         reason=planned.reason,
         read=inputs.read,
+        way=note.variant,
     )
     if ground is not None and _says_nothing_new(lake, view.name, note):
         return replace(done, seconds=lake.now() - began, committed=False)

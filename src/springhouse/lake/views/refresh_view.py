@@ -106,6 +106,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         delta.deleted,
         reason=plan.reason,
         read=read,
+        way=note.variant,
     )
     if done is None and _counts(last) == _counts(note):
         return replace(told, seconds=lake.now() - began, committed=False)

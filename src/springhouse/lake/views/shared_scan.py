@@ -6,8 +6,9 @@ change from here if it is exactly this one; who stands elsewhere by now reads fo
 depends on it: if the scan fails, every view reads for itself, and meets its own problem.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -18,20 +19,23 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.spark.kept_change import SharedScan
 from springhouse.lake.views.compiled_plans import NotIncremental
 from springhouse.lake.views.prepared import Prepared, prepared
+from springhouse.logs import passing
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.project.declarations.declaration import Project
 from springhouse.units import Seconds
-from springhouse.views.statement import RelationKind, Statement, Step
+from springhouse.views.delta.statement import RelationKind, Statement, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+LOG = logging.getLogger("springhouse.views")
 
 
 @contextmanager
 def scanned_once(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> Iterator[None]:
     """Within it, those of the plans that read their common change read it from one scan."""
     scan = None
-    with suppress(Exception):  # What is wrong will be met, and told, by each view alone.
+    with passing(LOG, "the refresh of each view alone reports it", Exception):
         scan = _scanned(lake, project, plans)
     if scan is None:
         yield
@@ -41,7 +45,7 @@ def scanned_once(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> 
         yield
     finally:
         lake.scans.remove(scan)
-        with suppress(Exception):  # The session may be gone, and what it kept with it.
+        with passing(LOG, "a session that is gone keeps nothing", Exception):
             if scan.rows is not None:
                 scan.rows.unpersist()
 
@@ -84,16 +88,15 @@ def _columns(
     lake: Lake, project: Project, plan: RefreshPlan, change: OneScan
 ) -> frozenset[str] | None:
     """The columns that a refresh needs of the change; None if it reads another one, or none."""
-    with suppress(Exception):  # What is wrong with it will be told when it is refreshed.
+    with passing(LOG, "its refresh reports it", Exception):
         ready = prepared(lake, project, plan)
         name, work = _called(ready, change.table), ready.standing.work
         if work is None or name not in ready.changed:
             return None
         if (work.before[name].version, work.after[name].version) != (change.since, change.until):
             return None
-        texts = [each.text for each in _statements(ready) if _reads_change(each, name)]
-        own = work.after[name].schema.fieldNames()
-        return frozenset(column for column in own if any(column in text for text in texts))
+        own = frozenset(work.after[name].schema.fieldNames())
+        return own & _needed(_statements(ready), name)
     return None
 
 
@@ -114,5 +117,13 @@ def _statements_of(step: Step) -> Iterator[Statement]:
     yield from (each for each in values if isinstance(each, Statement))
 
 
-def _reads_change(statement: Statement, name: str) -> bool:
-    return any(each.kind is RelationKind.CHANGE and each.of == name for each in statement.reads)
+def _needed(statements: Iterable[Statement], name: str) -> frozenset[str]:
+    """The columns that statements need of the change of an input."""
+    return frozenset().union(
+        *(
+            statement.columns[reading.name]
+            for statement in statements
+            for reading in statement.reads
+            if reading.kind is RelationKind.CHANGE and reading.of == name
+        )
+    )

@@ -80,12 +80,12 @@ class PlannedRefreshes:
             if block.channel != name and block.versions is not None:
                 newest = max(block.versions[1], versions.get(block.channel, -1))
                 versions[block.channel] = newest
-        return {key: self._readable(key, made) for key, made in versions.items()}
+        return {key: self._readable(key, version) for key, version in versions.items()}
 
-    def _readable(self, key: str, made: int) -> int:
+    def _readable(self, key: str, version: int) -> int:
         """The newest version with the same rows: its files are kept for longest."""
         states = self._logs.log(key).snapshots()
-        return next((s.version for s in reversed(states) if s.made == made), made)
+        return next((s.version for s in reversed(states) if s.made == version), version)
 
 
 def _other_ways(refresh: RefreshPlan, wish: Wish | None) -> tuple[OtherWay, ...]:

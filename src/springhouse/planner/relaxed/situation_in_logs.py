@@ -31,12 +31,12 @@ class LogSituations:
 
     def newest_versions(self, whole: Workflow) -> tuple[object, ...]:
         """The newest version of each table, with its id: another value once a log has moved."""
-        found = []
+        versions = []
         for key in whole.order:
             log = self._logs.log(key)
             newest = log.newest()
-            found.append((log.table_id(), newest.version if newest is not None else -1))
-        return tuple(found)
+            versions.append((log.table_id(), newest.version if newest is not None else -1))
+        return tuple(versions)
 
     def held(self, whole: Workflow, name: str) -> Provenance | None:
         """What the newest version of a view reflects, in today's pathways."""

@@ -1,15 +1,15 @@
-"""Which blocks do the logs of tables hold?
+"""Which blocks in the logs of tables does a plan need?
 
-A table in a warehouse keeps its versions: each is a base, and each commit the delta from the one
-before. There may be thousands, and a plan needs few of them. Of a channel X it needs
+A table in a warehouse keeps its versions: each version is a base, and each commit is the delta from
+the version before. There may be thousands. Of a channel X a plan needs
 
-* the newest version: where readers could go,
-* for each reader, the version that it reflects: where readers come from,
-* for each other input Y of a reader, the version of X that was right at the moment of Y's newest
-  one: where a reader that has to be consistent could go if Y is not refreshed,
+* the newest version, to which readers can go,
+* for each reader, the version that it reflects, from which it comes,
+* for each other input Y of a reader, the version of X that was right when Y's newest version began:
+  there a consistent reader can go if Y is not refreshed,
 
-and the deltas between these. A delta that is not known (the table was made anew, or somebody else
-rewrote it) parts what is before from what is after.
+and the deltas between these versions. No delta leads across a commit whose changed rows are unknown
+(the table was made anew, or another program rewrote it).
 """
 
 from bisect import bisect_right
@@ -23,14 +23,14 @@ from springhouse.planner.search.workflow import Workflow
 from springhouse.units import Instant
 
 _MOST_LOOKED_BACK = 64
-"""How many versions of a view are looked through for the one that was right at a moment."""
+"""How many versions of a view are searched for the one that was right at a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A version of a table: what it reflects, its rows, and those that changed since the last.
+    """A version of a table: what it reflects, its rows, and the rows that it changed.
 
-    `change` is the kind of that delta, None if it is not known.
+    `change` is the kind of the delta from the version before; None if the delta is unknown.
     """
 
     version: int
@@ -52,24 +52,24 @@ def blocks_in_logs(
     now: Instant,
     among: Iterable[str] | None = None,
 ) -> dict[str, list[Block]]:
-    """The blocks that a plan may need, of all channels or those `among` them.
+    """The blocks that a plan may need, of all channels or only those `among` them.
 
     `read` says, for each table, the version of each of its inputs that was read last.
     """
     times = Times(channels, now)
-    found = {}
+    blocks = {}
     for channel in workflow.order if among is None else among:
         log = logs.get(channel, ())
         places = _places(workflow, channel, logs, read, channels, times) if log else []
-        found[channel] = _blocks(channel, log, places)
-    return found
+        blocks[channel] = _blocks(channel, log, places)
+    return blocks
 
 
 def held_in_logs(workflow: Workflow, logs: Logs) -> dict[str, Provenance]:
-    """What readers of each derived table hold: its newest version."""
+    """What consumers of each derived table hold: its newest version."""
     inputs = frozenset(workflow.inputs)
-    made = {channel: log for channel, log in logs.items() if log and channel not in inputs}
-    return {channel: log[-1].provenance for channel, log in made.items()}
+    derived = {channel: log for channel, log in logs.items() if log and channel not in inputs}
+    return {channel: log[-1].provenance for channel, log in derived.items()}
 
 
 def _places(
@@ -80,22 +80,22 @@ def _places(
     channels: Mapping[str, Channel],
     times: Times,
 ) -> list[int]:
-    """Where in its log the versions are that matter, in order."""
+    """The positions in its log of the versions that a plan may need, in order."""
     log = logs[channel]
-    found = {len(log) - 1}
+    places = {len(log) - 1}
     moments: dict[float, None] = {}
     for reader in workflow.readers[channel]:
         version = read.get(reader, {}).get(channel)
         if version is not None:
-            found.add(_at_version(log, version))
+            places.add(_at_version(log, version))
         for other in workflow.reads[reader]:
             if other != channel and logs.get(other):
                 moments[times.interval(logs[other][-1].provenance)[0]] = None
     for moment in moments:
         place = _at_moment(log, channels.get(channel), times, moment)
         if place is not None:
-            found.add(place)
-    return sorted(place for place in found if place >= 0)
+            places.add(place)
+    return sorted(place for place in places if place >= 0)
 
 
 def _at_version(log: Sequence[Stored], version: int) -> int:
@@ -116,25 +116,25 @@ def _at_moment(
 
 
 def _blocks(channel: str, log: Sequence[Stored], places: Sequence[int]) -> list[Block]:
-    found = []
+    blocks = []
     last: int | None = None
     for place in places:
-        here = log[place]
-        found.append(
-            Block(channel, BASE, here.provenance, None, here.rows, (here.version, here.version))
+        state = log[place]
+        blocks.append(
+            Block(channel, BASE, state.provenance, None, state.rows, (state.version, state.version))
         )
         if last is not None:
             between = log[last + 1 : place + 1]
             kind = _kind(between)
             before = log[last]
-            if kind is not None and before.provenance.precedes(here.provenance):
+            if kind is not None and before.provenance.precedes(state.provenance):
                 rows = sum(each.changed_rows for each in between)
-                versions = (before.version, here.version)
-                found.append(
-                    Block(channel, kind, here.provenance, before.provenance, rows, versions)
+                versions = (before.version, state.version)
+                blocks.append(
+                    Block(channel, kind, state.provenance, before.provenance, rows, versions)
                 )
         last = place
-    return found
+    return blocks
 
 
 def _kind(between: Sequence[Stored]) -> Kind | None:

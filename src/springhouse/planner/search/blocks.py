@@ -8,8 +8,8 @@ Section 2.2 of 004. A block is the unit that is planned with:
     weak delta    δ(T1 ▷ T2)    anything from which B(T2) can be made, given B(T1): upserts,
                                 increments, or what a user adds
 
-Two blocks are the same if they hold the same data: channel, kind, start and end. How many rows that
-is may be an estimate, and where it is stored is somebody else's business.
+Two blocks are the same if they hold the same data: channel, kind, start and end. The number of rows
+may be an estimate. Where the rows are stored is not known here.
 """
 
 from collections.abc import Iterable
@@ -29,13 +29,13 @@ _BUILT_IN = frozenset({BASE, STRONG, MONOTONE})
 
 
 def is_weak(kind: Kind) -> bool:
-    """Whether a kind is one that was added, and not built in."""
+    """Whether a kind was added by a user of this module, and is not built in."""
     return kind not in _BUILT_IN
 
 
-def fits(kind: Kind, wanted: Kind) -> bool:
-    """Whether `kind` will do where `wanted` is asked for: a monotone delta is a strong one."""
-    return kind == wanted or (kind == MONOTONE and wanted == STRONG)
+def fits(kind: Kind, asked_kind: Kind) -> bool:
+    """Whether `kind` will do where `asked_kind` is asked for: a monotone delta is a strong one."""
+    return kind == asked_kind or (kind == MONOTONE and asked_kind == STRONG)
 
 
 def accepted(wanted: Iterable[Kind]) -> frozenset[Kind]:
@@ -45,9 +45,9 @@ def accepted(wanted: Iterable[Kind]) -> frozenset[Kind]:
 
 
 class Block:
-    """Data on a channel; a base has no start. `versions` says between which stored ones it lies.
+    """Data on a channel; a base has no start. `versions` are the stored versions of start and end.
 
-    It is never changed. That is not enforced, because a search makes very many, and a frozen
+    A block never changes. Nothing enforces that: a search makes very many blocks, and a frozen
     dataclass takes three times as long to make.
     """
 
@@ -68,7 +68,7 @@ class Block:
         self._hash = hash((channel, kind, end, start))
 
     def with_rows(self, rows: float) -> "Block":
-        """The same block, of which more is known."""
+        """The same block with a number of rows."""
         return Block(self.channel, self.kind, self.end, self.start, rows, self.versions)
 
     def __eq__(self, other: object) -> bool:

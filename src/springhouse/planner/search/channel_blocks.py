@@ -1,11 +1,11 @@
-"""What can be made of a block on its own channel?
+"""Which blocks can be made from a block on its own channel?
 
-A *lane* holds the blocks of one channel that are at hand in a search. With a new one come chains of
-deltas that abut (004 section 6.2.2), and conversions (section 2.4). Nothing is made that would end
-out of the bounds of the channel: nobody could read it.
+`ChannelBlocks` holds the blocks of one channel that are at hand in a search. A new block makes
+chains possible, of deltas that abut (paper 004, section 6.2.2), and conversions (section 2.4). No
+block is made that ends out of the bounds of the channel, because nobody could read it.
 
-A delta continues a base where it starts there, on each pathway that it moves. Where there is only
-one pathway, that is the very end of the base, and one look-up finds it.
+A delta continues a base if, on each pathway that it moves, it starts where the base ends. With only
+one pathway, its start is the end of the base, and one look-up finds it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,15 +47,15 @@ class ChannelBlocks:
 
     def may_end(self, end: Provenance) -> bool:
         """Whether a block that ends there is within the bounds of the channel."""
-        found = self._usable.get(end)
-        if found is None:
-            found = self._usable[end] = self._times.keeps(self._limits, end)
-        return found
+        usable = self._usable.get(end)
+        if usable is None:
+            usable = self._usable[end] = self._times.keeps(self._limits, end)
+        return usable
 
     def add(self, holding: PlannedBlock, converters: Iterable[Converter]) -> list[Invocation]:
-        """Take a block in; what can be made of it here, by converters that take its kind, too."""
+        """Add a block; returns the chains and conversions that it makes possible."""
         block = holding.block
-        found: list[Invocation] = []
+        invocations: list[Invocation] = []
         if block.start is None:
             self.bases.append(holding)
             self.bases_at.setdefault(block.end, []).append(holding)
@@ -63,69 +63,73 @@ class ChannelBlocks:
             self.deltas.append(holding)
             self.by_start.setdefault(block.start, []).append(holding)
             self.by_end.setdefault(block.end, []).append(holding)
-            found += self._chains(holding, block.start)
+            invocations += self._chains(holding, block.start)
         for converter in converters:
             if converter.source == BASE:
-                found += self._differences(converter, holding)
+                invocations += self._differences(converter, holding)
             elif block.start is None:
-                found += self._continued(converter, holding)
+                invocations += self._continued(converter, holding)
             elif converter.reads_base:
-                found += self._continuing(converter, holding, block.start)
+                invocations += self._continuing(converter, holding, block.start)
             elif self.may_end(block.end):
-                made = Block(block.channel, converter.target, block.end, block.start)
+                output = Block(block.channel, converter.target, block.end, block.start)
                 rows = (InputRead(0.0, block.rows),)
-                found.append(Invocation(converter.operator, (holding,), rows, (made,)))
-        return found
+                invocations.append(Invocation(converter.operator, (holding,), rows, (output,)))
+        return invocations
 
     def _chains(self, holding: PlannedBlock, start: Provenance) -> list[Invocation]:
-        """Chains of two that the delta is part of; longer ones are chains of chains."""
+        """Chains of this delta and one other; longer chains are chains of chains."""
         block = holding.block
         pairs = [(before, holding) for before in self.by_end.get(start, ())]
         pairs += [(holding, after) for after in self.by_start.get(block.end, ())]
-        found = []
+        invocations = []
         for first, last in pairs:
             begin, end = first.block.start, last.block.end
             kind = _chain_kind(first.block.kind, last.block.kind)
             if kind is None or begin is None or not self.may_end(end):
                 continue
             if begin.precedes(end):
-                made = joined((first.block, last.block), kind)
-                found.append(Invocation(_chain_operator(block.channel), (first, last), (), (made,)))
-        return found
+                chain = joined((first.block, last.block), kind)
+                invocations.append(
+                    Invocation(_chain_operator(block.channel), (first, last), (), (chain,))
+                )
+        return invocations
 
     def _differences(self, converter: Converter, holding: PlannedBlock) -> list[Invocation]:
-        """The deltas between a base and each of the others."""
+        """The deltas between this base and every other base."""
         pairs = [(other, holding) for other in self.bases if self.may_end(holding.block.end)]
         pairs += [(holding, other) for other in self.bases if self.may_end(other.block.end)]
-        found = []
+        invocations = []
         for old, new in pairs:
             first, last = old.block, new.block
             if first.end.precedes(last.end):
-                made = Block(last.channel, converter.target, last.end, first.end)
+                delta = Block(last.channel, converter.target, last.end, first.end)
                 rows = (InputRead(first.rows, last.rows),)
-                found.append(Invocation(converter.operator, (old, new), rows, (made,)))
-        return found
+                invocations.append(Invocation(converter.operator, (old, new), rows, (delta,)))
+        return invocations
 
     def _continued(self, converter: Converter, base: PlannedBlock) -> list[Invocation]:
-        """What a converter makes of a base and the deltas that may continue it."""
+        """The conversions of a base with each delta that continues it."""
         deltas: Sequence[PlannedBlock] = self.deltas
         if self._has_one_pathway or converter.target != BASE:
             deltas = self.by_start.get(base.block.end, ())
         return [
-            made
+            invocation
             for delta in deltas
             if fits(delta.block.kind, converter.source)
-            for made in self._converted(converter, base, delta)
+            for invocation in self._converted(converter, base, delta)
         ]
 
     def _continuing(
         self, converter: Converter, delta: PlannedBlock, start: Provenance
     ) -> list[Invocation]:
-        """What a converter makes of a delta and the bases that it may continue."""
+        """The conversions of a delta with each base that it continues."""
         bases: Sequence[PlannedBlock] = self.bases
         if self._has_one_pathway or converter.target != BASE:
             bases = self.bases_at.get(start, ())
-        return [made for base in bases for made in self._converted(converter, base, delta)]
+        return [
+            invocation for base in bases for invocation in self._converted(converter, base, delta)
+        ]
 
     def _converted(
         self, converter: Converter, base: PlannedBlock, delta: PlannedBlock
@@ -141,9 +145,9 @@ class ChannelBlocks:
                 return
             start = None
         if self.may_end(end):
-            made = Block(block.channel, converter.target, end, start)
+            output = Block(block.channel, converter.target, end, start)
             rows = (InputRead(base.block.rows, block.rows),)
-            yield Invocation(converter.operator, (base, delta), rows, (made,))
+            yield Invocation(converter.operator, (base, delta), rows, (output,))
 
 
 def _chain_kind(one: Kind, other: Kind) -> Kind | None:

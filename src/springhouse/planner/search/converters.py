@@ -8,8 +8,8 @@ same channel. All but that from a strong to a weak delta also read the old base:
     c^δB, c^Bδ               like these                         c^Δδ  Δ(T1 ▷ T2)  ->  δ(T1 ▷ T2)
     c^δΔ  B(T1), δ(T1 ▷ T2)  ->  Δ(T1 ▷ T2)
 
-c^ΔB and c^BΔ are built in. Who adds a weak delta gives at least one converter to it and one from
-it; the others are composed of those, which the search does by itself, one step after the other.
+c^ΔB and c^BΔ are built in. A weak delta needs at least one converter to it and one from it. The
+search composes all other conversions from these, one step after the other.
 """
 
 from collections.abc import Iterable
@@ -21,14 +21,14 @@ from springhouse.planner.search.blocks import BASE, INCREMENTS, STRONG, UPSERTS,
 from springhouse.planner.search.operators import Base, Operator, Output, Port, WidgetVariant
 
 Way = tuple[Kind, Kind]
-"""From which kind to which."""
+"""The kinds before and after a conversion."""
 
 BUILT_IN: tuple[Way, ...] = ((STRONG, BASE), (BASE, STRONG))
 
 
 @dataclass(frozen=True)
 class WeakDelta:
-    """A representation that was added, and the converters that came with it."""
+    """A kind of delta that is not built in, and the converters that come with it."""
 
     kind: Kind
     given: frozenset[Way]
@@ -52,12 +52,12 @@ upserts = WeakDelta(UPSERTS, frozenset({(STRONG, UPSERTS), (UPSERTS, BASE), (UPS
 increments = WeakDelta(
     INCREMENTS, frozenset({(STRONG, INCREMENTS), (INCREMENTS, BASE), (INCREMENTS, STRONG)})
 )
-"""Keys with what is to be added to their values."""
+"""Keys with numbers to add to their values."""
 
 
 @dataclass(frozen=True)
 class Converter:
-    """One given converter of one channel."""
+    """One converter of one channel."""
 
     channel: str
     source: Kind

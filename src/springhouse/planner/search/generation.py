@@ -1,14 +1,13 @@
-"""Which blocks can be made from a block, together with those already at hand?
+"""Which blocks can operators make from a new block and the blocks at hand?
 
-`blockGen` of 004's Algorithm 1. What is made on its own channel is said in `lane`, the rest is
-here. A *filling* is what one input of an operator gets in an invocation: a base, a delta, or both,
-and it either moves the input from a start to an end or leaves it where it is. When a holding is
-new, every filling that it takes part in is new, and each of those is combined with the known
-fillings of the other inputs. So each invocation is found once, when the last block that it needs
-comes in.
+This is `blockGen` of Algorithm 1 in paper 004. (`channel_blocks` makes blocks on the channel of the
+new block.) A *filling* is what one input of an operator gets in an invocation: a base, a delta, or
+both. A filling moves the input from a start to an end, or leaves it where it is. A new block brings
+new fillings, and each new filling is combined with the known fillings of the other inputs. So each
+invocation comes up once, when the last block that it needs comes in.
 
-Blocks that are read have to be within the bounds of their channel where they end; where they start
-they need not be, because what is brought up to date was behind.
+A block that an operator reads has to end within the bounds of its channel. It need not start there,
+because an input that is brought up to date was behind before.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +24,7 @@ from springhouse.planner.search.part import Outlet, Part, Socket
 from springhouse.planner.search.workflow import Workflow
 
 MOST_COMBINATIONS = 256
-"""How many combinations of inputs are followed at once, for operators with very many inputs."""
+"""The most combinations of fillings that are kept for one operator with many inputs."""
 
 
 _ALWAYS = (-inf, inf)
@@ -34,9 +33,9 @@ _Parts = Sequence[tuple[str, Provenance]]
 
 
 class Filling:
-    """What one input gets: from where to where it moves, and by which blocks.
+    """What one input gets: its start and end, and the blocks that move it.
 
-    `starts` and `ends` are when what it starts and ends with was right: `(T+, T-)`.
+    `starts` and `ends` are the intervals `(T+, T-)` in which start and end were right.
     """
 
     __slots__ = ("base", "delta", "end", "ends", "start", "starts")
@@ -58,13 +57,13 @@ _UNTOUCHED = Filling(Provenance(), Provenance())
 
 
 class _Site:
-    """An operator and the fillings that each of its ports could get by now."""
+    """An operator, and the fillings that each of its ports can get by now."""
 
     __slots__ = ("fillings", "held", "outlet", "own", "seen_still", "times")
 
     def __init__(self, outlet: Outlet, own: PlannedBlock | None, times: Times) -> None:
         self.outlet = outlet
-        # A single input is consistent with itself, whenever it is from.
+        # A single input is always consistent with itself.
         self.times = times if outlet.is_joining else None
         self.own = own
         self.held = None if own is None else own.block.end.reflected
@@ -75,7 +74,7 @@ class _Site:
 
 
 class Generation:
-    """Knows the blocks at hand in one search, and what can be made of them."""
+    """The blocks at hand in one search, and the invocations that they make possible."""
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class Generation:
     ) -> None:
         """`own` are the newest bases of channels that are written in place.
 
-        `superseded` are bases that need not be read where nothing has to be consistent with them.
+        `superseded` are older bases: nobody reads them unless consistency needs one.
         """
         self._workflow = workflow
         self._part = part
@@ -101,35 +100,35 @@ class Generation:
         self._sites: dict[Outlet, _Site | None] = {}
 
     def _site(self, outlet: Outlet) -> _Site | None:
-        """Where an operator gets its fillings; None if it has nothing to work on."""
+        """The fillings of an operator; None if it has no state that it could change."""
         if outlet in self._sites:
             return self._sites[outlet]
         own = self._own.get(outlet.channel) if outlet.operator.in_place else None
-        # A change needs something that it changes.
+        # A change needs a state to change.
         is_idle = outlet.operator.in_place and outlet.operator.moves and own is None
-        found = self._sites[outlet] = None if is_idle else _Site(outlet, own, self._times)
-        return found
+        site = self._sites[outlet] = None if is_idle else _Site(outlet, own, self._times)
+        return site
 
     def may_end(self, channel: str, end: Provenance) -> bool:
-        """Whether a block that ends there is within bounds, on a channel that is looked at."""
+        """Whether the channel is in the search, and a block may end there."""
         lane = self._lanes.get(channel)
         return lane is not None and lane.may_end(end)
 
     def add(self, holding: PlannedBlock) -> list[Invocation]:
-        """Take a block in; all invocations that it makes possible."""
+        """Add a block; returns all invocations that it makes possible."""
         channel, kind = holding.block.channel, holding.block.kind
         lane = self._lanes[channel]
-        found = lane.add(holding, self._part.converters(channel, kind))
+        invocations = lane.add(holding, self._part.converters(channel, kind))
         fill = self._with_base if kind == BASE else self._with_delta
         for outlet, socket in self._part.readers(channel, kind):
             site = self._site(outlet)
             if site is not None:
                 for filling in fill(site, socket, holding, lane):
                     site.fillings[socket.number].append(filling)
-                    found += self._combined(site, socket.number, filling)
-        return found
+                    invocations += self._combined(site, socket.number, filling)
+        return invocations
 
-    # --- what one input gets ---------------------------------------------------------------------
+    # --- What one input gets ---------------------------------------------------------------------
 
     def _with_base(
         self, site: _Site, socket: Socket, base: PlannedBlock, lane: ChannelBlocks
@@ -137,15 +136,15 @@ class Generation:
         port, end = socket.port, base.block.end
         if BASE not in socket.kinds:
             return self._standing(site, socket, end, lane)
-        found = []
+        fillings = []
         if self._is_read_alone(site, port, base.block) and self._stands(site, port, end, lane):
-            found.append(Filling(end, end, base, None, site.times))
+            fillings.append(Filling(end, end, base, None, site.times))
         if port.deltas:
             partners = lane.by_start if port.base is Base.OLD else lane.by_end
             for delta in partners.get(end, ()):
                 if delta.block.kind in socket.kinds and lane.may_end(delta.block.end):
-                    found += self._moving(site, port, (base,), delta)
-        return found
+                    fillings += self._moving(site, port, (base,), delta)
+        return fillings
 
     def _with_delta(
         self, site: _Site, socket: Socket, delta: PlannedBlock, lane: ChannelBlocks
@@ -154,17 +153,17 @@ class Generation:
         assert block.start is not None
         if not lane.may_end(block.end):
             return []
-        found = []
+        fillings = []
         if block.kind in socket.kinds:
             bases: Sequence[PlannedBlock | None] = (None,)
             if port.base is not Base.NONE:
                 meets = block.start if port.base is Base.OLD else block.end
                 bases = lane.bases_at.get(meets, ())
-            found = self._moving(site, port, bases, delta)
-        return found + self._standing(site, socket, block.end, lane)
+            fillings = self._moving(site, port, bases, delta)
+        return fillings + self._standing(site, socket, block.end, lane)
 
     def _is_read_alone(self, site: _Site, port: Port, base: Block) -> bool:
-        """Whether a base may be all that is read of an input."""
+        """Whether an input may get a base and no delta."""
         if port.moves:
             return site.outlet.is_joining
         return site.outlet.operator.synchronous or base not in self._superseded
@@ -182,7 +181,7 @@ class Generation:
     def _standing(
         self, site: _Site, socket: Socket, end: Provenance, lane: ChannelBlocks
     ) -> list[Filling]:
-        """Nothing has to be read of a side that stands still, wherever it is."""
+        """The filling of an input that stands still at `end` and of which nothing is read."""
         if not socket.stands_without_base or (socket.number, end) in site.seen_still:
             return []
         site.seen_still.add((socket.number, end))
@@ -191,36 +190,36 @@ class Generation:
         return [Filling(end, end, times=site.times)]
 
     def _stands(self, site: _Site, port: Port, end: Provenance, lane: ChannelBlocks) -> bool:
-        """Whether an input may be read where it is, without moving."""
-        # In place, what a change is computed with is what the state reflects, unless it is driven
-        # by another input: then it may be anything that the bounds allow.
+        """Whether an input may be read at `end`, without moving."""
+        # An operator in place reads what its state reflects. If another input drives it, it may
+        # read whatever the bounds allow.
         return lane.may_end(end) and (not port.moves or self._continues(site, port, end))
 
     def _continues(self, site: _Site, port: Port, start: Provenance) -> bool:
-        """Whether an operator in place stands at `start` of this input."""
+        """Whether the state of an operator in place reflects this input up to `start`."""
         held = site.held
         if held is None:
             return True
         part = self._workflow.composed(site.outlet.channel, ((port.channel, start),)).reflected
         return all(held.get(key) == versions for key, versions in part.items())
 
-    # --- what all inputs together give -----------------------------------------------------------
+    # --- What all inputs give together -----------------------------------------------------------
 
     def _combined(self, site: _Site, number: int, filling: Filling) -> list[Invocation]:
         """The invocations of an operator in which this filling takes part."""
-        found = []
+        invocations = []
         moves = site.outlet.operator.moves
         for chosen in self._combinations(site, number, filling):
             if moves and all(each.delta is None for each in chosen):
                 continue
-            made = self._made(site, chosen)
-            if made:
-                found.append(self._invocation(site, chosen, made))
-        return found
+            outputs = self._made(site, chosen)
+            if outputs:
+                invocations.append(self._invocation(site, chosen, outputs))
+        return invocations
 
     @staticmethod
     def _combinations(site: _Site, number: int, filling: Filling) -> list[list[Filling]]:
-        """The filling with all of the other ports' that go together with it."""
+        """The filling with fillings of the other ports that go together with it."""
         if not site.outlet.is_joining:
             return [[filling]]
         synchronous, slack = site.outlet.operator.synchronous, site.outlet.slack
@@ -242,13 +241,13 @@ class Generation:
                     if not synchronous or first < last:
                         grown.append(([*chosen, each], first, last, left, right))
             partial = grown[-MOST_COMBINATIONS:]
-        found = [chosen for chosen, *_ in partial]
-        for chosen in found:
+        combinations = [chosen for chosen, *_ in partial]
+        for chosen in combinations:
             chosen.insert(number, chosen.pop(0))
-        return found
+        return combinations
 
     def _invocation(
-        self, site: _Site, chosen: Sequence[Filling], made: tuple[Block, ...]
+        self, site: _Site, chosen: Sequence[Filling], outputs: tuple[Block, ...]
     ) -> Invocation:
         holdings, readings = [], []
         for each in chosen:
@@ -263,10 +262,10 @@ class Generation:
         if site.own is not None:
             readings.append(InputRead(site.own.block.rows))
             holdings.append(site.own)
-        return Invocation(site.outlet.operator, tuple(holdings), tuple(readings), made)
+        return Invocation(site.outlet.operator, tuple(holdings), tuple(readings), outputs)
 
     def _made(self, site: _Site, chosen: Sequence[Filling]) -> tuple[Block, ...]:
-        """What comes out; nothing if none of it is within bounds where it ends."""
+        """The blocks that come out; none if no block ends within bounds."""
         outlet, compose = site.outlet, self._workflow.composed
         operator = outlet.operator
         ends = starts = list(zip(outlet.sources, [each.end for each in chosen], strict=True))
@@ -274,24 +273,24 @@ class Generation:
             starts = list(zip(outlet.sources, [each.start for each in chosen], strict=True))
         if operator.in_place:
             return self._in_place(site, starts, ends, chosen)
-        found = []
+        outputs = []
         useful = False
         for output in operator.outputs:
             end = compose(output.channel, ends)
             useful = useful or self.may_end(output.channel, end)
             if not operator.moves:
-                found.append(Block(output.channel, BASE, end))
+                outputs.append(Block(output.channel, BASE, end))
                 continue
             start = compose(output.channel, starts)
             if start.precedes(end):
                 kind = _delta_kind(operator, output, chosen)
-                found.append(Block(output.channel, kind, end, start))
-        return tuple(found) if useful else ()
+                outputs.append(Block(output.channel, kind, end, start))
+        return tuple(outputs) if useful else ()
 
     def _in_place(
         self, site: _Site, starts: _Parts, ends: _Parts, chosen: Sequence[Filling]
     ) -> tuple[Block, ...]:
-        """The new state, and the delta from the one before."""
+        """The new state, and the delta that leads to it from the present state."""
         channel, compose = site.outlet.channel, self._workflow.composed
         end = compose(channel, ends)
         held = site.own.block.end if site.own is not None else None

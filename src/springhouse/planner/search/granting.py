@@ -1,10 +1,10 @@
-"""Do these blocks give the consumers of an output what they wait for?
+"""Which blocks bring an output back within its bounds?
 
-`selectOutputBlocks` of 004 section 6.1, for one output. Consumers take a block if they accept its
-kind, if it brings them forward (monotonicity), and if what they hold then is no more inconsistent
-than promised. A wish is granted by a block after which all bounds are kept. Where bounds on several
-pathways are broken, several blocks may do it together, one after the other: an asynchronous union
-brings forward one side at a time, and that is often far cheaper than one block for all.
+This is `selectOutputBlocks` of paper 004 (section 6.1), for one output. Consumers take a block if
+they accept its kind, if it brings them forward (monotonicity), and if their new state is no more
+inconsistent than promised. A block grants a wish if all bounds are kept after it. Where bounds on
+several pathways are broken, several blocks in a row may grant the wish: an asynchronous union moves
+one side at a time, and that is often far cheaper than one block that moves both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,19 +15,19 @@ from springhouse.planner.search.blocks import Block, Kind, accepted, applied
 from springhouse.planner.search.workflow_plan import Wish
 
 _MOST_IN_A_ROW = 4
-"""How many blocks one after the other are tried to grant one wish."""
+"""The most blocks in a row that are tried to grant one wish."""
 
 _MOST_TRIED = 24
-"""Of how many blocks rows are tried: the cheapest."""
+"""Rows are made of so many blocks, the cheapest."""
 
 _After = tuple[Provenance, frozenset[str]]
 
 Row = tuple[int, ...]
-"""Blocks one after the other, as their numbers among those that were given."""
+"""Blocks in a row, by their positions in a list of blocks."""
 
 
 class Granting:
-    """Judges blocks on outputs in one search."""
+    """Says which blocks grant the wishes of one search."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Granting:
         self._first: dict[Block, _After | None] = {}
 
     def mends(self, channel: str, block: Block) -> bool:
-        """Whether consumers that got nothing else yet may get this block, and it is of use."""
+        """Whether consumers can take this block first, and it mends a bound."""
         return self._at_first(channel, block) is not None
 
     def reaches(self, channel: str, block: Block) -> Provenance | None:
-        """What consumers would hold after this block and nothing else; None if they may not."""
+        """What consumers hold after this block alone; None if they can't take it."""
         after = self._at_first(channel, block)
         return None if after is None else after[0]
 
@@ -58,15 +58,15 @@ class Granting:
         return self._first[block]
 
     def may_help(self, channel: str, block: Block) -> bool:
-        """Whether a block mends something, or could after another one did."""
+        """Whether a block mends a bound, or may do so after another block."""
         if len(self._asked[channel]) > 1:
             return block.kind in self._accepted[channel]
         return self.mends(channel, block)
 
     def rows(self, channel: str, blocks: Sequence[Block]) -> Iterator[tuple[frozenset[str], Row]]:
-        """Blocks that may be handed out one after the other, and what each such row leaves broken.
+        """Rows of blocks that consumers can take, and the pathways that each row leaves broken.
 
-        `blocks` are those that may help, the cheapest first.
+        `blocks` are the blocks that may help, the cheapest first.
         """
         waiting: list[tuple[Provenance | None, frozenset[str], Row]] = [
             (self._held.get(channel), self._asked[channel], ())
@@ -97,7 +97,7 @@ class Granting:
     def _after(
         self, channel: str, held: Provenance | None, broken: frozenset[str], block: Block
     ) -> "_After | None":
-        """What is held after a block, and what is broken still; None if it may not be taken."""
+        """The state after a block, and the pathways still broken; None if it can't be taken."""
         if block.kind not in self._accepted[channel]:
             return None
         reaches = applied(held, block)

@@ -1,7 +1,7 @@
 """What is one step of a search?
 
-A *holding* is a block with one plan to get it. An *invocation* is an operator on holdings; what it
-costs, and how many rows come out, is estimated when it turns out to be worth it.
+A *holding* is a block with one plan to get it (`PlannedBlock`). An *invocation* is an operator on
+holdings. Its cost and its rows are estimated only once it proves to be of use.
 """
 
 from typing import NamedTuple

@@ -1,18 +1,18 @@
-"""Which of the blocks that exist need not be looked at before plans cost so and so much?
+"""How much does a plan cost at least that uses an existing block?
 
-A base that consumers have long passed, and the deltas that lead up from it, are of use only to make
-a new base, and whoever does that reads the old one. So whatever they lead to costs at least as much
-as the cheapest operator that reads that base:
+Consumers have long passed an old base and the deltas that lead up from it. These are of use only to
+make a new base, and that means to read the old one. So every plan that uses them costs at least as
+much as the cheapest operator that reads the old base:
 
-    least(B on X) = min of what operators and converters would ask to read it, and nothing else
+    least(B on X) = min over operators and converters of the cost to read B, and nothing else
     least(Δ on X) = min of least(B) over X and all below it, if Δ starts before where consumers are
 
-Nor is a delta of use for anything else if all that is made from it lies ready: where X is all that
-a channel is made from, its deltas count as if consumers had taken them. To make them again, from
-more of X, would cost more than to use them.
+The same holds for a delta of X if its results exist already. If a channel is made from X alone, the
+deltas on that channel count as taken by consumers: to make them again from X would cost more than
+to use them.
 
-Such blocks are put on the queue at that cost instead of at 0, and most searches are over before.
-This needs costs that never fall when more is read.
+Such a block is put on the queue at that cost instead of at 0. Most searches end before they reach
+it. This is right only if the cost never falls when more rows are read.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _NO_ROWS = InputRead()
 
 
 class Laziness:
-    """How much a plan costs at least that uses a block, in one search."""
+    """The least costs of plans that use a block, in one search."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class Laziness:
     ) -> None:
         """`blocks` are in the order of the workflow.
 
-        `reached` is how far all consumers are on each pathway of each channel. Those of `outputs`
-        take what lies on a channel as it is.
+        `reached` is how far all consumers are on each pathway of each channel. `outputs` are the
+        channels whose blocks consumers take as they are.
         """
         self._workflow, self._part, self._blocks = workflow, part, blocks
         self._reached, self._outputs = reached, outputs
@@ -52,7 +52,7 @@ class Laziness:
         self._base: dict[str, float] = {}
         self._delta: dict[str, float] = {}
         for channel in reversed(list(blocks)):
-            # Tables that keep all their versions have no converters, and are never behind.
+            # A table of a warehouse keeps all its versions and has no converters.
             if channel not in workflow.converters:
                 self._base[channel] = self._delta[channel] = 0.0
                 continue
@@ -88,11 +88,11 @@ class Laziness:
         return behind
 
     def _how_far(self, channel: str) -> Mapping[str, int]:
-        """How far consumers are, or all that is made from a channel, if from nothing else."""
+        """How far consumers are on a channel, counting blocks made from it alone as taken."""
         reached = self._reached.get(channel, {})
         if not reached or channel in self._outputs:
             return reached
-        made: dict[str, int] = {}
+        newest_of: dict[str, int] = {}
         for reader in self._workflow.readers[channel]:
             if not self._reached.get(reader):
                 continue
@@ -101,15 +101,15 @@ class Laziness:
             ready = _ready(self._blocks[reader], self._part.makes[reader], self._reached[reader])
             for pathway, key in self._workflow.key_map(reader, channel).items():
                 far = ready.get(key, -1)
-                made[pathway] = min(far, made.get(pathway, far))
-        return {**reached, **made}
+                newest_of[pathway] = min(far, newest_of.get(pathway, far))
+        return {**reached, **newest_of}
 
 
 def _ready(
     blocks: Iterable[Block], kinds: Collection[Kind], reached: Mapping[str, int]
 ) -> dict[str, int]:
-    """How far deltas lead from where consumers are, if they are of kinds that operators make."""
-    found = dict(reached)
+    """How far deltas of kinds that operators make lead on from where consumers are."""
+    ready = dict(reached)
     deltas = [block for block in blocks if block.start is not None and block.kind in kinds]
     while deltas:
         later = []
@@ -117,18 +117,18 @@ def _ready(
             assert block.start is not None
             starts, ends = block.start.reflected, block.end.reflected
             moved = [key for key, versions in ends.items() if starts.get(key) != versions]
-            if all(max(starts.get(key, _NONE), default=-1) <= found.get(key, -1) for key in moved):
-                found |= {key: max(*ends[key], found.get(key, -1)) for key in moved}
+            if all(max(starts.get(key, _NONE), default=-1) <= ready.get(key, -1) for key in moved):
+                ready |= {key: max(*ends[key], ready.get(key, -1)) for key in moved}
             else:
                 later.append(block)
         if len(later) == len(deltas):
             break
         deltas = later
-    return found
+    return ready
 
 
 def _least(rows: float, reading: Iterable[tuple[Operator, int]], costs: Costs) -> float:
-    """What the cheapest of these operators would ask for a base of so many rows alone."""
+    """The lowest cost at which one of these operators reads a base of so many rows."""
     least, base = inf, InputRead(rows)
     for operator, number in reading:
         readings = [_NO_ROWS] * len(operator.ports)

@@ -76,7 +76,7 @@ def delta_and_new_base_of(channel: str, *kinds: Kind) -> Port:
 
 
 def nothing_of(channel: str) -> Port:
-    """The side of a union that is not looked at: its provenance stays empty."""
+    """Nothing at all: the other side of a union, whose provenance stays empty."""
     return Port(channel, Base.NONE)
 
 
@@ -90,9 +90,9 @@ class Output:
 
 @dataclass(frozen=True)
 class Operator:
-    """One way to make blocks of some channels from blocks of others: its two signatures.
+    """One way to make blocks of some channels from blocks of others, by its two signatures.
 
-    One that `keeps_monotone` makes a monotone delta if all that it reads are monotone.
+    An operator that `keeps_monotone` makes a monotone delta from monotone deltas.
     """
 
     name: str

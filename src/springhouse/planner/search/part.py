@@ -1,8 +1,8 @@
 """Which part of a workflow does a search look at?
 
-A planner is asked again and again, and mostly the same few channels have to move. What follows from
-which channels those are, and not from what lies on them, is worked out once: who reads where, who
-makes which kinds of blocks, and how inconsistent an output may be.
+A planner is asked again and again, and mostly the same few channels have to move. A `Part` holds
+what depends only on these channels and not on their blocks: which operators read where, which kinds
+of blocks they make, and how inconsistent an output may be. It is worked out once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from springhouse.planner.search.workflow import Workflow
 
 
 class Socket:
-    """One port of an operator, and what may be read there."""
+    """One port of an operator, and the kinds of blocks that it reads."""
 
     __slots__ = ("kinds", "number", "port", "stands_without_base")
 
@@ -24,14 +24,14 @@ class Socket:
         self.kinds = accepted(self.port.deltas)
         if self.port.base is not Base.NONE:
             self.kinds |= {BASE}
-        # A side of which only deltas are read may stand still wherever any block of it ends, but
-        # that is of use only if another one moves.
+        # An input of which only deltas are read may stand still at the end of any of its blocks.
+        # That is of use only if another input moves.
         others = (port for other, port in enumerate(operator.ports) if other != number)
         self.stands_without_base = self.port.base is Base.NONE and any(p.moves for p in others)
 
 
 class Outlet:
-    """An operator: where it reads, and how inconsistent what it makes may be."""
+    """An operator: where it reads, and how inconsistent its output may be."""
 
     __slots__ = (
         "channel",
@@ -56,7 +56,7 @@ class Outlet:
 
 
 class Part:
-    """The channels that may be made, and those that these are made from."""
+    """The channels on which blocks may be planned, and the channels that these read."""
 
     def __init__(
         self, workflow: Workflow, made: Iterable[str], limits: Mapping[str, ChannelBounds]
@@ -82,38 +82,49 @@ class Part:
         self._converters: dict[tuple[str, Kind], list[Converter]] = {}
         self._workflow = workflow
         for outlet in self.outlets:
-            operator = outlet.operator
-            for output in operator.outputs:
-                self.makes.setdefault(output.channel, set()).add(output.kind)
-                if output.kind == STRONG and operator.keeps_monotone:
-                    self.makes[output.channel].add(MONOTONE)
-            for socket in outlet.sockets:
-                self._sockets[socket.port.channel].append((outlet, socket))
-                if socket.port.base is not Base.NONE:
-                    self.reading_bases[socket.port.channel].append((operator, socket.number))
+            self._note_kinds(outlet.operator)
+            self._note_sockets(outlet)
         for channel in self.channels:
-            for converter in workflow.converters.get(channel, ()):
-                if converter.reads_base:
-                    self.reading_bases[channel].append((converter.operator, 0))
+            self._note_converters(channel)
+
+    def _note_kinds(self, operator: Operator) -> None:
+        """Note which kinds of blocks an operator makes."""
+        for output in operator.outputs:
+            self.makes.setdefault(output.channel, set()).add(output.kind)
+            if output.kind == STRONG and operator.keeps_monotone:
+                self.makes[output.channel].add(MONOTONE)
+
+    def _note_converters(self, channel: str) -> None:
+        """Note which converters of a channel read its bases."""
+        for converter in self._workflow.converters.get(channel, ()):
+            if converter.reads_base:
+                self.reading_bases[channel].append((converter.operator, 0))
+
+    def _note_sockets(self, outlet: Outlet) -> None:
+        """Note where an operator reads."""
+        for socket in outlet.sockets:
+            self._sockets[socket.port.channel].append((outlet, socket))
+            if socket.port.base is not Base.NONE:
+                self.reading_bases[socket.port.channel].append((outlet.operator, socket.number))
 
     def readers(self, channel: str, kind: Kind) -> list[tuple[Outlet, Socket]]:
-        """Where a block of a kind is read, or tells where a side stands of which nothing is."""
-        found = self._readers.get((channel, kind))
-        if found is None:
-            found = self._readers[channel, kind] = [
+        """The sockets that read blocks of a kind, or may stand still where such a block ends."""
+        readers = self._readers.get((channel, kind))
+        if readers is None:
+            readers = self._readers[channel, kind] = [
                 (outlet, socket)
                 for outlet, socket in self._sockets[channel]
                 if kind in socket.kinds or socket.stands_without_base
             ]
-        return found
+        return readers
 
     def converters(self, channel: str, kind: Kind) -> list[Converter]:
-        """The converters that take a block of a kind: to convert it, or as the old base."""
-        found = self._converters.get((channel, kind))
-        if found is None:
-            found = self._converters[channel, kind] = [
+        """The converters that read a block of a kind: to convert it, or as the old base."""
+        converters = self._converters.get((channel, kind))
+        if converters is None:
+            converters = self._converters[channel, kind] = [
                 each
                 for each in self._workflow.converters.get(channel, ())
                 if (each.reads_base if kind == BASE else fits(kind, each.source))
             ]
-        return found
+        return converters

@@ -1,8 +1,8 @@
-"""How is everything that is stale brought within its bounds, and when is that due?
+"""What is the cheapest plan that brings every stale output within its bounds?
 
-The door of this room: a `Planner` knows a workflow, its bounds and its outputs, and is asked again
-and again with a `Situation`. It finds what is wanted, lets `search` find the cheapest way, and says
-which blocks may be forgotten.
+A `Planner` knows a workflow, its bounds and its outputs. It is asked again and again, each time
+with a `Situation`: which blocks there are, and what consumers hold. It says which outputs are stale
+(wishes), lets `search` find the cheapest plan, and says which blocks are of no more use.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ from springhouse.planner.search.workflow_plan import Situation, Wish, WorkflowPl
 from springhouse.units import Instant
 
 _MOST_BLOCKS_OF_A_WIDE_SEARCH = 1_000
-"""Without pruning there are so many blocks that one has to stop somewhere."""
+"""A search without pruning stops here, because it could make very many blocks."""
 
 
 _MOST_PARTS = 256
@@ -81,15 +81,15 @@ class Planner:
     def _wishes(
         self, situation: Situation, times: Times, among: Iterable[str] | None
     ) -> list[Wish]:
-        found = []
+        wishes = []
         for channel in self.outputs if among is None else among:
             limits = self.limits.get(channel, NO_LIMITS)
             held = situation.held.get(channel)
             if held is None:
-                found.append(Wish(channel, tuple(limits.staleness)))
-            elif asked := times.violated(limits, held):
-                found.append(Wish(channel, asked))
-        return found
+                wishes.append(Wish(channel, tuple(limits.staleness)))
+            elif stale := times.violated(limits, held):
+                wishes.append(Wish(channel, stale))
+        return wishes
 
     def due(self, situation: Situation, channel: str) -> Instant:
         """When the first bound on the staleness of an output breaks; infinite if none will."""
@@ -109,8 +109,8 @@ class Planner:
     ) -> WorkflowPlan:
         """The cheapest plan that grants all wishes, of all outputs or those `among` them.
 
-        If pruning leaves a wish ungranted, those rules are dropped that only say what is unlikely
-        to be of use. Who does not show plans to anybody can do without `alternatives`.
+        If the search grants no plan for a wish, it runs again without the pruning rules that may
+        drop useful blocks. Without `alternatives` the plan does not list other last steps.
         """
         times = Times(situation.channels, situation.now)
         wishes = self._wishes(situation, times, among)
@@ -139,13 +139,13 @@ class Planner:
         switches: Switches,
         times: Times | None = None,
     ) -> SearchTask:
-        """What is to be searched, over the part of the workflow that the wishes can touch."""
+        """The question to the search, over the part of the workflow that the wishes concern."""
         times = times or Times(situation.channels, situation.now)
-        wanted = dict.fromkeys(wish.channel for wish in wishes)
-        made = tuple(self._to_be_made(wanted, situation, times, switches))
-        part = self._part(made, switches.propagate)
-        seen = frontiers(self.workflow, situation.held, part.channels)
-        blocks = self._narrowed(switches, situation, seen)
+        wished = dict.fromkeys(wish.channel for wish in wishes)
+        channels = tuple(self._to_be_made(wished, situation, times, switches))
+        part = self._part(channels, switches.propagate)
+        frontier_of = frontiers(self.workflow, situation.held, part.channels)
+        blocks = self._narrowed(switches, situation, frontier_of)
         return SearchTask(
             self.workflow,
             self.outputs,
@@ -156,58 +156,61 @@ class Planner:
             situation,
             times,
             blocks,
-            {channel: reached_by_all(each) for channel, each in seen.items()},
+            {channel: reached_by_all(each) for channel, each in frontier_of.items()},
             part,
             self._ends if switches.old_blocks else (),
             wishes,
         )
 
-    def _part(self, made: tuple[str, ...], propagate: bool) -> Part:
-        """What a search looks at if these channels may be made."""
-        known = self._parts.get((made, propagate))
+    def _part(self, channels: tuple[str, ...], propagate: bool) -> Part:
+        """The part of the workflow for a search that may make blocks on these channels."""
+        known = self._parts.get((channels, propagate))
         if known is None:
             if len(self._parts) >= _MOST_PARTS:
                 self._parts.clear()
             limits = self.propagated if propagate else self.limits
-            known = self._parts[made, propagate] = Part(self.workflow, made, limits)
+            known = self._parts[channels, propagate] = Part(self.workflow, channels, limits)
         return known
 
     def _to_be_made(
-        self, wanted: Iterable[str], situation: Situation, times: Times, switches: Switches
+        self, wished: Iterable[str], situation: Situation, times: Times, switches: Switches
     ) -> Mapping[str, None]:
-        """The channels on which something may be planned: what is wanted, and what that needs."""
-        found: dict[str, None] = {}
-        waiting = list(wanted)
+        """The channels on which blocks may be planned: those wished, and those they need."""
+        channels: dict[str, None] = {}
+        waiting = list(wished)
         while waiting:
             channel = waiting.pop()
-            if channel in found or channel in self._inputs:
+            if channel in channels or channel in self._inputs:
                 continue
-            may_rest = switches.overkill and channel not in wanted
+            may_rest = switches.overkill and channel not in wished
             if may_rest and self._rests(channel, situation, times):
                 continue
-            found[channel] = None
+            channels[channel] = None
             waiting.extend(self.workflow.reads[channel])
-        return found
+        return channels
 
     def _rests(self, channel: str, situation: Situation, times: Times) -> bool:
         limits = self.tightest[channel]
-        # The newest are the likeliest to be good enough, and mostly they came last.
+        # The newest block is most likely good enough, and mostly it came last.
         for block in reversed(situation.blocks.get(channel, ())):
             if block.start is None and times.keeps(limits, block.end):
                 return True
         return False
 
     def useful(self, situation: Situation) -> dict[str, list[Block]]:
-        """The blocks that may be of use, now or later; deltas that abut are one (section 6.2)."""
-        seen = frontiers(self.workflow, situation.held, self.workflow.order)
-        return self._narrowed(self.switches, situation, seen)
+        """The blocks that may be of use, now or later; deltas that abut are one."""
+        frontier_of = frontiers(self.workflow, situation.held, self.workflow.order)
+        return self._narrowed(self.switches, situation, frontier_of)
 
     def _narrowed(
-        self, switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
+        self,
+        switches: Switches,
+        situation: Situation,
+        frontier_of: Mapping[str, Sequence[Provenance]],
     ) -> dict[str, list[Block]]:
-        found = narrowed(switches, situation, seen)
+        blocks = narrowed(switches, situation, frontier_of)
         if switches.old_blocks:
             for channel in self._ends:
-                if channel in found and channel in situation.held:
-                    found[channel] = without_delivered(found[channel], situation.held[channel])
-        return found
+                if channel in blocks and channel in situation.held:
+                    blocks[channel] = without_delivered(blocks[channel], situation.held[channel])
+        return blocks

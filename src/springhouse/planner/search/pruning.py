@@ -1,24 +1,24 @@
-"""Which blocks need not be looked at?
+"""Which blocks can the search leave out?
 
-Sections 6.2 and 6.3 of 004; each rule has its switch.
+Sections 6.2 and 6.3 of paper 004. Each rule has its switch.
 
-* Old blocks. The frontier of an output is what its consumers hold; that of a channel above it, the
-  part of it that comes from there. Nothing before the newest base at or before the frontier is of
-  use any more. On an output that takes deltas and that nobody else reads, nothing at or before the
-  frontier is.
-* Compulsory chains. Deltas that abut are one, unless a base lies between them or the frontier does.
-* Overkill. A block is not planned if one of its kind exists that is older and good enough, nor is a
-  strong delta if a monotone one with the same ends is at hand, because it holds the same rows. And
-  a channel of which a base is good enough for all who read it rests: nothing is planned on it, and
-  what lies above it need not be looked at, unless somebody else needs it.
-* Long term. A block is not planned if a fresher one of its kind is planned: what is refreshed at
-  all is refreshed fully, so that it can rest for longer. The paper compares all pathways; here a
-  block is not outdated by one that also moves what it leaves alone. Whether to move that at all is
-  for costs to decide, or else an asynchronous refresh would never stand against one of all inputs.
-  Of bases that exist, the newest is read, unless consistency needs an older one.
+* Old blocks. The frontier of an output is what its consumers hold. The frontier of a channel
+  upstream is the part of that which comes from this channel. Blocks before the newest base at or
+  before the frontier are of no more use. On an output that takes deltas and that no operator reads,
+  no block at or before the frontier is of use.
+* Compulsory chains. Deltas that abut are one, unless a base or the frontier lies between them.
+* Overkill. A block is not planned if an older block of its kind exists that is good enough. A
+  strong delta is not planned if a monotone delta with the same ends is at hand, because that holds
+  the same rows. A channel rests if a base on it is good enough for all its readers: no block is
+  planned on it, and the search leaves out the channels above it unless another channel needs them.
+* Long term. A block is not planned if a fresher block of its kind is planned: a channel that is
+  refreshed at all is refreshed fully, so that it can rest for longer. The paper compares all
+  pathways. Here a block does not outdate another that leaves a pathway alone which it moves. Costs
+  decide whether to move that pathway, or an asynchronous refresh would never win against one of all
+  inputs. Of existing bases the newest is read, unless consistency needs an older one.
 
-For the last two only blocks that speak of the same pathways are compared: a delta of one side of a
-union is not "older" than one of both.
+The last two rules compare only blocks of the same pathways: a delta of one side of a union is not
+"older" than a delta of both sides.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,13 +33,13 @@ from springhouse.planner.search.workflow_plan import Situation
 
 @dataclass(frozen=True)
 class Switches:
-    """What narrows the search; the basic algorithm of section 6.1 has none of it.
+    """The rules that narrow the search; the basic algorithm of section 6.1 has none of them.
 
-    `plans_per_block` is how many plans are kept for one block: Algorithm 1 keeps one. Plans share
-    steps, and the cheapest plan of a block need not be part of the cheapest plan of two, so only
-    with None, which keeps all that could matter, is the answer always the cheapest. With
-    `stop_early`, the search ends when all that is wanted can be had; and it ends in any case after
-    `most_blocks`, with what it has.
+    `plans_per_block` is the number of plans kept for one block. Algorithm 1 keeps one. But plans
+    share steps, and the cheapest plan of two blocks need not contain the cheapest plan of either.
+    None keeps all plans that could matter, and only then is the answer always the cheapest. With
+    `stop_early` the search ends when it can grant every wish. It ends in any case after
+    `most_blocks`.
     """
 
     old_blocks: bool = True
@@ -62,52 +62,48 @@ BASIC = Switches(
     stop_early=False,
     most_blocks=None,
 )
-"""Section 6.1: nothing is pruned, and the plan is the cheapest that there is."""
+"""Section 6.1: no rule, and the cheapest plan of all."""
 
 
 def narrowed(
-    switches: Switches, situation: Situation, seen: Mapping[str, Sequence[Provenance]]
+    switches: Switches, situation: Situation, frontier_of: Mapping[str, Sequence[Provenance]]
 ) -> dict[str, list[Block]]:
-    """The blocks of the channels with these frontiers, without old ones, and with chains."""
-    found = {}
-    for channel, frontier in seen.items():
+    """The blocks of channels with these frontiers, without old blocks, and with chains."""
+    useful = {}
+    for channel, frontier in frontier_of.items():
         blocks = list(situation.blocks.get(channel, ()))
         if len(blocks) > 1:
             if switches.old_blocks:
                 blocks = without_old(blocks, frontier)
             if switches.compulsory_chains:
                 blocks = chained(blocks, frontier)
-        found[channel] = blocks
-    return found
+        useful[channel] = blocks
+    return useful
 
 
 def frontiers(
     workflow: Workflow, held: Mapping[str, Provenance], among: Sequence[str]
 ) -> dict[str, tuple[Provenance, ...]]:
-    """What consumers hold of each channel, seen through what they read (section 6.2.1).
+    """What consumers hold of each channel, directly or through others (section 6.2.1).
 
     `among` is in the order of the workflow.
     """
-    found: dict[str, dict[Provenance, None]] = {each: {} for each in among}
+    frontier_of: dict[str, dict[Provenance, None]] = {each: {} for each in among}
     for channel in reversed(among):
         if channel in held:
-            found[channel][held[channel]] = None
+            frontier_of[channel][held[channel]] = None
         for read in workflow.reads[channel]:
-            if read in found:
-                for each in found[channel]:
-                    found[read][workflow.projected(channel, read, each)] = None
-    return {channel: tuple(each) for channel, each in found.items()}
+            if read in frontier_of:
+                for each in frontier_of[channel]:
+                    frontier_of[read][workflow.projected(channel, read, each)] = None
+    return {channel: tuple(each) for channel, each in frontier_of.items()}
 
 
 def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
     """The blocks that may still be of use (section 6.2.1)."""
     if not frontier:
         return list(blocks)
-    reached = [
-        block.end
-        for block in blocks
-        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
-    ]
+    reached = _bases_reached(blocks, frontier)
     if not reached:
         return list(blocks)
     if len(reached) == 1:
@@ -117,8 +113,17 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
     return [each for each in blocks if not all(each.end.precedes(end) for end in newest)]
 
 
+def _bases_reached(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Provenance]:
+    """Where the bases end that all consumers have reached."""
+    return [
+        block.end
+        for block in blocks
+        if block.start is None and all(_at_or_before(block.end, each) for each in frontier)
+    ]
+
+
 def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
-    """The blocks that bring something to consumers who hold this."""
+    """The blocks that are news to consumers who hold this."""
     return [each for each in blocks if not _at_or_before(each.end, held)]
 
 
@@ -129,7 +134,7 @@ def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Blo
         return list(blocks)
     bases = [block for block in blocks if block.start is None]
     between = [each.latest for each in frontier] + [base.end.latest for base in bases]
-    # Mostly they lie there as they came.
+    # Mostly the deltas are in order.
     chains = _chains_in_order(deltas, between) or _chains(deltas, between)
     if len(chains) == len(deltas):
         return list(blocks)
@@ -141,15 +146,15 @@ def _chains_in_order(
 ) -> list[list[Block]]:
     """Chains of deltas each of which begins where the one before ends; none if one does not."""
     chain = [deltas[0]]
-    found = [chain]
+    chains = [chain]
     for one, other in pairwise(deltas):
         if one.end != other.start or one.kind != other.kind:
             return []
         if one.end.latest in between:
             chain = []
-            found.append(chain)
+            chains.append(chain)
         chain.append(other)
-    return found
+    return chains
 
 
 def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> list[list[Block]]:
@@ -166,18 +171,18 @@ def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> 
         if one is not None and (other := after.get(end)) and one.end.latest not in between
     }
     inside = {id(block) for block in following.values()}
-    found = []
+    chains = []
     for block in deltas:
         if id(block) not in inside:
             chain = [block]
             while (link := following.get(id(chain[-1]))) is not None:
                 chain.append(link)
-            found.append(chain)
-    return found
+            chains.append(chain)
+    return chains
 
 
 def joined(chain: Sequence[Block], kind: Kind) -> Block:
-    """A chain of deltas as one, of a kind that they all are."""
+    """A chain of deltas as one delta."""
     first, last = chain[0], chain[-1]
     versions = None
     if first.versions is not None and last.versions is not None:
@@ -188,22 +193,22 @@ def joined(chain: Sequence[Block], kind: Kind) -> Block:
 
 def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
     """The bases of which a newer one exists on the same channel."""
-    found = set()
+    superseded = set()
     for on_channel in blocks.values():
         bases = [block for block in on_channel if block.kind == BASE]
         if len(bases) > 1:
             ends = [base.end for base in reversed(bases)]  # Mostly the last one is the newest.
-            found |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
-    return found
+            superseded |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
+    return superseded
 
 
 def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
-    """How far all consumers are on each pathway: what is further was moved."""
-    found: dict[str, int] = {}
+    """How far all consumers are on each pathway."""
+    reached: dict[str, int] = {}
     for each in frontier:
         for pathway, newest in each.latest.items():
-            found[pathway] = min(newest, found.get(pathway, newest))
-    return found
+            reached[pathway] = min(newest, reached.get(pathway, newest))
+    return reached
 
 
 def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) -> bool:

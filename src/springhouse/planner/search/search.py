@@ -1,15 +1,16 @@
 """Which invocations grant all wishes at the lowest cost?
 
-Algorithm 1 of 004 (section 6.1): like Dijkstra's shortest paths, with blocks as places and operator
-invocations as ways between them. The cheapest block not looked at yet is taken off a queue, all
-that can be made from it and from those taken before is put on the queue, and so on. The cost of a
-plan counts each invocation once, also if several blocks of it need what that makes, so a plan is
-a set of invocations, kept as the bits of a number.
+Algorithm 1 of paper 004 (section 6.1) is like Dijkstra's shortest paths, with blocks as places and
+operator invocations as roads. Again and again the search takes the cheapest block off a queue
+(`_is_new`), and puts all blocks on the queue that operators can make from it and from the blocks
+taken before (`generation`, `_offer`). A plan is a set of invocations, kept as the bits of a number.
+Its cost counts each invocation once, also if several blocks need its result:
 
     cost(p ∪ q) = cost(p) + cost(q - p)      never less than either, so blocks come off in order
 
-What grants a wish is said in `granting`. The search is over when for each wish something is known
-that is no dearer than the cheapest block on the queue.
+`granting` says which blocks grant a wish. The search is over when it knows, for each wish, a way to
+grant it that costs no more than the cheapest block on the queue. Then `_chosen` picks a way for
+each wish, so that all together are cheap.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ _MOST_CHOICES = 4096
 
 @dataclass(frozen=True)
 class SearchTask:
-    """What is to be searched: wishes, what there is, and what is allowed."""
+    """The question: wishes, existing blocks, and bounds."""
 
     workflow: Workflow
     outputs: Mapping[str, Sequence[Kind]]
@@ -62,7 +63,7 @@ class SearchTask:
 
 
 class _Node:
-    """A block in the search: the holdings of it that were taken off the queue."""
+    """A block in the search, with the plans for it that were taken off the queue."""
 
     __slots__ = ("best", "block", "done", "exists")
 
@@ -73,7 +74,7 @@ class _Node:
 
 
 class _Registered(NamedTuple):
-    """An invocation that got a number."""
+    """An invocation that has a number, with its cost and the blocks that it makes."""
 
     invocation: Invocation
     estimate: Estimate
@@ -81,7 +82,7 @@ class _Registered(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """Blocks that consumers could get: what that leaves broken, and the plan to get them."""
+    """A way to grant a wish: the blocks, their plan, and the pathways left broken."""
 
     left: frozenset[str]
     cost: float
@@ -90,7 +91,7 @@ class _Way(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """Ways for some of the wishes, together: the last one, and the choice before it."""
+    """A way for each of some wishes: the way of the last one, and the choice before it."""
 
     cost: float
     mask: int
@@ -110,8 +111,8 @@ class Search:
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(workflow, task.part, own, self._times, superseded)
         self._nodes: dict[Block, _Node] = {}
-        # By cost; of two that cost the same, the fresher one first, and so for existing blocks: a
-        # chain of deltas then grows from its new end, and what would end before is outdated (6.3).
+        # By cost, and then the fresher block first, also among existing blocks: a chain of deltas
+        # then grows from its new end, and chains that end before it are outdated (section 6.3).
         self._queue: list[tuple[float, int, int, PlannedBlock]] = []
         self._ticks = count()
         self._numbers: dict[tuple[str, tuple[Block, ...]], int] = {}
@@ -133,7 +134,7 @@ class Search:
         self._enough: dict[tuple[str, Kind], list[Provenance]] = {}
         self.explored = 0
         self._most_blocks = inf if switches.most_blocks is None else switches.most_blocks
-        # Which of many plans per block is best for several wishes is known only in the end.
+        # Only the end shows which of several plans for a block suits several wishes best.
         keeps_all = switches.plans_per_block is None and len(task.wishes) > 1
         self._stops_early = switches.stop_early and not keeps_all
 
@@ -142,16 +143,16 @@ class Search:
         self._fill_queue(lazily=self._switches.stop_early)
         while self._queue and not self._is_over(self._queue[0][0]):
             cost, *_, holding = heappop(self._queue)
-            # Of what settles the last wish nothing needs to be made any more.
+            # The block that settles the last wish needs no successors.
             if self._is_new(holding) and not self._is_over(cost):
                 for invocation in self._generation.add(holding):
                     self._offer(invocation)
         return self._chosen()
 
     def directly(self) -> list[tuple[float, PlanStep]]:
-        """All that can be made from existing blocks alone, each with its cost."""
+        """All steps that read existing blocks alone, each with its cost."""
         self._fill_queue()
-        found: dict[tuple[str, tuple[Block, ...]], tuple[float, PlanStep]] = {}
+        steps: dict[tuple[str, tuple[Block, ...]], tuple[float, PlanStep]] = {}
         while self._queue:
             *_, holding = heappop(self._queue)
             if not self._nodes[holding.block].exists or not self._is_new(holding):
@@ -159,23 +160,23 @@ class Search:
             for invocation in self._generation.add(holding):
                 if number := self._offer(invocation):
                     step = self._step(number - 1)
-                    found[step.operator.name, step.inputs] = (step.cost, step)
-        return list(found.values())
+                    steps[step.operator.name, step.inputs] = (step.cost, step)
+        return list(steps.values())
 
     def granted_by_existing(self, wish: Wish) -> Wish:
-        """The wish, granted if a block does that which exists already."""
+        """The wish, granted if an existing block grants it."""
         return self._granted(wish, next(iter(self._ways[wish.channel]), None))
 
     def _own_bases(self, channels: Iterable[str]) -> dict[str, PlannedBlock]:
-        found = {}
+        bases = {}
         for channel in channels:
             held = self._held.get(channel)
             for block in self._task.blocks[channel]:
                 if block.kind == BASE and block.end == held:
-                    found[channel] = PlannedBlock(block, 0, 0.0)
-        return found
+                    bases[channel] = PlannedBlock(block, 0, 0.0)
+        return bases
 
-    # --- the queue -------------------------------------------------------------------------------
+    # --- The queue -------------------------------------------------------------------------------
 
     def _fill_queue(self, *, lazily: bool = False) -> None:
         task = self._task
@@ -198,7 +199,7 @@ class Search:
         heapify(self._queue)
 
     def _is_new(self, holding: PlannedBlock) -> bool:
-        """Whether what came off the queue is worth looking at; then it is remembered."""
+        """Whether a block off the queue is worth a look; then it is remembered."""
         block = holding.block
         node = self._nodes[block]
         if node.done and self._is_dominated(node, holding.mask):
@@ -218,10 +219,10 @@ class Search:
         most = self._switches.plans_per_block
         if most is not None and len(node.done) >= most:
             return True
-        return any(done.mask & mask == done.mask for done in node.done)
+        return any(settled.mask & mask == settled.mask for settled in node.done)
 
     def _is_over(self, cheapest: float) -> bool:
-        """Whether nothing that is found from now on could matter: it costs at least so much."""
+        """Whether the search can end: everything from now on costs at least `cheapest`."""
         if self.explored >= self._most_blocks:
             return True
         if not self._stops_early:
@@ -230,14 +231,14 @@ class Search:
             ways = self._ways[self._unsettled[-1]]
             if not ways or ways[0].left or ways[0].cost > cheapest:
                 return False
-            # The queue only gets dearer, so what is settled stays so.
+            # Costs on the queue only grow, so a settled wish stays settled.
             self._unsettled.pop()
         return True
 
     def _offer(self, invocation: Invocation) -> int:
-        """Put what an invocation makes on the queue; its number plus one, or 0 if it is useless."""
-        made = [each if self._is_worth(each) else None for each in invocation.makes]
-        if not any(made):
+        """Put the outputs on the queue; the number plus one, or 0 if none is of use."""
+        outputs = [each if self._is_worth(each) else None for each in invocation.makes]
+        if not any(outputs):
             return 0
         together = self._together(invocation.holdings)
         if together is None:
@@ -245,8 +246,8 @@ class Search:
         number = self._number(invocation)
         registered = self._registered[number]
         mask, cost = together[0] | 1 << number, together[1] + registered.estimate.cost
-        for wanted, block in zip(made, registered.blocks, strict=True):
-            if wanted is None:
+        for output, block in zip(outputs, registered.blocks, strict=True):
+            if output is None:
                 continue
             node = self._nodes.get(block)
             if node is None:
@@ -276,15 +277,15 @@ class Search:
             estimate = Estimate(0.0, tuple(block.rows for block in invocation.makes))
         else:
             estimate = self._costs.estimate(operator, invocation.readings)
-        made = zip(invocation.makes, estimate.rows, strict=False)
-        blocks = tuple([block.with_rows(rows) for block, rows in made])
+        outputs = zip(invocation.makes, estimate.rows, strict=False)
+        blocks = tuple([block.with_rows(rows) for block, rows in outputs])
         self._registered.append(_Registered(invocation, estimate, blocks))
         if operator.in_place:
             channel = operator.outputs[0].channel
             self._in_place[channel] = self._in_place.get(channel, 0) | 1 << number
         return number
 
-    # --- what is worth it ------------------------------------------------------------------------
+    # --- What is worth a plan --------------------------------------------------------------------
 
     def _is_worth(self, block: Block) -> bool:
         node = self._nodes.get(block)
@@ -295,11 +296,8 @@ class Search:
             return False
         if self._switches.overkill and block.kind == STRONG and self._is_monotone(block):
             return False
-        if block.channel in self._task.ends and block.start is not None:
-            # A delta that nobody reads but consumers has to begin where they are.
-            held = self._held.get(block.channel)
-            if held is None or not held.convertible(block.start, block.end):
-                return False
+        if not self._is_applicable(block):
+            return False
         if any(is_older(end, block.end) for end in self._good_enough(block.channel, block.kind)):
             return False
         if self._is_outdated(block):
@@ -310,24 +308,32 @@ class Search:
                 planned.append(block.end)
         return True
 
+    def _is_applicable(self, block: Block) -> bool:
+        """Whether consumers can apply a block, where nobody else reads it."""
+        if block.channel not in self._task.ends or block.start is None:
+            return True
+        # A delta that nobody reads but consumers has to begin where they are.
+        held = self._held.get(block.channel)
+        return held is not None and held.convertible(block.start, block.end)
+
     def _is_monotone(self, block: Block) -> bool:
-        """Whether a monotone delta with the same ends is at hand: it holds the same rows."""
+        """Whether a monotone delta with the same ends is at hand, which holds the same rows."""
         same = self._nodes.get(Block(block.channel, MONOTONE, block.end, block.start))
         return same is not None and (same.exists or bool(same.done))
 
     def _good_enough(self, channel: str, kind: Kind) -> list[Provenance]:
         """Where existing blocks of a kind end that are within all limits; none on an output."""
-        found = self._enough.get((channel, kind))
-        if found is None:
-            found = self._enough[channel, kind] = []
+        ends = self._enough.get((channel, kind))
+        if ends is None:
+            ends = self._enough[channel, kind] = []
             if self._switches.overkill and channel not in self._mending:
                 limits = self._task.tightest.get(channel, NO_LIMITS)
                 pathways = len(self._task.workflow.pathways(channel))
                 for block in self._task.blocks[channel]:
                     whole = block.kind == kind and len(block.end.reflected) == pathways
                     if whole and self._times.keeps(limits, block.end):
-                        found.append(block.end)
-        return found
+                        ends.append(block.end)
+        return ends
 
     def _is_outdated(self, block: Block) -> bool:
         """Whether a fresher block of its kind is planned (section 6.3)."""
@@ -339,10 +345,10 @@ class Search:
         reached = self._task.reached[block.channel]
         return any(is_outdated(block.end, end, reached) for end in planned if end is not block.end)
 
-    # --- plans as sets ---------------------------------------------------------------------------
+    # --- Plans as sets ---------------------------------------------------------------------------
 
     def _together(self, holdings: Iterable[PlannedBlock]) -> tuple[int, float] | None:
-        """All plans in one, and its cost; None if they can't both be carried out."""
+        """The union of all plans, and its cost; None if they can't all be carried out."""
         mask, cost = 0, 0.0
         for each in holdings:
             if each.mask == 0:
@@ -373,15 +379,15 @@ class Search:
             registered = self._registered[bit.bit_length() - 1]
             cost += registered.estimate.cost
             operator = registered.invocation.operator
-            # A table is written once in a plan: two states of it can't both follow the present one.
+            # A plan writes a table once: two states can't both follow the present one.
             if operator.in_place and self._in_place[operator.outputs[0].channel] & into:
                 return None
         return mask, cost
 
-    # --- the choice ------------------------------------------------------------------------------
+    # --- The choice ------------------------------------------------------------------------------
 
     def _ways_to_grant(self, channel: str) -> list["_Way"]:
-        """All ways to grant a wish, those first that leave least broken, then the cheapest."""
+        """All ways to grant a wish: first those that leave the fewest pathways broken."""
         mending = self._mending[channel]
         ways = []
         for left, row in self._granting.rows(channel, [each.block for each in mending]):
@@ -393,9 +399,9 @@ class Search:
         return ways[:_MOST_CHOICES]
 
     def _chosen(self) -> WorkflowPlan:
-        """For each wish a way, so that all together are cheap (`selectOutputBlocks`).
+        """A plan with a way for each wish, so that all together are cheap (`selectOutputBlocks`).
 
-        What lies downstream chooses first: what it needs on the way may grant other wishes.
+        Wishes downstream choose first: blocks that they need may grant other wishes.
         """
         most = self._switches.plans_per_block or _MOST_CHOICES
         position = self._task.workflow.position
@@ -432,16 +438,16 @@ class Search:
             for operator, block, cost in self._tried.get(wish.channel, ())
             if (reaches := self._granting.reaches(wish.channel, block)) is not None
         }
-        found = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
+        in_order = tuple(sorted(alternatives, key=lambda each: (each.cost, each.operator)))
         if way is None:
-            return Wish(wish.channel, wish.asked, alternatives=found)
+            return Wish(wish.channel, wish.asked, alternatives=in_order)
         blocks = tuple(each.block for each in way.holdings)
         reaches = self._granting.reached(wish.channel, blocks)
         left = tuple(sorted(way.left))
-        return Wish(wish.channel, wish.asked, blocks, reaches, left, found)
+        return Wish(wish.channel, wish.asked, blocks, reaches, left, in_order)
 
     def granting(self, wish: Wish, blocks: Sequence[Block]) -> Wish:
-        """A wish, granted by blocks as far as they do; as it was if they do not at all."""
+        """The wish, granted by these blocks if they can grant it."""
         every = tuple(range(len(blocks)))
         if not every:
             return wish
@@ -459,20 +465,20 @@ class Search:
             bit = mask & -mask
             mask ^= bit
             waiting.append(self._step(bit.bit_length() - 1))
-        made = {block for step in waiting for block in step.outputs}
-        found: list[PlanStep] = []
-        there: set[Block] = set()
+        outputs = {block for step in waiting for block in step.outputs}
+        steps: list[PlanStep] = []
+        available: set[Block] = set()
         while waiting:
             later = []
             for step in waiting:
-                if all(block in there or block not in made for block in step.inputs):
-                    found.append(step)
-                    there.update(step.outputs)
+                if all(block in available or block not in outputs for block in step.inputs):
+                    steps.append(step)
+                    available.update(step.outputs)
                 else:
                     later.append(step)
             assert len(later) < len(waiting), "steps of a plan wait for each other"
             waiting = later
-        return tuple(found)
+        return tuple(steps)
 
     def _step(self, number: int) -> PlanStep:
         registered = self._registered[number]

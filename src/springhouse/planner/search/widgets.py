@@ -57,30 +57,34 @@ def view(
     else it takes what bounds allow. A view `grows` if it only gains rows when its inputs do.
     """
     make = partial(widget_operator, name, in_place=True, grows=grows)
-    found: list[Operator] = []
+    operators: list[Operator] = []
     for variant in dict.fromkeys(variants):
         match variant:
             case WidgetVariant.BATCH:
                 ports = [base_of(each) for each in inputs]
-                found.append(make(variant, ports, BASE, together=strict))
+                operators.append(make(variant, ports, BASE, together=strict))
             case WidgetVariant.INCREMENTAL:
                 ports = [base_and_delta_of(each) for each in inputs]
-                found.append(make(variant, ports, STRONG, together=True))
+                operators.append(make(variant, ports, STRONG, together=True))
             case WidgetVariant.GROUP_RECOMPUTE:
                 ports = [delta_and_new_base_of(each) for each in inputs]
-                found.append(make(variant, ports, STRONG, together=True))
+                operators.append(make(variant, ports, STRONG, together=True))
             case WidgetVariant.ASYNCHRONOUS:
                 # Of a single input that is the incremental refresh once more.
                 for driver in drivers if len(inputs) > 1 else ():
                     # The pathways of a strict view are one: one side alone could not be told.
-                    is_alone = driver in alone and not strict
-                    others, kind = (nothing_of, STRONG) if is_alone else (base_of, MONOTONE)
-                    ports = [delta_of(e, kind) if e == driver else others(e) for e in inputs]
+                    ports = _driven_ports(inputs, driver, is_alone=driver in alone and not strict)
                     operator = driven_operator(name, driver, ports)
-                    found.append(replace(operator, in_place=True, keeps_monotone=grows))
+                    operators.append(replace(operator, in_place=True, keeps_monotone=grows))
             case WidgetVariant.CONVERT | WidgetVariant.CHAIN:
                 raise AssertionError(f"{variant} is no variant of a view")
-    return Widget(tuple(found))
+    return Widget(tuple(operators))
+
+
+def _driven_ports(inputs: Sequence[str], driver: str, *, is_alone: bool) -> list[Port]:
+    """What a refresh reads that one input drives: the others as they are, or not at all."""
+    others, kind = (nothing_of, STRONG) if is_alone else (base_of, MONOTONE)
+    return [delta_of(each, kind) if each == driver else others(each) for each in inputs]
 
 
 def workflow(
@@ -95,7 +99,7 @@ def workflow(
     for widget in widgets:
         whole += widget
     in_place = {o.channel for each in whole.operators if each.in_place for o in each.outputs}
-    made = dict.fromkeys(o.channel for each in whole.operators for o in each.outputs)
+    channels = dict.fromkeys(o.channel for each in whole.operators for o in each.outputs)
     weak: dict[str, list[WeakDelta]] = {}
     for channel, each in whole.weak:
         weak.setdefault(channel, []).append(each)
@@ -103,7 +107,7 @@ def workflow(
     kept = bool(in_place)
     convert = {
         channel: converters(channel, weak.get(channel, ()))
-        for channel in ([] if kept else [*inputs, *made])
+        for channel in ([] if kept else [*inputs, *channels])
     }
     return Workflow(tuple(inputs), whole.operators, convert, frozenset(strict), frozenset(named))
 

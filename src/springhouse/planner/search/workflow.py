@@ -3,10 +3,10 @@
 Section 2 of 004: a workflow is an acyclic graph of channels and operators, and every channel may
 have converters between the kinds of its blocks.
 
-Pathways. Provenance has a set of versions per path from an input, and in n diamonds on top of each
-other there are 2^n paths. So paths from one source are one where nothing can tell them apart. Union
-of their sets keeps T+, T- and therefore consistency exact; what could differ is the staleness of
-single paths, and what a delta may be applied to. At a channel C that reads X:
+Pathways. Provenance has a set of versions for each path from an input, and n diamonds in a row have
+2^n paths. So paths from one source count as one pathway where nothing can tell them apart. The
+union of their sets keeps T+, T- and so consistency exact. What could differ is the staleness of
+single paths, and to which states a delta can be applied. At a channel C that reads X:
 
 1. X is an input: the path is `X`.
 2. Otherwise a path p of X is `p>X`. If X is only written in place, all its deltas lead from one
@@ -18,9 +18,9 @@ single paths, and what a delta may be applied to. At a channel C that reads X:
    are one, named like the source. Asynchronous deltas of other channels leave those paths empty
    that they don't move, so there it would not be exact.
 
-So paths stay apart where an asynchronous refresh may move one and leave the other, and there are at
-most as many as direct inputs times sources. Two states of X with equal unions but different paths
-can't be told apart downstream by provenance alone: who refreshes remembers which version it read.
+So paths stay apart where an asynchronous refresh may move one path and leave the other. A channel
+has at most as many pathways as direct inputs times sources. Provenance alone can't tell two states
+of X apart that have equal unions but different paths, so a refresh notes which version it read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,8 +41,8 @@ Course = tuple[str, ...]
 class Workflow:
     """Inputs and operators, and the converters of each channel.
 
-    `strict` are the channels that only ever hold consistent snapshots, `named` those that a bound
-    on a pathway names: both decide which pathways are one.
+    `strict` are the channels that hold only consistent snapshots. `named` are the channels that a
+    bound on a pathway names. Both decide which paths are one pathway.
     """
 
     inputs: tuple[str, ...]
@@ -58,7 +58,7 @@ class Workflow:
         for operator in self.operators:
             for output in operator.outputs:
                 above.setdefault(output.channel, set()).update(p.channel for p in operator.ports)
-        unknown = {each for found in above.values() for each in found} - set(above)
+        unknown = {each for read in above.values() for each in read} - set(above)
         if unknown:
             raise SpringhouseError(f'nothing makes the channel "{min(unknown)}"')
         try:
@@ -71,20 +71,20 @@ class Workflow:
     @cached_property
     def reads(self) -> dict[str, tuple[str, ...]]:
         """For each channel, those that it is made from."""
-        found: dict[str, dict[str, None]] = {each: {} for each in self.order}
+        reads: dict[str, dict[str, None]] = {each: {} for each in self.order}
         for operator in self.operators:
             for output in operator.outputs:
-                found[output.channel].update(dict.fromkeys(p.channel for p in operator.ports))
-        return {channel: tuple(each) for channel, each in found.items()}
+                reads[output.channel].update(dict.fromkeys(p.channel for p in operator.ports))
+        return {channel: tuple(each) for channel, each in reads.items()}
 
     @cached_property
     def readers(self) -> dict[str, tuple[str, ...]]:
         """For each channel, those that are made from it."""
-        found: dict[str, dict[str, None]] = {each: {} for each in self.order}
+        readers: dict[str, dict[str, None]] = {each: {} for each in self.order}
         for channel, read in self.reads.items():
             for each in read:
-                found[each][channel] = None
-        return {channel: tuple(each) for channel, each in found.items()}
+                readers[each][channel] = None
+        return {channel: tuple(each) for channel, each in readers.items()}
 
     @cached_property
     def whole(self) -> frozenset[str]:
@@ -99,14 +99,14 @@ class Workflow:
 
     def above(self, channels: Iterable[str]) -> set[str]:
         """These channels and all that they are made from, directly or not."""
-        found: set[str] = set()
+        above: set[str] = set()
         waiting = list(channels)
         while waiting:
             channel = waiting.pop()
-            if channel not in found:
-                found.add(channel)
+            if channel not in above:
+                above.add(channel)
                 waiting.extend(self.reads[channel])
-        return found
+        return above
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -115,31 +115,31 @@ class Workflow:
 
     @cached_property
     def _writers(self) -> dict[str, list[Operator]]:
-        found: dict[str, list[Operator]] = {}
+        writers: dict[str, list[Operator]] = {}
         for operator in self.operators:
             for output in operator.outputs:
-                found.setdefault(output.channel, []).append(operator)
-        return found
+                writers.setdefault(output.channel, []).append(operator)
+        return writers
 
     def operators_into(self, channels: Iterable[str]) -> list[Operator]:
         """The operators that make something on one of these channels."""
-        found = {id(o): o for each in channels for o in self._writers.get(each, ())}
-        return list(found.values())
+        operators = {id(o): o for each in channels for o in self._writers.get(each, ())}
+        return list(operators.values())
 
     @cached_property
     def _keys(self) -> dict[str, dict[str, dict[str, str]]]:
         """For each channel and each that it reads, its own pathway for each of that one's."""
-        found: dict[str, dict[str, dict[str, str]]] = {}
+        maps: dict[str, dict[str, dict[str, str]]] = {}
         own: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
         for channel in self.order:
             read = self.reads[channel]
             by_source = channel in self.strict and all(each in self.whole for each in read)
             keys = {each: {p: self._key(p, each, by_source) for p in own[each]} for each in read}
-            found[channel] = keys
+            maps[channel] = keys
             own.setdefault(
                 channel, tuple(dict.fromkeys(k for each in keys.values() for k in each.values()))
             )
-        return found
+        return maps
 
     def _key(self, pathway: str, channel: str, by_source: bool) -> str:
         if by_source:
@@ -160,11 +160,11 @@ class Workflow:
 
     @cached_property
     def _pathways(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
+        pathways: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
         for channel, maps in self._keys.items():
             keys = (key for each in maps.values() for key in each.values())
-            found.setdefault(channel, tuple(dict.fromkeys(keys)))
-        return found
+            pathways.setdefault(channel, tuple(dict.fromkeys(keys)))
+        return pathways
 
     def through_input(self, channel: str, read: str) -> tuple[str, ...]:
         """The pathways of `channel` that come through a direct input."""
@@ -176,18 +176,18 @@ class Workflow:
 
         A course has the source, the tables on the way that a bound names, and the direct input.
         """
-        found: dict[str, dict[str, frozenset[Course]]] = {}
+        courses_of: dict[str, dict[str, frozenset[Course]]] = {}
         for channel in self.order:
             courses: dict[str, set[Course]] = {}
             for read, keys in self._keys[channel].items():
                 for pathway, key in keys.items():
-                    before = found[read].get(pathway) or [()]
+                    before = courses_of[read].get(pathway) or [()]
                     courses.setdefault(key, set()).update((*self._kept(c), read) for c in before)
-            found[channel] = {key: frozenset(each) for key, each in courses.items()}
-        return found
+            courses_of[channel] = {key: frozenset(each) for key, each in courses.items()}
+        return courses_of
 
     def _kept(self, course: Course) -> Course:
-        """What is kept of a course further down: its direct input only if a bound names it."""
+        """A course as readers further down see it: its direct input only if a bound names it."""
         return course if len(course) < 2 or course[-1] in self.named else course[:-1]
 
     @cached_property
@@ -202,7 +202,7 @@ class Workflow:
         )
 
     def composed(self, channel: str, parts: Sequence[tuple[str, Provenance]]) -> Provenance:
-        """What a block on `channel` reflects that was made from blocks of these."""
+        """What a block on `channel` reflects if it is made from blocks with these provenances."""
         if len(parts) == 1 and (channel, parts[0][0]) in self._alike:
             return parts[0][1]
         reflected: dict[str, frozenset[int]] = {}
@@ -229,28 +229,28 @@ class Workflow:
         )
 
     def recast(self, channel: str, provenance: Provenance) -> Provenance:
-        """A snapshot's provenance in today's pathways, if others were told apart when it was made.
+        """A snapshot's provenance in today's pathways; the snapshot may have been made with others.
 
-        A pathway that was one with others then reflects what they did together, so nothing is taken
-        to be fresher than it is.
+        A pathway that was one with others then gets what all of them reflected. So no pathway
+        counts as fresher than it is.
         """
-        found: dict[str, frozenset[int]] = {}
+        reflected: dict[str, frozenset[int]] = {}
         today, held = self.pathways(channel), self._told_today(provenance).reflected
         for source in {source_of(key) for key in today}:
             keys = {key for key in today if source_of(key) == source}
             then = {key for key in held if source_of(key) == source}
             together = frozenset[int]().union(*(held[key] for key in then))
-            found |= {key: held[key] if then == keys else together for key in keys}
-        return Provenance({key: versions for key, versions in found.items() if versions})
+            reflected |= {key: held[key] if then == keys else together for key in keys}
+        return Provenance({key: versions for key, versions in reflected.items() if versions})
 
     def _told_today(self, provenance: Provenance) -> Provenance:
         """A provenance without the tables on the way that no bound names here."""
         held = provenance.reflected
         if all(pathway.count(">") < 2 for pathway in held):
             return provenance
-        found: dict[str, frozenset[int]] = {}
+        reflected: dict[str, frozenset[int]] = {}
         for pathway, versions in held.items():
             before, _, read = pathway.rpartition(">")
             key = through(along(before, self.named), read) if before else read
-            found[key] = found.get(key, frozenset()) | versions
-        return Provenance(found)
+            reflected[key] = reflected.get(key, frozenset()) | versions
+        return Provenance(reflected)

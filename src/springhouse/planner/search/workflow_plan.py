@@ -1,8 +1,7 @@
-"""What is to be done, in which order, at what cost, and why?
+"""Question and answer of the search, as data.
 
-A plan is data. `springhouse plan` shows it, a simulator and a warehouse carry it out, and all of
-them read the same one. Its steps are in an order in which they can be done: each reads blocks that
-exist or that an earlier step makes.
+The question is a `Situation`. The answer is a `WorkflowPlan`: which steps, in which order, at what
+cost, and why. A step reads blocks that exist, or blocks that an earlier step makes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +14,12 @@ from springhouse.planner.search.operators import Operator, WidgetVariant
 from springhouse.units import Instant
 
 ANY_DELTA: tuple[Kind, ...] = (BASE, STRONG)
-"""What a consumer accepts that can take in changes."""
+"""The kinds that a consumer accepts if it can apply changes."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What there is: the versions of inputs, blocks by channel, and what consumers hold by now."""
+    """The versions of inputs, the blocks by channel, and what consumers hold by now."""
 
     now: Instant
     channels: Mapping[str, Channel]
@@ -39,12 +38,12 @@ class PlanStep:
 
     @property
     def is_work(self) -> bool:
-        """Whether there is anything to do: putting deltas one after the other is none."""
+        """Whether the step does any work: to chain deltas is none."""
         return self.operator.variant is not WidgetVariant.CHAIN
 
 
 class Alternative(NamedTuple):
-    """Another way to make what was wanted: its last operator, where it leads, the whole cost."""
+    """Another way to grant a wish: its last operator, where it ends, and its whole cost."""
 
     operator: str
     end: Provenance
@@ -53,11 +52,11 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class Wish:
-    """A channel that has to move, the pathways whose bounds ask for it, and how that is granted.
+    """A channel that has to move, the pathways whose bounds ask for it, and how it is granted.
 
-    `blocks` are what its consumers get, one after the other; then they hold `reaches`. There are
-    none if no plan was found. What they do not mend is `left`. `alternatives` are all last steps
-    that were considered, the cheapest first.
+    Consumers get the `blocks`, one after the other; then they hold `reaches`. Without a plan there
+    are no blocks. `left` are the pathways that stay broken. `alternatives` are all last steps that
+    the search considered, the cheapest first.
     """
 
     channel: str

@@ -1,14 +1,13 @@
-"""At which moment are all inputs read, so that they tell one story?
+"""At which moment does a view read all its inputs, so that they are consistent?
 
-A refresh that promises consistency reads every input as of one common moment. An input's snapshot
-is right at a moment t when t lies in the snapshot's interval `[T+, T-)` (see `provenance`). A
-base table is right at every moment, a view only at those at which it happened to be refreshed.
-The newest moment at which every input has a right snapshot wins; when there is none, the refresh
-has to wait for one of its inputs to be refreshed first.
+A snapshot of an input is right at a moment t if t lies in its interval `[T+, T-)` (`provenance`). A
+base table has a right snapshot for every moment, a view only for the moments of its refreshes. The
+newest moment at which every input has a right snapshot wins. If there is none, the view has to wait
+until one of its inputs is refreshed.
 
-Views that are read together must meet now and then, or there never is such a moment. So a view
-that is about to be refreshed prefers the newest moment at which its siblings already are over the
-very newest one (`meeting_points`).
+Views that are read together have to meet now and then, or there is never such a moment. So a view
+prefers the newest moment at which its siblings already are to the very newest one
+(`meeting_points`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,13 +46,13 @@ def newest_common_moment(
     `inputs` lists the snapshots of each input, oldest first. The answer names the left end of the
     newest interval that all inputs share.
     """
-    # Snapshots follow each other: where the newest few of each input share a moment, no older one
-    # shares a newer moment. So most of them are seldom looked at.
+    # Snapshots follow each other: if the newest few of each input share a moment, no older snapshot
+    # shares a newer moment. So most snapshots seldom matter.
     newest = {name: candidates[-_FEW:] for name, candidates in inputs.items()}
-    found = _common_moment(newest, channels, not_after)
-    if found is None and any(len(each) > _FEW for each in inputs.values()):
+    choice = _common_moment(newest, channels, not_after)
+    if choice is None and any(len(each) > _FEW for each in inputs.values()):
         return _common_moment(inputs, channels, not_after)
-    return found
+    return choice
 
 
 def _common_moment(
@@ -62,7 +61,7 @@ def _common_moment(
     not_after: Instant,
 ) -> Choice | None:
     spans = {name: _spans(candidates, channels) for name, candidates in inputs.items()}
-    # The shared interval begins where one of the intervals begins: only those ends are candidates.
+    # A shared interval begins where one of the intervals begins, so only these moments are tried.
     lefts = sorted(
         {left for each in spans.values() for left, _, _ in each if left <= not_after}, reverse=True
     )
@@ -78,7 +77,7 @@ def meeting_points(
     channels: Mapping[str, Channel],
     newer_than: Instant,
 ) -> tuple[Instant, ...]:
-    """Moments newer than `newer_than` at which siblings are, the most shared ones first."""
+    """Moments after `newer_than` at which siblings are, the most shared moments first."""
     spans = [_spans(candidates, channels, newer_than) for candidates in siblings]
     lefts = {left for each in spans for left, _, _ in each if left > newer_than}
 
@@ -98,7 +97,7 @@ def _spans(
 ) -> list[_Span]:
     """`[left, right)` and version of every consistent candidate, newest version first.
 
-    Those that were right only before `newer_than` may be left out.
+    Candidates that were right only before `newer_than` may be left out.
     """
     spans = []
     for candidate in reversed(candidates):

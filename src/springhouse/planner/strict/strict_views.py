@@ -132,7 +132,7 @@ class StrictViews:
         for key, version in versions.items():
             if key not in self._project.views or not self._chooser.inputs(key).opaque:
                 continue
-            made = [s.made for s in self._logs.log(key).snapshots() if s.version <= version]
-            if made and made[-1] > read.get(key, made[-1]):
+            makers = [s.made for s in self._logs.log(key).snapshots() if s.version <= version]
+            if makers and makers[-1] > read.get(key, makers[-1]):
                 return key
         return None

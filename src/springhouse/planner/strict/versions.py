@@ -41,7 +41,7 @@ class ViewInputs:
 
 
 class Chooser:
-    """Chooses versions for the views of one project; remembers inputs that calls have revealed."""
+    """Chooses versions for the views of one project, and remembers inputs that calls revealed."""
 
     def __init__(self, project: Project, graph: Graph, logs: Logs) -> None:
         self._project = project
@@ -51,7 +51,7 @@ class Chooser:
 
     def reveal(self, view: str, keys: Sequence[str]) -> None:
         """A call of the view's function read these tables, which its source may not have told."""
-        # A new set, not a changed one: other threads may be reading the old one.
+        # A new set, because other threads may be reading the old one.
         self._revealed[view] = self._revealed.get(view, frozenset()) | frozenset(keys)
 
     def inputs(self, view: str) -> ViewInputs:
@@ -63,7 +63,7 @@ class Chooser:
         return ViewInputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
 
     def _revealed_by(self, view: str) -> frozenset[str]:
-        """What a function was seen to read, by us or by the process that called it last."""
+        """The tables that a function read when we, or another process, called it last."""
         if not isinstance(self._project.views[view].query, PythonQuery):
             return frozenset()
         note = newest_note(self._logs, view)
@@ -77,12 +77,12 @@ class Chooser:
     def choose(self, view: str, *, meet_siblings: bool = True) -> Choice | None:
         """The versions to read next; None if the inputs have no moment in common.
 
-        While everything moves, a view goes where its siblings are, so that who reads them together
-        finds a moment in common. When the base tables stand still, the newest is that moment.
+        While base tables move, a view goes to a moment at which its siblings are, so that their
+        readers find a moment in common. When base tables stand still, that is the newest moment.
         """
         keys = self.inputs(view).keys
         if not keys:
-            # Nothing to agree about: VALUES, files that nobody watches.
+            # No inputs to agree: VALUES, or files that nobody watches.
             return Choice(NOW, {})
         channels = self.channels()
         candidates = self._candidates_of(keys)
@@ -118,42 +118,48 @@ class Chooser:
         return Channels(self._logs)
 
     def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[InputSnapshot]]:
-        """The recent snapshots of each input, and those older ones that another input reflects."""
+        """The recent snapshots of each input, and older snapshots that another input reflects."""
         recent = {key: self._candidates(key) for key in keys}
-        reflected = joined(c.provenance for found in recent.values() for c in found).reflected
+        reflected = joined(
+            c.provenance for snapshots in recent.values() for c in snapshots
+        ).reflected
         return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}
 
-    def _candidates(self, key: str, also: frozenset[int] = frozenset()) -> list[InputSnapshot]:
+    def _candidates(
+        self, key: str, older_versions: frozenset[int] = frozenset()
+    ) -> list[InputSnapshot]:
         recent = self._right_states(key)
         oldest = recent[0].made if recent else 0
         log = self._logs.log(key)
-        states = (state_at(log, made) for made in sorted(also) if made < oldest)
-        older = [each for each in states if each is not None and each.made in also]
+        states = (state_at(log, version) for version in sorted(older_versions) if version < oldest)
+        older = [each for each in states if each is not None and each.made in older_versions]
         return [InputSnapshot(s.version, s.provenance) for s in (*older, *recent)]
 
     def _right_states(self, key: str) -> list[TableState]:
-        """The recent states of a table or view, without those that reflect tables that are gone.
+        """The recent states of a table or view, without states that reflect deleted tables.
 
-        A view that was computed from a table before it was made anew says the same versions as one
-        that was computed from it since: only the ids tell them apart.
+        A table that was made anew counts its versions from 0 again. So the versions in a state do
+        not tell which table they count; only the ids do.
         """
         recent = self._logs.log(key).snapshots()[-_MOST_CANDIDATES:]
         if key not in self._project.views:
             return list(recent)
         wrong: dict[frozenset[tuple[str, str]], bool] = {}
-        kept = []
+        right = []
         for state in recent:
             note = state.note
             counts = frozenset([*note.ids.items(), *note.marks.items()] if note else [])
             if counts not in wrong:
                 wrong[counts] = note is not None and bool(made_anew(self._logs, note))
             if not wrong[counts]:
-                kept.append(state)
-        return kept
+                right.append(state)
+        return right
 
     @staticmethod
     def _newest_of_each(candidates: Mapping[str, Sequence[InputSnapshot]]) -> Choice:
-        versions = {key: found[-1].version for key, found in candidates.items() if found}
+        versions = {
+            key: snapshots[-1].version for key, snapshots in candidates.items() if snapshots
+        }
         return Choice(Instant(0.0), versions)
 
     def _stored(self, view: str) -> Provenance | None:
@@ -167,12 +173,12 @@ class Chooser:
 
     def _siblings(self, view: str) -> list[str]:
         """Views that somebody reads together with this one."""
-        found: dict[str, None] = {}
+        siblings: dict[str, None] = {}
         for reader in self._graph.dependents(view):
             declared = self._project.views.get(reader)
             if declared is None:
                 continue
             for each in self._graph.tables_read(reader):
                 if each in self._project.views and each != view:
-                    found[each] = None
-        return list(found)
+                    siblings[each] = None
+        return list(siblings)

@@ -1,19 +1,19 @@
 """In which way is a view refreshed now, and why?
 
-One function, from facts to one immutable decision. Facts are numbers of rows, what past refreshes
-took, and what is stored; the decision is a way, what becomes of the state, what that should cost,
-the sentence that says why, and the other ways with their cost. Who forecasts, who orders and who
-performs ask the same function; only who performs can have a closer look at files.
+`choose_way` is one function from facts to one immutable decision. Facts are numbers of rows, the
+seconds of past refreshes, and what is stored. The decision is a way, what becomes of the state, the
+expected cost, a sentence that says why, and the other ways with their costs. Forecast, plan and
+execution ask the same function. Only the execution can have a closer look at files.
 
-    only its query        recomputed, without state
-    nothing to build on   recomputed; with state, if its absence has cost what building it costs,
-                          or once, to try, when that costs little
-    a way that was asked  that one
-    else                  the cheapest one, except that state is not given up before its use has
-                          cost as much as building it again would
-    a statement failed    recomputed by its query, and the failure is remembered
+    the view has only its query   recomputed, without state
+    nothing to build on           recomputed; with state if the absence of state has cost as much as
+                                  building it; or once, as a try, when that costs little
+    the user asked for a way      that way
+    else                          the cheapest way; but state is not given up before its use has
+                                  cost as much as building it again
+    a statement failed            recomputed by the query, and the failure is remembered
 
-The closer look reads which keys changed. It is taken only where numbers of rows leave it open.
+The closer look reads which keys changed. It happens only where numbers of rows can't decide.
 """
 
 from collections.abc import Sequence
@@ -33,42 +33,42 @@ from springhouse.planner.way.state_worth import (
 )
 
 STATE_ROWS = 150_000
-"""Inputs of more rows than this are worth building state for, before anything is known."""
+"""With more input rows than this, the first refresh builds state."""
 
 _CLEARLY = 2.0
-"""A way that costs so many times less than the others is taken without a second look."""
+"""A way that is so many times cheaper than all others is taken without a closer look."""
 
 _TRIED = 2
-"""So many refreshes in a row tell what a way takes."""
+"""So many refreshes in a row show what a way costs."""
 
 _WRONG = 1.5
-"""A way is tried once though it seems to cost up to so many times what a recomputation does."""
+"""A way is tried once if it seems to cost up to so many times a recomputation."""
 
 _TRY = 0.1
-"""What such a try may cost, as a part of what the refreshes so far took."""
+"""The most that a try may cost, as a part of the seconds of all refreshes so far."""
 
 _LEAST_SHARE = 0.25
-"""Building state costs at least this part of a recomputation, as far as anybody can measure."""
+"""To build state counts as at least this part of a recomputation."""
 
 
 class Look(Protocol):
     """A closer look at the files that a change needs."""
 
     def cost(self, way: WidgetVariant) -> WayCost:
-        """What a way would take, with the rows in the files that the changed keys leave."""
+        """The cost of a way, with the rows of those files that may hold changed keys."""
         ...
 
 
 @dataclass(frozen=True)
 class WayFacts:
-    """What there is to know about one refresh before anything is read.
+    """What is known about one refresh before anything is read.
 
-    `changes` are the costs of the ways that take the changes in, the usual one first; `building` is
-    a recomputation that builds state. `only` says why the view has no way but its query, `anew` why
-    nothing that is stored can be used, and `missing` why there is no state; `is_new` if no rows of
-    today's definition are stored. `keep` is true where state is needed whatever it costs, and
-    `asked` is a way that was asked for. `unchanged` if no input has other rows, and `failed` is
-    what is remembered of a statement that failed.
+    `batch` is the cost of a recomputation, `building` that of one that also builds state, and
+    `changes` are the costs of the ways that apply changes, the usual way first. `only` says why the
+    view has no way but its query, `anew` why nothing stored is of use, and `missing` why there is
+    no state. `is_new` says that no rows of today's definition are stored. With `keep` the view
+    needs state at any cost. `asked` is a way that somebody asked for. `unchanged` says that no
+    input has other rows. `failed` is a statement that failed before.
     """
 
     batch: WayCost
@@ -81,7 +81,7 @@ class WayFacts:
     missing: str = ""
     is_new: bool = False
     keep: bool = False
-    # Not by recomputing: the view asks for increments.
+    # The view must not be recomputed ('springhouse.refresh' = 'incremental').
     incremental: bool = False
     asked: WidgetVariant | None = None
     unchanged: bool = False
@@ -97,10 +97,10 @@ class WayFacts:
 class Decision:
     """The way that a refresh goes.
 
-    `foreseen` is what the formula said before anything was read; `missed` are the seconds that
-    state would have saved. It is `sure` if no other way comes near, as far as numbers of rows tell.
-    One that comes after a failure `teaches` nothing: part of its time went into what failed. What
-    `failed` is still to be remembered.
+    `foreseen` is the formula's answer before anything was read. `missed` are the seconds that state
+    would have saved. A decision is `sure` if no other way comes near by numbers of rows. After a
+    failure a refresh `teaches` nothing, because part of its time went into the statement that
+    failed. `failed` is the failure to remember.
     """
 
     why: str
@@ -119,19 +119,19 @@ class Decision:
 
     @property
     def seconds(self) -> float:
-        """What it should take."""
+        """The expected seconds."""
         return self.cost.seconds
 
     @property
     def expected(self) -> float:
-        """What the formula says, for the past to learn from; 0 if there is nothing to learn."""
+        """The formula's answer, from which later refreshes learn; 0 if they can learn nothing."""
         return self.cost.estimate if self.teaches else 0.0
 
 
 def choose_way(facts: WayFacts, look: Look | None = None) -> Decision:
     """How to refresh a view."""
     if facts.only:
-        # How many rows a function reads is not known: it says nothing about the formula.
+        # Nobody knows how many rows a function reads, so the formula can't learn from it.
         return replace(_recomputed(facts, facts.only, state=False), teaches=False)
     if facts.asked is WidgetVariant.ASYNCHRONOUS:
         return _driven(facts, look)
@@ -149,30 +149,30 @@ def choose_way(facts: WayFacts, look: Look | None = None) -> Decision:
 
 
 def rebuilt(facts: WayFacts, why: str, *, state: bool) -> Decision:
-    """The refresh of a view of which something stored turned out not to be usable."""
+    """The refresh of a view after a stored file turned out to be of no use."""
     return replace(_recomputed(facts, why, state=state and not facts.only), teaches=False)
 
 
 def without_statements(facts: WayFacts, problem: str, before: FailedStatement | None) -> Decision:
     """The refresh of a view after Spark failed in one of its compiled statements."""
-    found = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
-    return replace(found, teaches=False, failed=failed_again(before, problem))
+    decision = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
+    return replace(decision, teaches=False, failed=failed_again(before, problem))
 
 
 _FAILED = "an incremental refresh failed"
 
 
 def _after_a_pause(facts: WayFacts, failed: FailedStatement) -> Decision:
-    """A compiled statement failed before: tried again now and then, with new state."""
+    """A compiled statement failed before: try it again now and then, with new state."""
     if failed.pause > 0:
-        found = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
-        return replace(found, failed=replace(failed, pause=failed.pause - 1))
-    found = _recomputed(facts, f"{_FAILED} before, and is tried again", state=True)
-    return replace(found, failed=failed)
+        decision = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
+        return replace(decision, failed=replace(failed, pause=failed.pause - 1))
+    decision = _recomputed(facts, f"{_FAILED} before, and is tried again", state=True)
+    return replace(decision, failed=failed)
 
 
 def _driven(facts: WayFacts, look: Look | None) -> Decision:
-    """A refresh from the new rows of one input: its ways and times were compared before."""
+    """A refresh from the new rows of one input, which the search has chosen already."""
     (unread,) = facts.changes
     cost = look.cost(WidgetVariant.ASYNCHRONOUS) if look is not None else unread
     cost = facts.past.corrected(cost)
@@ -180,7 +180,7 @@ def _driven(facts: WayFacts, look: Look | None) -> Decision:
 
 
 def _without_state(facts: WayFacts) -> Decision:
-    """Nothing to build on: state is worth building if it would have been used."""
+    """There is no state: build it if it would have been used enough."""
     batch = facts.past.corrected(facts.batch, hopeful=True)
     other = min(_unread(facts), key=_seconds)
     saved = max(batch.seconds - other.seconds, 0.0)
@@ -197,9 +197,9 @@ def _without_state(facts: WayFacts) -> Decision:
 
 
 def _is_worth_a_try(facts: WayFacts, other: WayCost, batch: WayCost, building: float) -> bool:
-    """Whether to build state once though the formula is against it.
+    """Whether to build state once though the formula says that it does not pay.
 
-    Nothing else would ever show that the formula is wrong about this view.
+    Only a try can show that the formula is wrong about this view.
     """
     full = WAYS[WidgetVariant.BATCH]
     tried = any(each.variant != full for each in facts.refreshes)
@@ -219,7 +219,7 @@ def _with_state(facts: WayFacts, look: Look | None) -> Decision:
         return _given_up(facts, f"{WAYS[WidgetVariant.BATCH]} was asked for", batch, ())
     unread = sorted(_unread(facts, hopeful=True), key=_seconds)
     clear = _is_clear(facts, batch, unread)
-    # Without the rows that would have to be read, it is the least that a way can take.
+    # The closer look may add rows to read, so these costs are the least.
     least = min(facts.past.corrected(each).seconds for each in unread)
     open_ = not clear and (facts.incremental or least <= batch.seconds)
     ways = _looked_at(facts, unread, look) if look is not None and open_ else unread
@@ -242,16 +242,16 @@ def _with_state(facts: WayFacts, look: Look | None) -> Decision:
 def _given_up(
     facts: WayFacts, why: str, batch: WayCost, others: tuple[WayCost, ...], *, clear: bool = True
 ) -> Decision:
-    """A recomputation, though there is state: it is built anew, or given up."""
+    """A recomputation though there is state: the state is built anew, or given up."""
     building = _building_seconds(facts)
     state = facts.keep or worth_keeping(facts.refreshes, batch.seconds, building)
-    told = "built anew" if state else "given up"
-    why = f"{why}; its state, which takes {building:.1f} s to build, is {told}"
+    outcome = "built anew" if state else "given up"
+    why = f"{why}; its state, which takes {building:.1f} s to build, is {outcome}"
     return replace(_recomputed(facts, why, state=state), alternatives=others, sure=clear)
 
 
 def _unread(facts: WayFacts, *, hopeful: bool = False) -> list[WayCost]:
-    """What the ways that are allowed should take, as far as numbers of rows tell."""
+    """The costs of the allowed ways, by numbers of rows alone."""
     allowed = [each for each in facts.changes if facts.asked in (None, each.way)]
     return [
         facts.past.corrected(each, unread=True, hopeful=hopeful)
@@ -260,7 +260,7 @@ def _unread(facts: WayFacts, *, hopeful: bool = False) -> list[WayCost]:
 
 
 def _is_clear(facts: WayFacts, batch: WayCost, unread: Sequence[WayCost]) -> bool:
-    """Whether numbers of rows decide: no other way comes near, and this one was gone lately."""
+    """Whether numbers of rows decide: no way comes near the cheapest, which was used lately."""
     if len(unread) == 1 and facts.incremental:
         return True
     first, *others = sorted([batch, *unread], key=_seconds)
@@ -270,17 +270,17 @@ def _is_clear(facts: WayFacts, batch: WayCost, unread: Sequence[WayCost]) -> boo
 
 
 def _looked_at(facts: WayFacts, unread: Sequence[WayCost], look: Look) -> list[WayCost]:
-    """The ways, the cheapest first, with a closer look at those that may be the cheapest."""
+    """The ways, the cheapest first, with a closer look at each that may be the cheapest."""
     best = facts.past.corrected(look.cost(unread[0].way), hopeful=True)
-    found = [best]
+    ways = [best]
     for each in unread[1:]:
         near = each.seconds < best.seconds
-        found.append(facts.past.corrected(look.cost(each.way), hopeful=True) if near else each)
-    return sorted(found, key=_seconds)
+        ways.append(facts.past.corrected(look.cost(each.way), hopeful=True) if near else each)
+    return sorted(ways, key=_seconds)
 
 
 def _building_seconds(facts: WayFacts) -> float:
-    """What it takes to build state beyond a plain recomputation."""
+    """The seconds that building state adds to a plain recomputation."""
     plain = facts.past.corrected(facts.batch).seconds
     return max(facts.past.corrected(facts.building).seconds - plain, _LEAST_SHARE * plain)
 

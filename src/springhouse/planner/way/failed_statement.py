@@ -1,8 +1,8 @@
-"""What is remembered of a compiled statement in which Spark failed?
+"""What does a view remember of a compiled statement that Spark could not run?
 
-A view that plain Spark can compute is never stuck: the refresh is done with the query itself. The
-next ones remember it: they are full, and after two of them (four after a second failure, and so on)
-one tries again.
+A view that plain Spark can compute is never stuck: the refresh runs the view's own query instead.
+The next refreshes are full, too. After two of them (four after a second failure, and so on) one
+tries the compiled statement again.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,7 @@ _LONGEST_PAUSE = 64
 
 @dataclass(frozen=True)
 class FailedStatement:
-    """What Spark said of a compiled statement, how often in a row one failed, and for how many
-    refreshes nobody tries again.
-    """
+    """Spark's message, how often in a row a statement failed, and how many refreshes to wait."""
 
     problem: str
     times: int
@@ -25,7 +23,7 @@ class FailedStatement:
 
 
 def failed_again(before: FailedStatement | None, problem: str) -> FailedStatement:
-    """What is remembered after one more failure.
+    """The memory after one more failure.
 
     >>> failed_again(failed_again(None, "first"), "second")
     FailedStatement(problem='second', times=2, pause=4, unknown={})

@@ -1,17 +1,17 @@
-"""What do refreshes that took place teach about those to come?
+"""What do past refreshes teach about the cost of the next one?
 
-A refresh takes so many times what the formula says (`planner.refresh_cost`):
+Past refreshes correct the formula (`refresh_cost`) by two factors:
 
     seconds  =  formula × speed of the machine × correction of the view and the way
 
-The **machine** has one factor. Every refresh of every view teaches it, first builds included. It
-follows what most views say at last, so that neither one slow view nor one pause moves it, and a
-machine that changes its speed is noticed when views agree. The **correction** is what a view's own
-refreshes took beyond the machine of their time. Those teach that were expected to take about as
-long: what is wrong for a small change need not be wrong for a large one.
+The **machine** has one factor, and every refresh of every view teaches it, first builds included.
+The factor follows the median of the last refreshes. So neither one slow view nor one pause moves
+it, and a machine that changes its speed is noticed when views agree. The **correction** is the
+factor by which refreshes of one view and way took longer than the machine explains. Only refreshes
+of about the same expected length count: an error for a small change need not be one for a large.
 
-A way that a view never went is like those that it went. A recomputation is like one that built
-state, and the other way round.
+A way that a view never went takes the correction of the ways that it went. A recomputation without
+state takes that of one with state, and the other way round.
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.way.refresh_cost import WAYS, WayCost
 
 BUILDING = "building"
-"""What a recomputation that also builds state teaches about."""
+"""The way of a recomputation that also builds state."""
 
 REMEMBERED = 50
-"""How many commits of a view are asked what they teach."""
+"""How many of a view's last commits teach."""
 
 _KEPT = 12
-"""Lessons of one way that are kept: a way that is not gone for long is not forgotten for that."""
+"""How many lessons of each way are kept, so that a way that is seldom used is not forgotten."""
 
 _LESSONS = 5
 _ALIKE = 3.0
-"""By what factor estimates may differ that teach about each other."""
+"""Refreshes whose estimates differ by up to this factor teach about each other."""
 
 _MOST = (4.0, 4.0, 20.0)
-"""How far so many lessons may correct an estimate: a first refresh in a cold process says little.
+"""The largest correction by none, one or two lessons: the first refresh of a process says little.
 
-More of them are believed whatever they say: a function of the user's may take any time.
+More lessons may correct by any factor, because a function of a user may take any time.
 """
 
 _EVIDENCE = 3
@@ -47,14 +47,14 @@ _EVIDENCE = 3
 
 _VOICES = 5
 _FOLLOWS = 1.0
-"""Which part of what most views agree on the machine's factor follows at once."""
+"""The part of the median by which the machine's factor follows at once."""
 
 
 @dataclass(frozen=True)
 class Lesson:
     """A refresh that took so many seconds on a machine of that speed.
 
-    `expected` is what the formula said, and `foreseen` what it said before anything was read.
+    `expected` is the formula's answer, `foreseen` its answer before anything was read.
     """
 
     way: str
@@ -67,21 +67,21 @@ class Lesson:
         return self.foreseen if unread else self.expected
 
     def wrong(self, *, unread: bool) -> float:
-        """How many times longer it took than the formula says of this machine."""
+        """How many times longer the refresh took than the formula says for this machine."""
         return self.seconds / (self.formula(unread=unread) * self.machine)
 
 
 @dataclass(frozen=True)
 class Past:
-    """What the refreshes of a view have taught, the newest last, and how slow the machine is."""
+    """The lessons of a view, the newest last, and the factor of the machine."""
 
     lessons: tuple[Lesson, ...] = ()
     machine: float = 1.0
 
     def corrected(self, cost: WayCost, *, unread: bool = False, hopeful: bool = False) -> WayCost:
-        """A cost as the past sees it; `unread` if nothing was read to tell it.
+        """A cost, corrected by the past; `unread` if it was estimated before anything was read.
 
-        A `hopeful` one believes the best of few lessons: one pause is no evidence.
+        With `hopeful` the best of a few lessons counts, because one pause is no evidence.
         """
         way = BUILDING if cost.state_seconds else WAYS[cost.way]
         own = self.correction(way, cost.estimate, unread=unread)
@@ -93,7 +93,7 @@ class Past:
         return replace(cost, correction=self.machine * own)
 
     def correction(self, way: str, estimate: float, *, unread: bool = False) -> float:
-        """What the view takes beyond the machine: the median of what was, and of nothing being so.
+        """The correction of a way: the median of its lessons and of one lesson without correction.
 
         >>> Past((Lesson("full", 1.0, 1.0, 3.0), Lesson("full", 1.0, 1.0, 2.0))).correction(
         ...     "full", 1.0
@@ -102,14 +102,14 @@ class Past:
         """
         taught = self._of(way, unread=unread)
         alike = self._alike(taught, estimate, unread=unread)
-        # How much is read for a small change says nothing about how much is for a large one.
+        # How much a small change reads says nothing about a large one.
         told = unread and bool(alike)
         wrong = [each.wrong(unread=told) for each in (alike or taught)[-_LESSONS:]]
         most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
         return min(max(median([1.0, *wrong]), 1 / most), most)
 
     def _of(self, way: str, *, unread: bool) -> list[Lesson]:
-        """The lessons about a way, or else about the one that is most like it."""
+        """The lessons about a way, or else about the way that is most like it."""
         own = [each for each in self.lessons if each.way == way]
         looked = [each for each in own if each.expected != each.foreseen]
         if looked and not unread:
@@ -117,38 +117,38 @@ class Past:
         recomputing = (WAYS[WidgetVariant.BATCH], BUILDING)
         nearest = recomputing if way in recomputing else ()
         for ways in ((way,), nearest):
-            found = [each for each in self.lessons if each.way in ways]
-            if found:
-                return found
+            lessons = [each for each in self.lessons if each.way in ways]
+            if lessons:
+                return lessons
         return list(self.lessons)
 
     @staticmethod
     def _alike(lessons: Sequence[Lesson], estimate: float, *, unread: bool) -> list[Lesson]:
-        """The lessons that were expected to take about as long."""
+        """The lessons of refreshes that were expected to take about as long."""
         low, high = estimate / _ALIKE, estimate * _ALIKE
         return [each for each in lessons if low <= each.formula(unread=unread) <= high]
 
 
 @dataclass
 class Learned:
-    """What all refreshes of all views have taught; it is told of each refresh once, in order."""
+    """The lessons of all views; it hears of each refresh once, in order."""
 
     machine: float = 1.0
     _lessons: dict[str, tuple[Lesson, ...]] = field(default_factory=dict)
-    # How far the last refreshes were from what is expected now, as logarithms.
+    # The errors of the last refreshes against the present factor, as logarithms.
     _voices: tuple[float, ...] = ()
 
     def past(self, view: str) -> Past:
-        """What is known of a view."""
+        """The lessons of a view, and the machine."""
         return Past(self._lessons.get(view, ()), self.machine)
 
     def forget(self, view: str) -> None:
-        """Drop what is known of a view; what it taught about the machine stays."""
+        """Drop the lessons of a view; the machine keeps what it learned from them."""
         self._lessons.pop(view, None)
 
     def take(self, view: str, refresh: PastRefresh) -> None:
-        """Learn from a refresh; one that nobody estimated teaches nothing."""
-        # Under a clock that stands, as a test may have one, nothing takes any time.
+        """Learn from a refresh; a refresh without an estimate teaches nothing."""
+        # Under a clock that stands still, as in a test, nothing takes any time.
         if refresh.expected <= 0.0 or refresh.seconds <= 0.0:
             return
         way = taught_way(refresh)
@@ -160,7 +160,7 @@ class Learned:
         self._lessons[view] = _kept((*self._lessons.get(view, ()), lesson))
 
     def _hear(self, off: float) -> None:
-        """Move the machine's factor to where most of the last refreshes say that it is."""
+        """Move the machine's factor to the median of the last refreshes."""
         follows = _FOLLOWS if self._voices else 1.0
         voices = (*self._voices, off)[-_VOICES:]
         moved = median(voices) * follows

@@ -1,15 +1,15 @@
 """What would it cost to refresh a view in one way or another?
 
-Seconds on the machine that the rates were measured on, from what is read and what changed:
+The formula counts seconds on the machine on which the rates were measured:
 
     full          START + rows × ROW
     state         beyond that: full × (rows read again / rows) + hidden rows × HIDDEN_ROW
     other ways    queries × QUERY + rows read × LOOKED_AT
-                  + (changed rows × relations + rows that those meet) × CHANGED
-                  + rows of the view that come and go beyond them × MADE
+                  + (changed rows × relations + rows that the changed rows meet) × CHANGED
+                  + further rows of the view that come or go × MADE
 
-Two things correct that (`planner.past`): how fast this machine is, one factor for all views, and
-what the queries of this view take beyond it.
+`past_refreshes` corrects it in two ways: by the speed of this machine, one factor for all views,
+and by what the queries of this view take beyond that.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ WAYS = {
     WidgetVariant.GROUP_RECOMPUTE: "group recompute",
     WidgetVariant.ASYNCHRONOUS: "asynchronous",
 }
-"""What the logs, and people, call a way."""
+"""The names of ways in logs and reports."""
 
 _START = 0.25
 _ROW = 0.6e-6
@@ -37,11 +37,11 @@ _LEAST_BUILDING = 0.5
 
 @dataclass(frozen=True)
 class WayCost:
-    """What one way of refreshing a view would take now.
+    """The cost of refreshing a view in one way now.
 
-    `rows_met` are rows of other tables that touched groups meet, and `rows_made` rows of the view
-    that come and go beyond those that changed, as far as that can be guessed. `state_seconds` is
-    what a recomputation takes longer because it also builds state.
+    `rows_met` are rows of other tables that touched groups meet. `rows_made` are rows of the view
+    that come or go beyond those that changed, as a guess. `state_seconds` are the seconds that a
+    recomputation takes longer if it also builds state.
     """
 
     way: WidgetVariant
@@ -56,12 +56,12 @@ class WayCost:
 
     @property
     def estimate(self) -> float:
-        """Seconds, before anything corrects them."""
+        """Seconds by the formula, without correction."""
         if self.way is WidgetVariant.BATCH:
             return _START + self.rows_read * _ROW + self.state_seconds
         changed = (self.rows_changed * self.relations + self.rows_met) * _CHANGED
-        made = self.rows_made * _MADE
-        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed + made
+        writing = self.rows_made * _MADE
+        return self.queries * _QUERY + self.rows_read * _LOOKED_AT + changed + writing
 
     @property
     def seconds(self) -> float:
@@ -72,15 +72,14 @@ class WayCost:
         read = f", {self.rows_read:,} rows read" if self.rows_read else ""
         changed = f", {self.rows_changed:,} changed" if self.rows_changed else ""
         become = self.rows_changed + self.rows_made
-        made = f", which become {become:,}" if self.rows_made else ""
-        return f"{WAYS[self.way]}: {queries}{read}{changed}{made}, about {self.seconds:.1f} s"
+        result = f", which become {become:,}" if self.rows_made else ""
+        return f"{WAYS[self.way]}: {queries}{read}{changed}{result}, about {self.seconds:.1f} s"
 
 
 def with_state(plain: WayCost, read_again: float, hidden_rows: int) -> WayCost:
     """A recomputation that also builds state, from the plain one.
 
-    Its steps read `read_again` times as many rows as the plain query does, beyond those; what can
-    hardly be measured costs a quarter of it.
+    Its extra steps read `read_again` times as many rows as the plain query, at least a quarter.
     """
     again = max(read_again, _LEAST_AGAIN) * plain.estimate
     beyond = max(again + hidden_rows * _HIDDEN_ROW, _LEAST_BUILDING)

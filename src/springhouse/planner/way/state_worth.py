@@ -1,15 +1,15 @@
 """Is the state of a view worth what it costs?
 
 State (hidden columns and tables) makes later refreshes cheap, and the refresh that builds it dear.
-Nobody knows how the inputs will change, so it is bought as skis are by who does not know how often
-he will ski: he rents until the rents have cost as much as skis, and then buys. He never pays more
-than twice what he would have paid had he known. It is sold in the same way.
+Nobody knows how the inputs will change. This is the ski rental problem: rent skis until the rents
+have cost as much as a pair, then buy. That never costs more than twice the best choice in
+hindsight. State is given up by the same rule.
 
-    built     when what its absence has cost since it was given up is more than building it costs
-    given up  when refreshes that used it have cost more than recomputations would have, by as much
-              as building it again costs
-    kept      through one refresh that recomputes everything, when two refreshes such as there were
-              lately save more than building it anew costs; a second one in a row gives it up
+    built     when its absence has cost more than building it, since it was given up
+    given up  when refreshes with state have cost more than recomputations would have, by as much as
+              building it again costs
+    kept      through one recomputation, if two refreshes like the last few save more than building
+              it anew costs; a second recomputation in a row gives it up
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def worth_building(saved: float, refreshes: Sequence[PastRefresh], building_seco
 
 
 def missed_so_far(refreshes: Sequence[PastRefresh]) -> float:
-    """What the absence of state has cost since there was none."""
+    """The seconds that the absence of state has cost since it was given up."""
     return sum(each.missed for each in takewhile(lambda e: not e.stateful, reversed(refreshes)))
 
 
@@ -46,7 +46,7 @@ def worth_keeping(
 
 
 def overpaid_so_far(refreshes: Sequence[PastRefresh], batch_seconds: float) -> float:
-    """What refreshes that used state took longer than recomputations, since they last saved any."""
+    """The seconds by which refreshes with state took longer than recomputations, lately."""
     overpaid = 0.0
     for each in refreshes:
         overpaid = max(overpaid - _saved(each, batch_seconds), 0.0)
@@ -54,5 +54,5 @@ def overpaid_so_far(refreshes: Sequence[PastRefresh], batch_seconds: float) -> f
 
 
 def _saved(refresh: PastRefresh, batch_seconds: float) -> float:
-    """What it took less than a recomputation would have; what it took more, as negative."""
+    """The seconds that a refresh saved against a recomputation; negative if it took longer."""
     return batch_seconds - refresh.seconds if refresh.variant != _FULL else 0.0

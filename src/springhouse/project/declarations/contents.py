@@ -1,8 +1,8 @@
 """What did one file say?
 
-Every reader turns a file into `Contents`: what the file declares, in order, and everything that is
-wrong with it. One bad statement never hides the others: it becomes an error, and, when its name
-could still be read, a `broken` name, so that nobody is told that the table is missing as well.
+Each reader turns a file into `Contents`: the declarations of the file, in order, and its errors.
+One bad statement does not hide the others. It becomes an error. If its name could be read, the name
+is `broken`, so that no second error says that the table is missing.
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ KINDS: dict[type, str] = {Table: "table", View: "view", TemporaryView: "temporar
 
 @dataclass(frozen=True)
 class PlacedValue:
-    """A value as it stands in a file, and where."""
+    """A value in a file, and its place there."""
 
     value: str
     place: Place
 
 
 def read_text(path: Path, shown: str) -> str:
-    """The text of a file of a project, without a byte order mark."""
+    """The text of a project's file, without a byte order mark; `shown` names it in errors."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -60,9 +60,9 @@ class Plugin:
 
 @dataclass
 class Contents:
-    """What one file, or many, declare.
+    """The declarations and errors of one file, or of several.
 
-    `unread` says that a part could not be read at all, so that names may be missing.
+    `unread` says that some part could not be read at all, so names may be missing.
     """
 
     declarations: list[Declaration] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Contents:
     unread: bool = False
 
     def add(self, other: "Contents") -> None:
-        """Put another file's contents behind these."""
+        """Append the contents of another file."""
         self.declarations += other.declarations
         self.settings |= other.settings
         self.plugins += other.plugins
@@ -82,7 +82,7 @@ class Contents:
         self.unread = self.unread or other.unread
 
     def named(self) -> Iterator[Table | View | TemporaryView]:
-        """The declarations that can be read by name, in order."""
+        """The declarations that queries can read by name, in order."""
         for declaration in self.declarations:
             if isinstance(declaration, Table | View | TemporaryView):
                 yield declaration

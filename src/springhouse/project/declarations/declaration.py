@@ -1,12 +1,12 @@
 """What did the user declare?
 
-One frozen value, `Project`, holds everything that a project's files say: tables and the flows
-into them, views, temporary views, promises and expectations, each with the place that declared
-it. Readers (`from_yaml`, `from_sql`, `from_python`) make parts of it, `check` proves the whole;
-no other room ever looks at a file of the project again.
+One immutable value, `Project`, holds everything that the files of a project declare: tables and the
+flows into them, views, temporary views, promises and expectations. Each declaration knows its place
+in the files. The readers (`from_yaml`, `from_sql`, `from_python`) make the parts, and `checks/`
+examines the whole. No other room reads a file of the project.
 
-A query keeps the user's own text. What it reads is listed as spans of that text (`Reference`), so
-that a span can be replaced by the name of a snapshot without printing the SQL anew.
+A query keeps the user's own text. Its inputs are listed as spans of that text (`Reference`), so
+that a span can be replaced by the name of a snapshot without printing the SQL again.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +21,7 @@ from springhouse.units import Seconds
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a project's file, as an editor wants it: `transformations/sales.sql:3`."""
+    """A line of a file, in the form that editors accept: `transformations/sales.sql:3`."""
 
     file: str
     line: int
@@ -34,7 +34,7 @@ class Place:
 class SourceCall:
     """`read_files('data/orders', format => 'json')`: a source plug-in by name, with its options.
 
-    `arguments` are the positional ones; every value is the text that the user wrote, unquoted.
+    `arguments` are those without a name. A value is the text that the user wrote, without quotes.
     """
 
     plugin: str
@@ -45,9 +45,9 @@ class SourceCall:
 
 @dataclass(frozen=True)
 class SinkCall:
-    """`'springhouse.sink.<name>' = '<plugin>'`: where the changes of a table or view go to.
+    """`'springhouse.sink.<name>' = '<plugin>'`: a sink that gets the changes of a table or view.
 
-    `options` are its other properties, `'springhouse.sink.<name>.<option>' = …`, as text.
+    `options` are the properties `'springhouse.sink.<name>.<option>' = …`, as text.
     """
 
     name: str
@@ -58,23 +58,23 @@ class SinkCall:
 
 
 class ReadMode(Enum):
-    """How a query reads what it names."""
+    """How a query reads one of its inputs."""
 
-    TABLE = "table"  # FROM orders: all of it, as of one version
-    STREAM = "stream"  # FROM STREAM(orders), FROM STREAM orders: what was added since last time
+    TABLE = "table"  # FROM orders: all rows, as of one version
+    STREAM = "stream"  # FROM STREAM(orders), FROM STREAM orders: the rows since the last refresh
     SOURCE = "source"  # FROM STREAM read_files(…): a source plug-in
     DELTA = "delta"  # FROM delta.`path`: a Delta table that others write
     DELTA_STREAM = "delta_stream"  # FROM STREAM delta.`path`
-    OTHER = "other"  # parquet.`path`, range(10), …: Spark reads it, nobody tracks its changes
+    OTHER = "other"  # parquet.`path`, range(10), …: only Spark reads it; changes are unknown
 
 
 @dataclass(frozen=True)
 class Reference:
-    """One span `text[start:end]` of a query's text, and what it names.
+    """One span `text[start:end]` of a query's text, and the input that it names.
 
-    `name` is the normalised name of a table, or the path of a Delta table; for a source, its
-    plug-in. `alias_needed` says that the text gives the span no alias of its own, so that whoever
-    replaces it must append `AS name` to keep `name.column` meaning what it meant.
+    `name` is the normalised name of a table, the path of a Delta table, or the plug-in of a source.
+    `alias_needed` says that the text gives the span no alias: a replacement of the span needs
+    `AS name` after it, so that `name.column` keeps its meaning.
     """
 
     start: int
@@ -90,8 +90,8 @@ class Reference:
 class SqlQuery:
     """A SELECT in the user's own words, with the spans that name its inputs, in order.
 
-    `fingerprint` is that of the Python file that it stands in, which may also define functions that
-    it calls; empty for SQL of an SQL file.
+    `fingerprint` is the fingerprint of the Python file that contains the query, because that file
+    may define functions that the query calls. It is empty for a query in an SQL file.
     """
 
     text: str
@@ -100,7 +100,7 @@ class SqlQuery:
     fingerprint: str = ""
 
     def spliced(self, replacement: Callable[[Reference], str | None]) -> str:
-        """The text with every reference replaced, except those for which there is None."""
+        """The text with each reference replaced, unless its replacement is None."""
         pieces, at = [], 0
         for reference in self.references:
             new = replacement(reference)
@@ -115,8 +115,8 @@ class SqlQuery:
 class PythonQuery:
     """A function that returns a DataFrame.
 
-    `reads` are the tables that its source names in plain strings; it may turn out to read more when
-    it is called. `fingerprint` changes whenever its file does.
+    `reads` are the tables that its code names in plain strings. A call of the function may read
+    more. `fingerprint` changes whenever the file of the function changes.
     """
 
     function: Callable[[], Any]
@@ -133,7 +133,7 @@ Query = SqlQuery | PythonQuery
 
 
 class OnViolation(Enum):
-    """What happens to a row that breaks an expectation."""
+    """What happens to a row that violates an expectation."""
 
     KEEP = "keep"
     DROP_ROW = "drop row"
@@ -161,7 +161,7 @@ class RefreshMode(Enum):
 
 @dataclass(frozen=True)
 class Promise:
-    """What the owner of a table was promised: bounds on its lag, its inconsistency, its weight."""
+    """What the owner of a table is promised: bounds on lag and inconsistency, and a weight."""
 
     staleness_seconds: Seconds | None = None
     staleness_by_pathway: Mapping[str, Seconds] = field(default_factory=dict)  # "clicks>score"
@@ -174,10 +174,11 @@ class Promise:
         return self.inconsistency_seconds > 0
 
     def staleness_along(self, course: Sequence[str], inputs: Collection[str]) -> Seconds:
-        """How long what arrived may wait that comes along these tables; 0: not at all.
+        """How long data may wait that comes along the tables of `course`; 0 means not at all.
 
-        The bound counts that names the most of them, in their order. One that ends with a direct
-        input means what comes through it last.
+        Of the bounds that name tables of the course in their order, the bound with the most names
+        counts. A bound that ends with a direct input applies only to data that comes through that
+        input last.
 
         >>> promise = Promise(None, {"news": Seconds(9.0), "log>news": Seconds(5.0)})
         >>> promise.staleness_along(["log", "cleaned", "news"], inputs={"news", "log"})
@@ -194,12 +195,13 @@ class Promise:
 
     @property
     def named(self) -> frozenset[str]:
-        """The tables that bounds on pathways name."""
-        return frozenset(name for each in self.staleness_by_pathway for name in each.split(">"))
+        """The tables that occur in bounds on pathways."""
+        pathways = self.staleness_by_pathway
+        return frozenset(name for pathway in pathways for name in pathway.split(">"))
 
     @property
     def strictest_seconds(self) -> Seconds | None:
-        """The bound on the lag that is the hardest to keep; None if some data has none.
+        """The smallest bound on the lag; None if some data has no bound.
 
         >>> Promise(Seconds(60.0), {"orders": Seconds(10.0)}).strictest_seconds
         10.0
@@ -212,13 +214,13 @@ class Promise:
 def _passes(course: Sequence[str], names: Sequence[str], inputs: Collection[str]) -> bool:
     if names[-1] in inputs and names[-1] != course[-1]:
         return False
-    left = iter(course)
-    return all(name in left for name in names)
+    rest = iter(course)
+    return all(name in rest for name in names)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A base table: flows append to it, or apply changes to it."""
+    """A base table: flows append rows to it or apply changes to it."""
 
     name: str
     place: Place
@@ -257,7 +259,7 @@ class View:
 
 @dataclass(frozen=True)
 class TemporaryView:
-    """A name for a query inside the project; nothing is stored."""
+    """A name for a query inside the project. Its rows are not stored."""
 
     name: str
     place: Place
@@ -266,7 +268,7 @@ class TemporaryView:
 
 @dataclass(frozen=True)
 class AppendFlow:
-    """Rows from a query over streams, appended to a table. `once` flows run a single time."""
+    """Appends the rows of a query over streams to a table. A `once` flow runs a single time."""
 
     name: str
     target: str
@@ -278,11 +280,11 @@ class AppendFlow:
 
 @dataclass(frozen=True)
 class CdcFlow:
-    """AUTO CDC: events from a stream, applied to a table by key in the order of a sequence.
+    """AUTO CDC: applies the events of a stream to a table, by key, in the order of a sequence.
 
-    `columns` and `except_columns` choose what is stored (None: all columns); `scd_type` 1 keeps the
-    last state of each key, 2 its history in `__START_AT` and `__END_AT`. `once` flows run a single
-    time.
+    `columns` and `except_columns` choose the stored columns (None: all columns). `scd_type` 1 keeps
+    the last state of each key; 2 keeps its history in `__START_AT` and `__END_AT`. A `once` flow
+    runs a single time.
     """
 
     name: str
@@ -303,7 +305,7 @@ Flow = AppendFlow | CdcFlow
 
 @dataclass(frozen=True)
 class Project:
-    """Everything that a project declares, checked: names are unique, inputs exist, no cycles."""
+    """A checked project: its names are unique, its inputs exist, and nothing reads itself."""
 
     name: str
     folder: Path
@@ -315,12 +317,12 @@ class Project:
     views: Mapping[str, View]
     temporary_views: Mapping[str, TemporaryView]
     flows: tuple[Flow, ...]
-    sources: Mapping[str, type]  # source plug-ins that the project's own Python files registered
+    sources: Mapping[str, type]  # source plug-ins from the project's own Python files
     sinks: Mapping[str, type] = field(default_factory=dict)  # and sink plug-ins
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The tables that bounds on pathways name: what passes them is told from what does not."""
+        """The tables in bounds on pathways: the planner tracks which data passes through them."""
         return frozenset(name for view in self.views.values() for name in view.promise.named)
 
     def flows_into(self, table: str) -> tuple[Flow, ...]:
@@ -328,6 +330,6 @@ class Project:
         return tuple(flow for flow in self.flows if flow.target == table)
 
     def sinks_of(self, name: str) -> tuple[SinkCall, ...]:
-        """Where the changes of a table or view go to."""
+        """The sinks that get the changes of a table or view."""
         declared = self.tables.get(name) or self.views.get(name)
         return declared.sinks if declared is not None else ()

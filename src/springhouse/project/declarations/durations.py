@@ -1,8 +1,8 @@
-"""How long is what a person wrote?
+"""How long is a duration that a person wrote?
 
 A duration is one or more amounts with units (`5 minutes`, `1h 30m`, `500 ms`), the same after the
-word INTERVAL as Spark writes it (`INTERVAL '2' HOURS`), or a plain `0`. Months and years are left
-out on purpose: they have no fixed length, so a promise could not be kept to the second.
+word INTERVAL as Spark writes it (`INTERVAL '2' HOURS`), or a plain `0`. Months and years are not
+allowed: they have no fixed length, so a promise could not be exact.
 """
 
 import math
@@ -37,7 +37,7 @@ HINT = 'Write it like "5 minutes", "90s", "1h 30m", "1 day" or "INTERVAL 2 HOURS
 
 
 def duration_seconds(text: str, *, where: str | None = None) -> Seconds:
-    """The length of a duration as people write it.
+    """The length in seconds of a duration as people write it.
 
     >>> duration_seconds("1h 30m"), duration_seconds("INTERVAL '2' DAYS"), duration_seconds("0")
     (5400.0, 172800.0, 0.0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def location(text: str, relative_to: Path) -> str:
-    """The one spelling of a path or URI: absolute, without links, dots and a slash at its end.
+    """The normal form of a path or URI: absolute, without links, dots and a slash at its end.
 
     >>> location("s3a://bucket/out/", Path("/shop")), location("/data/../out/", Path("/shop"))
     ('s3://bucket/out', '/out')

@@ -6,9 +6,10 @@ A value of `configuration:`, and an option of a source or a sink, may hold refer
     ${file:PATH}   the text of a file, without the line end behind it; PATH is relative to the
                    project's folder
 
-A project keeps the reference, so that whatever shows, compares or stores a declaration shows the
-reference. Only the code that hands a value to Spark, to a plug-in or to a client resolves it. Each
-resolved value is told to `errors.conceal`: an error that quotes the value shows the reference.
+A project keeps the reference. So every text that shows, compares or stores a declaration has the
+reference and not the secret. Only the code that passes a value to Spark, to a plug-in or to a
+client resolves it. Each resolved value is registered with `errors.conceal`: an error that quotes
+the value shows the reference instead.
 """
 
 import os
@@ -32,11 +33,11 @@ def has_reference(text: str) -> bool:
 
 def resolve(text: str, folder: Path) -> str:
     """The text with each reference replaced by its value, or an error that names the reference."""
-    return _REFERENCE.sub(lambda found: _value(found, folder), text)
+    return _REFERENCE.sub(lambda reference: _value(reference, folder), text)
 
 
 def secret_problem(text: str, folder: Path) -> SpringhouseError | None:
-    """What keeps a text from being resolved, if anything."""
+    """The error of a text that can't be resolved; None if it can."""
     try:
         resolve(text, folder)
     except SpringhouseError as error:
@@ -44,10 +45,10 @@ def secret_problem(text: str, folder: Path) -> SpringhouseError | None:
     return None
 
 
-def _value(found: re.Match[str], folder: Path) -> str:
-    kind, name = found.groups()
+def _value(reference: re.Match[str], folder: Path) -> str:
+    kind, name = reference.groups()
     value = _of_environment(name) if kind == "env" else _of_file(name, folder)
-    conceal(value, found[0])
+    conceal(value, reference[0])
     return value
 
 
@@ -71,7 +72,7 @@ def _of_file(name: str, folder: Path) -> str:
 
 
 class Configuration(Mapping[str, str]):
-    """The settings of a project by key: a value is resolved when somebody asks for it."""
+    """The settings of a project by key. A value is resolved when it is read."""
 
     def __init__(self, written: Mapping[str, str], folder: Path) -> None:
         self.written = dict(written)
@@ -92,9 +93,9 @@ class Configuration(Mapping[str, str]):
     def __eq__(self, other: object) -> bool:
         return self.written == getattr(other, "written", other)
 
-    __hash__ = None  # type: ignore[assignment]  # as that of a dict
+    __hash__ = None  # type: ignore[assignment]  # like a dict
 
     def overridden(self, more: Mapping[str, str]) -> "Configuration":
-        """These settings, and others before them."""
+        """These settings; `more` wins where both have a key."""
         written = more.written if isinstance(more, Configuration) else more
         return Configuration({**self.written, **written}, self.folder)

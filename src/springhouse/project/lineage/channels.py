@@ -1,7 +1,7 @@
 """Which tables are input channels, and which streams flow into a table?
 
-An input channel is a base table into which something flows from outside the warehouse (004 section
-2.1). A table that is fed by other tables alone is derived from them, and reflects their versions.
+An input channel is a base table that gets data from outside the warehouse (004 section 2.1). A
+table that gets its data only from other tables is derived from them, and reflects their versions.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _INSIDE = frozenset({ReadMode.STREAM, ReadMode.DELTA_STREAM})
 
 
 def stream_references(project: Project, flow: Flow) -> list[Reference]:
-    """The streams that a flow reads, also through temporary views."""
+    """The streams that a flow reads, directly or through temporary views."""
     if isinstance(flow, CdcFlow):
         temporary = project.temporary_views.get(flow.source.name)
         return list(_streams_in(project, temporary.query)) if temporary else [flow.source]
@@ -28,11 +28,11 @@ def stream_references(project: Project, flow: Flow) -> list[Reference]:
 
 
 def is_channel(project: Project, table: str) -> bool:
-    """Whether something outside the warehouse flows into a table."""
+    """Whether a table gets data from outside the warehouse."""
     for flow in project.flows_into(table):
         references = stream_references(project, flow)
-        # A flow without streams runs once, over something that nobody watches.
-        if not references or not {each.reading for each in references} <= _INSIDE:
+        # A flow without streams runs once, over data whose changes are unknown.
+        if not references or not {reference.reading for reference in references} <= _INSIDE:
             return True
     return False
 

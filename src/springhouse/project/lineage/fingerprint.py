@@ -1,9 +1,9 @@
 """Did the definition of a view change?
 
-A view's fingerprint covers everything that decides its rows: its query, the temporary views that
-the query goes through, its columns, its expectations, and the settings of Spark that change what a
-query means (the time zone, ANSI, …); not its promises, comments or place. A view whose stored
-fingerprint differs is rebuilt.
+The fingerprint of a view covers everything that decides its rows: its query, the temporary views
+that the query reads, its columns, its expectations, and the settings of Spark that change the
+meaning of a query (the time zone, ANSI mode and others). It does not cover promises, comments and
+places. A view is rebuilt if its fingerprint differs from the stored one.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ _DECIDING = (
     "spark.sql.mapKeyDedupPolicy",
     "spark.sql.timestampType",
 )
-"""What settings begin with that decide what a query gives."""
+"""Prefixes of the settings that change the result of a query."""
 
 
 def fingerprint(project: Project, view: View) -> str:
-    """A short text that is the same for two definitions only if they mean the same rows."""
+    """A short hash that two definitions share only if they give the same rows."""
     parts = [
         view.schema or "",
         *(f"{e.name}\0{e.condition}\0{e.on_violation.value}" for e in view.expectations),
@@ -42,7 +42,7 @@ def _settings(project: Project) -> Iterator[str]:
 
 def _queries(project: Project, query: Query, seen: set[str]) -> Iterator[str]:
     if isinstance(query, SqlQuery):
-        # Layout is not meaning: `SELECT  1` and `SELECT 1` are one definition.
+        # White space has no meaning: `SELECT  1` and `SELECT 1` are one definition.
         yield " ".join(query.text.split())
     if query.fingerprint:
         yield query.fingerprint

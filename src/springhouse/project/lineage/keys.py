@@ -1,14 +1,14 @@
-"""By which key is each table known?
+"""Which key stands for each input?
 
-A table or view of the project has its name as its key, a Delta table that others write its path:
-``delta.`path` ``.
+The key of a table or view of the project is its name. The key of a Delta table that others write is
+its path: ``delta.`path` ``.
 """
 
 from springhouse.project.declarations.declaration import ReadMode, Reference
 
 
 def input_key(reading: ReadMode, name: str) -> str:
-    """The key of what a query reads.
+    """The key of an input of a query.
 
     >>> input_key(ReadMode.TABLE, "orders"), input_key(ReadMode.DELTA, "data/rates")
     ('orders', 'delta.`data/rates`')
@@ -19,5 +19,5 @@ def input_key(reading: ReadMode, name: str) -> str:
 
 
 def reference_key(reference: Reference) -> str:
-    """The key of what a reference names."""
+    """The key of the input that a reference names."""
     return input_key(reference.reading, reference.name)

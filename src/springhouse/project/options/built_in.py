@@ -1,8 +1,8 @@
 """Which options do the built-in sources and sinks take?
 
-One function for each: its signature says which options there are and which are needed, its result
-what they mean, its error what is wrong. The checker of a project calls it with what the project
-says, and the lake when it opens the source or sink: so the two can't disagree.
+Each source and sink has one function. The signature of the function says which options exist and
+which are required, its result says what they mean, and its error says what is wrong. The check of a
+project and the lake, which opens the source or sink, call the same function: so they agree.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _CODECS = ("deflate", "null")
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """The options of one `sample`, understood."""
+    """The options of one `sample`."""
 
     rate: Fraction
     partitions: int
@@ -96,14 +96,14 @@ SINKS: Mapping[str, Reader] = {
 _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 
-def columns_of_source(name: str, understood: Any) -> tuple[str, ...] | None:
-    """The columns of the rows that a built-in source gives, where its options tell."""
+def columns_of_source(name: str, options: Any) -> tuple[str, ...] | None:
+    """The columns of the rows of a built-in source, if its options show them."""
     if name == "sample":
         return ("time", "offset", "partition", "node", "leader")
-    schema = getattr(understood, "columns", None)
+    schema = getattr(options, "columns", None)
     if schema is not None:
         return tuple(schema)
-    if isinstance(understood, kafka_options.TopicToRead) and understood.schema is None:
-        headers = understood.connector.get("includeHeaders", "false").lower() == "true"
+    if isinstance(options, kafka_options.TopicToRead) and options.schema is None:
+        headers = options.connector.get("includeHeaders", "false").lower() == "true"
         return (*_KAFKA_COLUMNS, "headers") if headers else _KAFKA_COLUMNS
     return None

@@ -1,8 +1,8 @@
 """Does a call of a source or a sink fit its plug-in?
 
-A call is held against the signature of the plug-in: a class of the project's own files, an
-installed package (an entry point), or one of the built-in functions of `built_in`. A wrong, missing
-or misspelt option is an error with the place of the call, before Spark starts.
+A plug-in is a class in the project's files, a class of an installed package (an entry point), or a
+function of `built_in`. Its signature says which options it takes. A wrong, missing or misspelt
+option is an error with the place of the call, before Spark starts.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import Any
 
 from springhouse.errors import DeclarationError, SpringhouseError
 from springhouse.project.declarations.declaration import SinkCall, SourceCall
-from springhouse.project.declarations.names import did_you_mean
+from springhouse.project.declarations.names import did_you_mean, nearest
 from springhouse.project.declarations.secrets import resolve
 from springhouse.project.options import built_in
 
@@ -25,46 +25,80 @@ Call = SourceCall | SinkCall
 def bind_arguments(
     kind: str, call: Call, plugin: Callable[..., Any], error: type[SpringhouseError], folder: Path
 ) -> tuple[list[str], dict[str, Any]]:
-    """The arguments of a call by position and by name, proven to fit; secrets are resolved."""
-    parameters = [p for p in signature(plugin).parameters.values() if p.name != "context"]
-    kinds = {parameter.kind for parameter in parameters}
-    named = {p.name.lower(): p for p in parameters if p.kind not in _VARIADIC}
-    usage = f"It is called as {_usage(call.plugin, parameters)}."
-
-    def wrong(problem: str, hint: str | None = usage) -> SpringhouseError:
-        return error(problem, where=str(call.place), hint=hint)
-
-    options: dict[str, Any] = {}
-    for name, text in call.options.items():
-        parameter = named.get(name.lower())
-        if parameter is None and Parameter.VAR_KEYWORD not in kinds:
-            hint = did_you_mean(name, list(named)) or usage
-            raise wrong(f'the {kind} "{call.plugin}" has no option "{name}"', hint)
-        options[parameter.name if parameter else name.lower()] = _resolved(text, folder, wrong)
-
-    ordered = [p.name for p in named.values() if p.kind is not Parameter.KEYWORD_ONLY]
-    if len(call.arguments) > len(ordered) and Parameter.VAR_POSITIONAL not in kinds:
-        raise wrong(f'{len(call.arguments)} arguments are too many for "{call.plugin}"')
-    texts = [_resolved(text, folder, wrong) for text in call.arguments]
-    given = dict(zip(ordered, texts, strict=False))
-    for name in given.keys() & options.keys():
-        raise wrong(f'"{call.plugin}" is given "{name}" twice')
-    for parameter in named.values():
-        if parameter.default is Parameter.empty and parameter.name not in given | options:
-            near = did_you_mean(parameter.name, list(options))
-            hint = f'{usage} Is "{near.split(chr(34))[1]}" a misspelling?' if near else usage
-            raise wrong(f'the {kind} "{call.plugin}" needs "{parameter.name}"', hint)
-    if Parameter.VAR_POSITIONAL in kinds:
-        return texts, options
-    # By name: a class may take its `context` before everything else.
-    return [], given | options
+    """The arguments of a call by position and by name, checked, with their secrets resolved."""
+    return _Binding(kind, call, plugin, error, folder).arguments()
 
 
-def _resolved(text: str, folder: Path, wrong: Callable[[str, str | None], SpringhouseError]) -> str:
-    try:
-        return resolve(text, folder)
-    except SpringhouseError as error:
-        raise wrong(error.problem, error.hint) from None
+class _Binding:
+    """Holds one call against the signature of its plug-in."""
+
+    def __init__(
+        self,
+        kind: str,
+        call: Call,
+        plugin: Callable[..., Any],
+        error: type[SpringhouseError],
+        folder: Path,
+    ) -> None:
+        self._kind = kind
+        self._call = call
+        self._error = error
+        self._folder = folder
+        parameters = [p for p in signature(plugin).parameters.values() if p.name != "context"]
+        self._variadic = {p.kind for p in parameters if p.kind in _VARIADIC}
+        self._named = {p.name.lower(): p for p in parameters if p.kind not in _VARIADIC}
+        self._usage = f"It is called as {_usage(call.plugin, parameters)}."
+
+    def arguments(self) -> tuple[list[str], dict[str, Any]]:
+        options = self._options()
+        ordered = self._positional_parameters()
+        texts = [self._resolved(text) for text in self._call.arguments]
+        positional = dict(zip(ordered, texts, strict=False))
+        for name in positional.keys() & options.keys():
+            raise self._wrong(f'"{self._call.plugin}" is given "{name}" twice')
+        self._check_required(positional, options)
+        if Parameter.VAR_POSITIONAL in self._variadic:
+            return texts, options
+        # By name: a class may take its `context` before everything else.
+        return [], positional | options
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        for name, text in self._call.options.items():
+            parameter = self._named.get(name.lower())
+            if parameter is None and Parameter.VAR_KEYWORD not in self._variadic:
+                hint = did_you_mean(name, list(self._named))
+                problem = f'the {self._kind} "{self._call.plugin}" has no option "{name}"'
+                raise self._wrong(problem, hint)
+            options[parameter.name if parameter else name.lower()] = self._resolved(text)
+        return options
+
+    def _positional_parameters(self) -> list[str]:
+        """The parameters that take an argument without a name, in order."""
+        ordered = [p.name for p in self._named.values() if p.kind is not Parameter.KEYWORD_ONLY]
+        count = len(self._call.arguments)
+        if count > len(ordered) and Parameter.VAR_POSITIONAL not in self._variadic:
+            raise self._wrong(f'{count} arguments are too many for "{self._call.plugin}"')
+        return ordered
+
+    def _check_required(self, positional: Mapping[str, str], options: Mapping[str, Any]) -> None:
+        for parameter in self._named.values():
+            required = parameter.default is Parameter.empty
+            if required and parameter.name not in {**positional, **options}:
+                near = nearest(parameter.name, options)
+                hint = f'{self._usage} Is "{near}" a misspelling?' if near else None
+                problem = f'the {self._kind} "{self._call.plugin}" needs "{parameter.name}"'
+                raise self._wrong(problem, hint)
+
+    def _resolved(self, text: str) -> str:
+        try:
+            return resolve(text, self._folder)
+        except SpringhouseError as error:
+            where = str(self._call.place)
+            raise self._error(error.problem, where=where, hint=error.hint) from None
+
+    def _wrong(self, problem: str, hint: str | None = None) -> SpringhouseError:
+        return self._error(problem, where=str(self._call.place), hint=hint or self._usage)
 
 
 METHODS: Mapping[str, tuple[str, ...]] = {"source": ("latest", "read"), "sink": ("write",)}
@@ -88,16 +122,19 @@ def check_methods(kind: str, call: Call, plugin: type, error: type[SpringhouseEr
 
 
 def parse_call(kind: str, call: Call, own: Mapping[str, type], folder: Path) -> Any:
-    """What a call of a built-in plug-in means; None of others. An error if it does not fit."""
+    """The options of a call of a built-in plug-in; None for other plug-ins.
+
+    A call that does not fit its plug-in is an error.
+    """
     name = call.plugin.lower()
     readers = built_in.SOURCES if kind == "source" else built_in.SINKS
     plugin: Callable[..., Any] | None = readers.get(name) or next(
-        (each for own_name, each in own.items() if own_name.lower() == name), None
+        (cls for own_name, cls in own.items() if own_name.lower() == name), None
     )
     if plugin is None:
         plugin = _installed(kind, call)
     if plugin is None:
-        return None  # Told already: no plug-in has this name.
+        return None  # No plug-in has this name, which is an error of another rule.
     if isinstance(plugin, type):
         check_methods(kind, call, plugin, DeclarationError)
     arguments, options = bind_arguments(kind, call, plugin, DeclarationError, folder)
@@ -134,7 +171,7 @@ def load_entry(kind: str, call: Call, entry: EntryPoint, error: type[Springhouse
 
 
 def _usage(plugin: str, parameters: list[Parameter]) -> str:
-    """How the class wants to be called, in SQL: `weather(city, rate => '1')`."""
+    """How to call a plug-in in SQL: `weather(city, rate => '1')`."""
     shown = []
     for parameter in parameters:
         if parameter.kind in _VARIADIC:

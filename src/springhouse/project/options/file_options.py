@@ -1,8 +1,8 @@
-"""What did the user ask of `read_files`?
+"""What do the options of `read_files` mean?
 
-The options that are ours, and those that are passed on to Spark's reader of the format. A name that
-neither knows is an error, because Spark would silently ignore it: a misspelt `schema` would become
-an inferred one.
+Some options belong to Springhouse, and the others are passed to Spark's reader of the format. An
+unknown name is an error, because Spark would silently ignore it: with a misspelt `schema`, Spark
+would infer the schema from the data.
 """
 
 from collections.abc import Mapping
@@ -43,11 +43,11 @@ _EVERY_FORMAT = "format pattern recursive max_files"
 
 @dataclass(frozen=True)
 class FileOptions:
-    """The options of one `read_files`; `reader` is what Spark's reader gets, by lower-case name."""
+    """The options of one `read_files`; `reader` has those for Spark, by lower-case name."""
 
     format: str
     schema: str | None = None
-    columns: tuple[str, ...] | None = None  # those of the schema
+    columns: tuple[str, ...] | None = None  # of the schema
     header: bool = False
     multiline: bool = False
     pattern: str | None = None
@@ -56,41 +56,41 @@ class FileOptions:
     reader: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_file_options(options: Mapping[str, str]) -> FileOptions:
-    """The options as they were meant, or an error that names the one that can't be meant."""
-    given = {name.lower(): text for name, text in options.items()}
-    chosen = _format(given.pop("format", None))
-    known = _known(chosen)
-    for name, text in given.items():
+def read_file_options(written: Mapping[str, str]) -> FileOptions:
+    """The values of the options, or the error of the first wrong option."""
+    options = {name.lower(): text for name, text in written.items()}
+    file_format = _format(options.pop("format", None))
+    known = _known(file_format)
+    for name, text in options.items():
         if name not in known:
             raise SourceError(
-                f'read_files has no option "{name}" for the format {chosen}',
+                f'read_files has no option "{name}" for the format {file_format}',
                 hint=did_you_mean(name, known.values()) or f"It has {', '.join(known.values())}.",
             )
         check_value(known[name], text)
-    if "delimiter" in given:
-        if "sep" in given:
+    if "delimiter" in options:
+        if "sep" in options:
             raise SourceError("delimiter and sep are one option", hint="Give one of them.")
-        given["sep"] = given.pop("delimiter")
-    if "sep" in given:
-        delimiter(given["sep"])
-    schema = given.pop("schema", None)
-    if chosen == "csv" and schema is not None:
-        _prove_flat(schema)
+        options["sep"] = options.pop("delimiter")
+    if "sep" in options:
+        delimiter(options["sep"])
+    schema = options.pop("schema", None)
+    if file_format == "csv" and schema is not None:
+        _check_flat(schema)
     return FileOptions(
-        format=chosen,
+        format=file_format,
         schema=schema,
         columns=None if schema is None else column_names(schema),
-        header=flag("header", given.pop("header", "false")),
-        multiline=flag("multiline", given.pop("multiline", "false")),
-        pattern=given.pop("pattern", None),
-        recursive=flag("recursive", given.pop("recursive", "false")),
-        max_files=whole_number("max_files", given.pop("max_files", "1000"), least=1),
-        reader=given,
+        header=flag("header", options.pop("header", "false")),
+        multiline=flag("multiline", options.pop("multiline", "false")),
+        pattern=options.pop("pattern", None),
+        recursive=flag("recursive", options.pop("recursive", "false")),
+        max_files=whole_number("max_files", options.pop("max_files", "1000"), least=1),
+        reader=options,
     )
 
 
-def _prove_flat(schema: str) -> None:
+def _check_flat(schema: str) -> None:
     nested = nested_columns(schema)
     if nested:
         raise SourceError(
@@ -108,7 +108,7 @@ def _format(text: str | None) -> str:
     return text.lower()
 
 
-def _known(chosen: str) -> dict[str, str]:
-    """The options that a format has, by lower-case name."""
-    names = f"{_EVERY_FORMAT} {_OWN_OPTIONS[chosen]} {_READER_OPTIONS[chosen]}".split()
+def _known(file_format: str) -> dict[str, str]:
+    """The options of a format, by lower-case name."""
+    names = f"{_EVERY_FORMAT} {_OWN_OPTIONS[file_format]} {_READER_OPTIONS[file_format]}".split()
     return {name.lower(): name for name in names}

@@ -1,8 +1,8 @@
-"""What did the user ask of Kafka, as a source or as a sink?
+"""What do the options of Kafka mean, for a source and for a sink?
 
-Options are written once, in the words of the Java client as Spark's documentation has them
-(`kafka.security.protocol`); `client_settings` says the same in the words of librdkafka. Both the
-checker of a project and the lake read options here, so that they can't disagree.
+Users write the options in the words of the Java client, as in Spark's documentation
+(`kafka.security.protocol`). `client_settings` translates them into the words of librdkafka. The
+check of a project and the lake read the options here, so they agree.
 """
 
 import json
@@ -41,15 +41,16 @@ _JAVA_ONLY = (*_STORES, "sasl.jaas.config", "ssl.truststore.password", "ssl.keys
 
 @dataclass(frozen=True)
 class TopicToRead:
-    """The options of one `read_kafka`, understood.
+    """The options of one `read_kafka`.
 
-    `connector` is for Spark's connector and the clients, `parser` for the parser of JSON.
+    `connector` has the options of Spark's connector and of the clients, `parser` those of the JSON
+    parser.
     """
 
     connector: dict[str, str] = field(repr=False)
     parser: dict[str, str]
     schema: str | None
-    columns: tuple[str, ...] | None  # those of the schema
+    columns: tuple[str, ...] | None  # of the schema
     begin: str | Mapping[str, int]
     strict: bool
     largest_range: int
@@ -57,10 +58,10 @@ class TopicToRead:
 
 @dataclass(frozen=True)
 class TopicToWrite:
-    """The options of one Kafka sink, understood."""
+    """The options of one Kafka sink."""
 
-    client: dict[str, str] = field(repr=False)  # as Spark's connector has them
-    settings: dict[str, str] = field(repr=False)  # as librdkafka has them
+    client: dict[str, str] = field(repr=False)  # in the words of Spark's connector
+    settings: dict[str, str] = field(repr=False)  # in the words of librdkafka
     keys: list[str]
 
 
@@ -74,9 +75,9 @@ def read_kafka(
     maxOffsetsPerPartition: str = "1000000",  # noqa: N803
     **options: str,
 ) -> TopicToRead:
-    """The options of the source `read_kafka`, or the error in them."""
+    """The values of the options of the source `read_kafka`, or the error in them."""
     check_topic(topic, SourceError)
-    connector, parser = _sorted_out(options, bootstrapServers)
+    connector, parser = _split_options(options, bootstrapServers)
     text = _schema_of(format, schema)
     return TopicToRead(
         connector,
@@ -95,23 +96,25 @@ def write_kafka(
     key: str | None = None,
     **options: str,
 ) -> TopicToWrite:
-    """The options of the sink `kafka`, or the error in them."""
+    """The values of the options of the sink `kafka`, or the error in them."""
     check_topic(topic, SinkError)
-    given = dict(options) | ({SERVERS: bootstrapServers} if bootstrapServers else {})
-    for name in given:
+    client = dict(options) | ({SERVERS: bootstrapServers} if bootstrapServers else {})
+    for name in client:
         if not name.startswith(PREFIX):
             raise SinkError(
                 f'the sink kafka has no option "{name}"',
                 hint=did_you_mean(name, ("topic", "bootstrapServers", "key"))
                 or "It has topic, bootstrapServers, key, and kafka.… for the client.",
             )
-    if SERVERS not in given:
+    if SERVERS not in client:
         raise SinkError("the sink kafka needs bootstrapServers", hint="Give it host:9092.")
     try:
-        settings = client_settings(given)
+        settings = client_settings(client)
     except SpringhouseError as error:
         raise SinkError(error.problem, hint=error.hint) from error
-    return TopicToWrite(given, settings, [each.strip() for each in key.split(",")] if key else [])
+    return TopicToWrite(
+        client, settings, [column.strip() for column in key.split(",")] if key else []
+    )
 
 
 def check_topic(topic: str, error: type[SpringhouseError]) -> None:
@@ -122,37 +125,37 @@ def check_topic(topic: str, error: type[SpringhouseError]) -> None:
 
 
 def client_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """The options `kafka.…` of Spark's connector, in the words of librdkafka.
+    """The options `kafka.…` of Spark's connector, translated into the words of librdkafka.
 
     >>> client_settings({"kafka.bootstrap.servers": "a:9092", "kafka.sasl.jaas.config":
     ...     'x.PlainLoginModule required username="jo" password="s3";'})
     {'bootstrap.servers': 'a:9092', 'sasl.username': 'jo', 'sasl.password': 's3'}
     """
-    given = {
+    java = {
         key.removeprefix(PREFIX): value for key, value in options.items() if key.startswith(PREFIX)
     }
     for store in _STORES:
         location = store.replace(".type", ".location")
-        if location in given and given.get(store, "").upper() != "PEM":
+        if location in java and java.get(store, "").upper() != "PEM":
             raise SpringhouseError(
                 f"{PREFIX}{location} is a Java key store",
                 hint=f"Give a PEM file, and {PREFIX}{store} = 'PEM': both clients can read that.",
             )
-    settings = {key: value for key, value in given.items() if key not in (*_PEM, *_JAVA_ONLY)}
+    settings = {key: value for key, value in java.items() if key not in (*_PEM, *_JAVA_ONLY)}
     for key, names in _PEM.items():
-        settings |= dict.fromkeys(names, given[key]) if key in given else {}
-    for word, value in _JAAS.findall(given.get("sasl.jaas.config", "")):
+        settings |= dict.fromkeys(names, java[key]) if key in java else {}
+    for word, value in _JAAS.findall(java.get("sasl.jaas.config", "")):
         settings[f"sasl.{word}"] = re.sub(r"\\(.)", r"\1", value)
     return settings
 
 
-def _sorted_out(
+def _split_options(
     options: Mapping[str, str], servers: str | None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The options for the connector and the clients, and those for the parser of JSON."""
+    """The options of the connector and the clients, and those of the JSON parser."""
     spark = {name.lower(): name for name in _SPARK_OPTIONS}
     parser = {name.lower(): name for name in JSON_PARSER_OPTIONS.split()}
-    # A record of a transaction that was given up was never written, as far as anybody knows.
+    # A record of an aborted transaction must not be read.
     connector = {"kafka.isolation.level": "read_committed"}
     parsing = {}
     for name, text in options.items():
@@ -182,10 +185,10 @@ def _sorted_out(
     return connector, parsing
 
 
-def _schema_of(chosen: str, schema: str | None) -> str | None:
-    if chosen.lower() not in ("raw", "json"):
-        raise wrong_option("format", chosen, "raw or json")
-    if (schema is None) != (chosen.lower() == "raw"):
+def _schema_of(file_format: str, schema: str | None) -> str | None:
+    if file_format.lower() not in ("raw", "json"):
+        raise wrong_option("format", file_format, "raw or json")
+    if (schema is None) != (file_format.lower() == "raw"):
         raise SourceError(
             "read_kafka needs format => 'json' and a schema, or neither",
             hint="format => 'json', schema => 'id BIGINT, …'; without, a row is key, value, ….",

@@ -1,7 +1,7 @@
-"""What does the text of an option mean?
+"""Which value does the text of an option stand for?
 
-Options come from SQL as text. These few readers turn a text into a value, or into an error that
-names the option, what was written and what would be right. The registry adds the place.
+Options come from SQL as text. Each function here turns a text into a value. A wrong text is an
+error that names the option, the text, and what would be right. The caller adds the place.
 """
 
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ def positive_number(option: str, text: str) -> Fraction:
 
 
 def timestamp_value(option: str, text: str) -> datetime:
-    """A moment; one that names no time zone is in UTC."""
+    """A timestamp; without a time zone it is in UTC."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -58,5 +58,5 @@ def timestamp_value(option: str, text: str) -> datetime:
 
 
 def wrong_option(option: str, text: str, wanted: str) -> SourceError:
-    """The error for an option whose text is not what it should be."""
+    """The error of an option whose text is not an allowed value."""
     return SourceError(f"{option} => '{text}' is not {wanted}", hint=f"Give {option} as {wanted}.")

@@ -1,7 +1,7 @@
-"""Which texts do Spark's file readers take as the values of their options?
+"""Which texts do Spark's file readers accept as the values of their options?
 
-Spark reads a value when it opens the first file, and then fails with an error of Java's. The same
-is told here, before Spark starts; a test holds the two against each other.
+Spark reads a value when it opens the first file, and a wrong one then fails with a Java error.
+These functions find the same errors before Spark starts. A test compares them with Spark.
 """
 
 import re
@@ -35,7 +35,7 @@ _ZONE = re.compile(
     r"Z|(?:UTC|GMT|UT)?[+-](?:0?\d|1[0-8])(?::?[0-5]\d(?::?[0-5]\d)?)?", re.IGNORECASE
 )
 
-# As Java has them.
+# The short names that Java knows.
 _SHORT_ZONES = frozenset(
     {"ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT", "ECT"}
     | {"IET", "IST", "JST", "MIT", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST", "VST"}
@@ -43,7 +43,7 @@ _SHORT_ZONES = frozenset(
 
 
 def check_value(option: str, text: str) -> None:
-    """Raise an error for a text that Spark does not take as the value of an option.
+    """Raise an error for a text that Spark does not accept as the value of an option.
 
     >>> check_value("allowComments", "true")
     >>> check_value("quote", "''")
@@ -57,7 +57,7 @@ def check_value(option: str, text: str) -> None:
 
 
 def delimiter(text: str) -> str:
-    r"""What separates two fields: the escape sequence of a tab is a tab, as Spark reads it.
+    r"""The characters between two fields, with escape sequences as Spark reads them.
 
     >>> delimiter(r"\t"), delimiter("||")
     ('\t', '||')
@@ -66,7 +66,7 @@ def delimiter(text: str) -> str:
         raise wrong_option(
             "delimiter", text, "one or more characters; a backslash is written twice"
         )
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+    return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), text)
 
 
 def _character(option: str, text: str) -> None:
@@ -111,9 +111,9 @@ def _zone(option: str, text: str) -> None:
 
 def _word(option: str, text: str) -> None:
     words = next(words for name, words in _WORDS.items() if name.lower() == option.lower())
-    # Spark is strict about the modes, and not about the handling of quotes.
-    said = text.upper() if option.lower() == "unescapedquotehandling" else text
-    if said not in words:
+    # For Spark, case matters in the modes, and not in the handling of quotes.
+    word = text.upper() if option.lower() == "unescapedquotehandling" else text
+    if word not in words:
         raise wrong_option(option, text, f"one of {', '.join(words)}")
 
 

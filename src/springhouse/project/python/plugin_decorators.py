@@ -1,6 +1,6 @@
-"""Which class is behind `STREAM name(…)`, or behind the name of a sink?
+"""Which class stands behind `STREAM name(…)`, or behind the name of a sink?
 
-A project's Python file may register a source or a sink of its own:
+A Python file of a project may register its own source or sink:
 
     @springhouse.source("weather")
     class Weather: ...
@@ -8,9 +8,9 @@ A project's Python file may register a source or a sink of its own:
     @springhouse.sink("pager")
     class Pager: ...
 
-While a project is loaded, the class becomes part of that project and of no other: what was
-registered lives in a context variable, not in a global table. Outside a load the decorator only
-marks the class, so that a file can be imported, and tested, like any other.
+While a project is loaded, the class becomes part of that project and of no other: a context
+variable holds the registered classes, not a global table. Outside a load the decorator only marks
+the class, so that the file can be imported and tested like any other.
 """
 
 import sys
@@ -35,24 +35,24 @@ _registered: ContextVar[tuple[list[Plugin], Callable[[str, int], Place]] | None]
 
 def source(name: str) -> Callable[[_Class], _Class]:
     """A decorator that registers a class as the source plug-in `name`."""
-    return _registering("source", name)
+    return _register_as("source", name)
 
 
 def sink(name: str) -> Callable[[_Class], _Class]:
     """A decorator that registers a class as the sink plug-in `name`."""
-    return _registering("sink", name)
+    return _register_as("sink", name)
 
 
-def _registering(kind: str, name: str) -> Callable[[_Class], _Class]:
+def _register_as(kind: str, name: str) -> Callable[[_Class], _Class]:
     if not str(name).isidentifier():
         raise DeclarationError(
             f"{name!r} can't name a {kind}", hint=f'Write @springhouse.{kind}("my_{kind}").'
         )
-    caller = sys._getframe(2)  # noqa: SLF001 (its documented use: who called)
+    caller = sys._getframe(2)  # noqa: SLF001 (its documented use: to find the caller)
     filename, line = caller.f_code.co_filename, caller.f_lineno
 
     def register(cls: _Class) -> _Class:
-        setattr(cls, f"springhouse_{kind}", name.lower())  # a mark on any class
+        setattr(cls, f"springhouse_{kind}", name.lower())  # any class can be marked
         current = _registered.get()
         if current is not None:
             plugins, place = current
@@ -64,7 +64,10 @@ def _registering(kind: str, name: str) -> Callable[[_Class], _Class]:
 
 @contextmanager
 def collect_plugins(place: Callable[[str, int], Place]) -> Iterator[list[Plugin]]:
-    """Collect what is registered inside the block; `place` says a file and line as a `Place`."""
+    """Collect the plug-ins that are registered inside the block.
+
+    `place` turns a file and a line into a `Place`.
+    """
     plugins: list[Plugin] = []
     token = _registered.set((plugins, place))
     try:

@@ -1,9 +1,9 @@
 """What would a streaming query have to remember?
 
-A flow appends what its query makes of the rows that are new. That is right only if each new row can
-be dealt with alone: projections, filters, UNION ALL, and joins with tables. A query that has to
-remember earlier rows (an aggregate, DISTINCT, a window, a join of two streams) would be wrong when
-it saw only the new ones. Such a question is one for a materialized view, which is incremental too.
+A flow appends the result of its query over the new rows. That is right only if the query handles
+each row alone: projections, filters, UNION ALL, and joins with tables. A query that has to remember
+earlier rows (an aggregate, DISTINCT, a window, a join of two streams) gives a wrong result when it
+sees only the new ones. A materialized view can answer such a query, and is incremental too.
 """
 
 from sqlglot import exp
@@ -24,20 +24,20 @@ _REMEMBERING = {
     "offset": "OFFSET",
     "qualify": "QUALIFY",
 }
-# Joins in which a row of the table on the left, or on the right, depends on all rows of the stream.
+# Joins that keep or drop a row of the table on the left (on the right) by all rows of the stream.
 _KEEPS_LEFT = {"LEFT", "FULL", "SEMI", "ANTI"}
 _KEEPS_RIGHT = {"RIGHT", "FULL"}
 
 
 def stateful_part(query: SqlQuery, names: Names) -> str | None:
-    """What in a streaming query needs memory, in the user's words; None if nothing does."""
+    """The part of a streaming query that needs earlier rows; None if no part does."""
     place = query.place
     parsed = parse_query(SqlText(query.text, place.file, place.line), names)
     return _Search(parsed).stateful(parsed.tree)
 
 
 class _Search:
-    """Looks for memory in every part of a query that has a stream below it."""
+    """Searches each part of a query that reads a stream."""
 
     def __init__(self, parsed: ReferencedQuery) -> None:
         self._parsed = parsed
@@ -66,21 +66,7 @@ class _Search:
             return None
         if len(streaming) > 1:
             return "a join of two streams"
-        for join in joins:
-            keeps = _KEEPS_LEFT if join.this is streaming[0] else _KEEPS_RIGHT
-            if {join.side, join.kind} & keeps:
-                return f"a {join.side or join.kind} JOIN that keeps or drops rows of a table"
-        for clause, what in _REMEMBERING.items():
-            if select.args.get(clause) is not None:
-                return what
-        for expression in select.expressions:
-            # An aggregate in a subquery is the subquery's own: it is looked at by itself.
-            for node in expression.walk(prune=lambda n: isinstance(n, exp.Query)):
-                if isinstance(node, exp.Window):
-                    return "a window function"
-                if isinstance(node, exp.AggFunc):
-                    return f"the aggregate {node.sql_name().lower()}"
-        return None
+        return _stateful_join(joins, streaming[0]) or _stateful_clause(select)
 
     def _streams_below(self, node: exp.Expr | None, seen: frozenset[str] = frozenset()) -> bool:
         """Whether `node` reads a stream, itself or through common table expressions."""
@@ -95,3 +81,27 @@ class _Search:
             if cte is not None and self._streams_below(cte.this, seen | {name}):
                 return True
         return False
+
+
+def _stateful_join(joins: list[exp.Join], stream: exp.Expr) -> str | None:
+    """A join of the stream with a table in which a row depends on all rows of the stream."""
+    for join in joins:
+        keeps = _KEEPS_LEFT if join.this is stream else _KEEPS_RIGHT
+        if {join.side, join.kind} & keeps:
+            return f"a {join.side or join.kind} JOIN that keeps or drops rows of a table"
+    return None
+
+
+def _stateful_clause(select: exp.Select) -> str | None:
+    """A clause or a function of a SELECT that needs more than one row."""
+    for clause, words in _REMEMBERING.items():
+        if select.args.get(clause) is not None:
+            return words
+    for expression in select.expressions:
+        # An aggregate in a subquery belongs to the subquery, which is searched on its own.
+        for node in expression.walk(prune=lambda n: isinstance(n, exp.Query)):
+            if isinstance(node, exp.Window):
+                return "a window function"
+            if isinstance(node, exp.AggFunc):
+                return f"the aggregate {node.sql_name().lower()}"
+    return None

@@ -30,18 +30,18 @@ class Coming:
     def between(self, now: float, until: float, most: int) -> list[Prospect]:
         """What the next few would bring of which nothing waits or runs."""
         heap = self._heap
-        kept: list[tuple[float, int, ScheduledTable]] = []
-        found: list[Prospect] = []
-        while heap and heap[0][0] <= until and len(found) < most:
+        put_back: list[tuple[float, int, ScheduledTable]] = []
+        prospects: list[Prospect] = []
+        while heap and heap[0][0] <= until and len(prospects) < most:
             each = heappop(heap)
             at, _, table = each
             if table.expected_arrival != at or at <= now or table.lane != self._lane:
                 continue
-            kept.append(each)
+            put_back.append(each)
             if table.running is None and not table.pending and not table.leaving:
                 period = table.period_seconds
                 seconds = table.cost.seconds(period)
-                found.append(Prospect(table.priority * period, seconds, at))
-        for each in kept:
+                prospects.append(Prospect(table.priority * period, seconds, at))
+        for each in put_back:
             heappush(heap, each)
-        return found
+        return prospects

@@ -53,17 +53,17 @@ def _sets(
     released: Sequence[Prospect], others: Sequence[int], below: float
 ) -> list[tuple[int, float, float]]:
     """Sets of jobs that take less than `below` together: the best one, benefit and seconds."""
-    found: list[tuple[int, float, float]] = []
+    sets: list[tuple[int, float, float]] = []
     for i in others:
         job = released[i]
         # Jobs come best first, so the first of a set is the one that it would start with.
         larger = [
             (first, benefit + job.benefit, seconds + job.seconds)
-            for first, benefit, seconds in found
+            for first, benefit, seconds in sets
             if seconds + job.seconds < below
         ]
-        found.append((i, job.benefit, job.seconds))
-        found += larger[: _MOST_SETS - len(found)]
-        if len(found) >= _MOST_SETS:
+        sets.append((i, job.benefit, job.seconds))
+        sets += larger[: _MOST_SETS - len(sets)]
+        if len(sets) >= _MOST_SETS:
             break
-    return found
+    return sets

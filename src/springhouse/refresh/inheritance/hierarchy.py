@@ -50,15 +50,15 @@ class Hierarchy:
 
 def _sources_first(names: Iterable[str], nexts: Callable[[str], list[str]]) -> list[str]:
     """Everything that can be reached, each after all that it leads to."""
-    done: dict[str, None] = {}
+    in_order: dict[str, None] = {}
     entered: set[str] = set()
     stack = [(name, False) for name in names]
     while stack:
         name, left = stack.pop()
         if left:
-            done[name] = None
+            in_order[name] = None
         elif name not in entered:
             entered.add(name)
             stack.append((name, True))
             stack += [(each, False) for each in nexts(name) if each not in entered]
-    return [*done]
+    return [*in_order]

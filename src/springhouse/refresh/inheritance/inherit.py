@@ -116,10 +116,10 @@ def as_reader(table: ScheduledTable, bound: float | None) -> DownstreamReader:
 
 def _inherit_chain(table: ScheduledTable, readers: list[ScheduledTable]) -> None:
     own = Chain(table.own_priority, table.cost.cost)
-    found = chain(own, map(_chain_of, readers), table.interval_seconds)
-    table.priority = found.priority
-    table.ahead_alpha = found.cost.alpha - own.cost.alpha
-    table.ahead_beta = found.cost.beta - own.cost.beta
+    job = chain(own, map(_chain_of, readers), table.interval_seconds)
+    table.priority = job.priority
+    table.ahead_alpha = job.cost.alpha - own.cost.alpha
+    table.ahead_beta = job.cost.beta - own.cost.beta
 
 
 def _chain_of(table: ScheduledTable) -> Chain:

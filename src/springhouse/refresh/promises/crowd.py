@@ -58,12 +58,12 @@ class Crowd:
 
     def hurried(self, now: float) -> list[ScheduledTable]:
         """Those that are urgent by now; they leave the crowd."""
-        found = []
+        hurried = []
         while self.wake() <= now:
             table = self._due[0][2]
             self.leave(table)
-            found.append(table)
-        return found
+            hurried.append(table)
+        return hurried
 
     def _remove(self, entry: tuple[float, int, ScheduledTable]) -> None:
         del self._due[bisect_left(self._due, entry)]

@@ -45,7 +45,7 @@ class TableLoad:
 
 
 @dataclass(frozen=True)
-class Finding:
+class UnkeepablePromise:
     """A promise that can't be kept, why, and the shortest one that could be (None: none could)."""
 
     table: str
@@ -62,23 +62,23 @@ def shares(tables: Sequence[TableLoad], tracks: int) -> dict[str, float]:
     >>> shares([often, seldom], 1)
     {'seldom': 0.1, 'often': 0.9}
     """
-    asked = {each.name: min(each.use(each.promise_seconds), 1.0) for each in tables}
+    use_of = {each.name: min(each.use(each.promise_seconds), 1.0) for each in tables}
     weights = {each.name: max(each.priority, 1e-9) for each in tables}
     left, weight = float(tracks), sum(weights.values())
-    found: dict[str, float] = {}
-    for name in sorted(asked, key=lambda each: asked[each] / weights[each]):
-        found[name] = min(asked[name], max(left, 0.0) * weights[name] / weight)
-        left -= found[name]
+    share_of: dict[str, float] = {}
+    for name in sorted(use_of, key=lambda each: use_of[each] / weights[each]):
+        share_of[name] = min(use_of[name], max(left, 0.0) * weights[name] / weight)
+        left -= share_of[name]
         weight = max(weight - weights[name], 1e-12)
-    return found
+    return share_of
 
 
-def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
+def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromise]:
     """The promises that can't be kept on so many tracks; `tables` come after what they read."""
     by_name = {each.name: each for each in tables}
     share = shares(_inherited(tables), tracks)
     reached: dict[str, float] = {}
-    found = []
+    findings = []
     for table in tables:
         before = max((reached.get(name, 0.0) for name in table.upstream), default=0.0)
         reached[table.name] = before + table.cost.seconds(table.interval_seconds)
@@ -88,35 +88,37 @@ def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[Finding]:
         why = wish.broken(table.promise_seconds)
         if why:
             possible = wish.possible(table.promise_seconds)
-            found.append(Finding(table.name, Seconds(table.promise_seconds), possible, why))
-    return found
+            findings.append(
+                UnkeepablePromise(table.name, Seconds(table.promise_seconds), possible, why)
+            )
+    return findings
 
 
 def _inherited(tables: Sequence[TableLoad]) -> list[TableLoad]:
     """The same with the priorities and promises that they have for those who read them."""
-    found: dict[str, TableLoad] = {}
+    inheriting: dict[str, TableLoad] = {}
     readers: dict[str, list[TableLoad]] = {}
     for each in reversed(tables):
-        mine = readers.get(each.name, [])
-        bounds = [r.promise_seconds for r in mine if r.promise_seconds is not None]
+        own_readers = readers.get(each.name, [])
+        bounds = [r.promise_seconds for r in own_readers if r.promise_seconds is not None]
         own = each.promise_seconds
         bound = own if own is None else min([own, *bounds])
-        priority = max([each.priority, *(r.priority for r in mine)])
-        found[each.name] = replace(each, priority=priority, promise_seconds=bound)
+        priority = max([each.priority, *(r.priority for r in own_readers)])
+        inheriting[each.name] = replace(each, priority=priority, promise_seconds=bound)
         for name in each.upstream:
-            readers.setdefault(name, []).append(found[each.name])
-    return [*found.values()]
+            readers.setdefault(name, []).append(inheriting[each.name])
+    return [*inheriting.values()]
 
 
 def _made_of(table: TableLoad, by_name: Mapping[str, TableLoad]) -> Iterable[TableLoad]:
     """A table and all that it is made of, each once."""
-    found, left = {table.name: table}, [table]
+    tables, left = {table.name: table}, [table]
     while left:
         for name in left.pop().upstream:
-            if name in by_name and name not in found:
-                found[name] = by_name[name]
+            if name in by_name and name not in tables:
+                tables[name] = by_name[name]
                 left.append(by_name[name])
-    return found.values()
+    return tables.values()
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ class _Wish:
         for each in self.made_of:
             needs, share = each.use(promise), self.share[each.name]
             if needs > share + 1e-9:
-                what = "it needs" if each is self.table else f'"{each.name}" needs'
-                return f"{what} {needs:.1%} of a track, and its share is {share:.1%}"
+                needing = "it needs" if each is self.table else f'"{each.name}" needs'
+                return f"{needing} {needs:.1%} of a track, and its share is {share:.1%}"
         return ""
 
     def possible(self, promise: float) -> Seconds | None:

@@ -6,14 +6,14 @@
 from collections.abc import Mapping
 
 from springhouse.refresh.inheritance.hierarchy import Hierarchy
-from springhouse.refresh.promises.feasible import Finding, TableLoad, unkeepable
+from springhouse.refresh.promises.feasible import TableLoad, UnkeepablePromise, unkeepable
 from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 
 def findings(
     hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int
-) -> list[Finding]:
+) -> list[UnkeepablePromise]:
     """The promises that can't be kept."""
     order = reversed(hierarchy.ancestors_last(hierarchy.tables))
     return unkeepable([_asked(tables[name], hierarchy) for name in order], tracks)

@@ -53,13 +53,13 @@ class JobQueue:
 
     def best(self, most: int) -> list[Entry]:
         """The best ones, still in their places."""
-        found: list[Entry] = []
-        while len(found) < most and (entry := self.head()) is not None:
-            found.append(entry)
+        entries: list[Entry] = []
+        while len(entries) < most and (entry := self.head()) is not None:
+            entries.append(entry)
             heappop(self._heap)
-        for entry in found:
+        for entry in entries:
             heappush(self._heap, entry)
-        return found
+        return entries
 
 
 class Timers:
@@ -97,10 +97,10 @@ class Timers:
         heap = self._heap
         if not heap or heap[0][0] > now:
             return []
-        found = []
+        tables = []
         while heap and heap[0][0] <= now:
             at, _, table = heappop(heap)
             if table.timer == at:
                 table.timer = None
-                found.append(table)
-        return found
+                tables.append(table)
+        return tables

@@ -64,22 +64,35 @@ class Ranks:
 
     def rank(self, table: ScheduledTable, now: float) -> None:
         """Put a table in its place among those that wait, or take it away."""
-        queue, pending = self._lanes.queues[table.lane], table.pending
-        if table.running is not None or not pending:
+        if table.running is not None or not table.pending:
             self.leave(table)
             return
+        self._measure(table)
+        urgency, latest, timer = self._urgency(table, now)
+        if table.timer is not timer:
+            self._timers.set(table, timer)
+        queue = self._lanes.queues[table.lane]
+        if urgency is None:
+            queue.leave(table)
+            return
+        key = (latest, 0.0) if urgency in _BY_DEADLINE else self._key(table, queue.passed)
+        queue.push((urgency, key[0], key[1], table.order, table))
+
+    def _measure(self, table: ScheduledTable) -> None:
+        """Note what the next refresh of a table brings, up to where it loads, and its seconds."""
         if not table.cost.count and table.declared_cost is None:
             table.cost = LearnedCost(self._typical.cost())
         period, freshness = table.period_seconds, table.freshness
         assert freshness is not None, "it is known from the first arrival on"
-        cost, newest = table.cost, pending.newest
+        pending, cost = table.pending, table.cost
+        newest = until = pending.newest
         # Late records make nothing fresher, and still have to be loaded: they count as a period.
         delta = newest - freshness
         table.freshness_delta = delta = delta if delta > 0 else period
-        learned, told = cost.seconds(delta), table.told_seconds
-        table.expected_seconds = table.part_seconds = learned if told is None else told
+        learned, announced = cost.seconds(delta), table.announced_seconds
+        table.expected_seconds = learned if announced is None else announced
+        table.part_seconds = table.expected_seconds
         chopping = self._policy.chopping
-        until = newest
         if chopping is not None and delta > chopping.periods * period:
             until = chopped(pending, freshness, self._most_at_once(table, chopping))
         table.until = until
@@ -87,22 +100,14 @@ class Ranks:
             part = cost.seconds(until - freshness if until > freshness else period)
             table.part_seconds = part * table.expected_seconds / learned
         table.released = pending.oldest.released
-        urgency, latest, timer = self._urgency(table, now)
-        if table.timer is not timer:
-            self._timers.set(table, timer)
-        if urgency is None:
-            queue.leave(table)
-            return
-        key: Key
-        if urgency in _BY_DEADLINE:
-            key = latest, 0.0
-        elif self._by_index:
-            key = whittle(table, self._lanes.patience)
-        elif self._ordinary is not None:
-            key = self._ordinary(table)
-        else:
-            key = race(queue.passed, self._dice)
-        queue.push((urgency, key[0], key[1], table.order, table))
+
+    def _key(self, table: ScheduledTable, passed: float) -> Key:
+        """The key of the basic algorithm; `passed` is where the last winner of a race was."""
+        if self._by_index:
+            return whittle(table, self._lanes.patience)
+        if self._ordinary is not None:
+            return self._ordinary(table)
+        return race(passed, self._dice)
 
     def _most_at_once(self, table: ScheduledTable, chopping: Chopping) -> float:
         """How many seconds of data the next refresh of a table loads at most."""

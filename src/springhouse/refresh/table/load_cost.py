@@ -147,8 +147,10 @@ class TypicalRefresh:
         self._log: float | None = None
 
     def observe(self, seconds: float) -> None:
-        seen = log(max(seconds, 1e-6))
-        self._log = seen if self._log is None else self._log + 0.05 * (seen - self._log)
+        log_seconds = log(max(seconds, 1e-6))
+        self._log = (
+            log_seconds if self._log is None else self._log + 0.05 * (log_seconds - self._log)
+        )
 
     def cost(self) -> LoadCost:
         """What to expect of a table that was never refreshed."""

@@ -77,18 +77,18 @@ class PendingBatches:
 
     def take(self, until: Instant) -> list[PendingBatch]:
         """The batches that a refresh up to `until` loads whole, oldest first."""
-        batches, taken = self._batches, []
+        batches, loaded = self._batches, []
         while batches and batches[0].freshness <= until:
-            taken.append(batches.popleft())
-        return taken
+            loaded.append(batches.popleft())
+        return loaded
 
-    def put_back(self, taken: list[PendingBatch]) -> None:
+    def put_back(self, loaded: list[PendingBatch]) -> None:
         """Wait again for what a refresh took and did not load."""
         batches = self._batches
-        if taken and batches and batches[-1].freshness < taken[-1].freshness:
+        if loaded and batches and batches[-1].freshness < loaded[-1].freshness:
             # Late records came meanwhile; what waits still reaches as far as before.
-            batches[-1] = batches[-1]._replace(freshness=taken[-1].freshness)
-        batches.extendleft(reversed(taken))
+            batches[-1] = batches[-1]._replace(freshness=loaded[-1].freshness)
+        batches.extendleft(reversed(loaded))
 
     def clear(self) -> None:
         self._batches.clear()

@@ -27,6 +27,7 @@ class ScheduledTable:
     __slots__ = (
         "ahead_alpha",
         "ahead_beta",
+        "announced_seconds",
         "claims_from",
         "cost",
         "crowded",
@@ -63,7 +64,6 @@ class ScheduledTable:
         "running",
         "taken",
         "timer",
-        "told_seconds",
         "unmade",
         "until",
         "wait",
@@ -108,8 +108,8 @@ class ScheduledTable:
         self.until = Instant(0.0)
         self.freshness_delta = 0.0
         self.expected_seconds = 0.0
-        # What they are by somebody who knows better.
-        self.told_seconds: float | None = None
+        # The same if the planner announced it, which knows better.
+        self.announced_seconds: float | None = None
         # What the next refresh takes, if it loads only a part of what waits.
         self.part_seconds = 0.0
         self.released = 0.0

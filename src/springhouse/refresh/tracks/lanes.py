@@ -81,19 +81,19 @@ class Lanes:
         """Whether enough has changed to divide the tracks anew."""
         return self.moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
 
-    def lay_out(self, here: Sequence[ScheduledTable]) -> list[ScheduledTable]:
+    def lay_out(self, tables: Sequence[ScheduledTable]) -> list[ScheduledTable]:
         """Divide the tracks anew among these tables; the answer is who changed lanes."""
         self.moves = 0
-        for table in here:
+        for table in tables:
             table.load_seconds = table.cost.seconds(table.interval_seconds)
-        loads = [TrackLoad(s.name, s.interval_seconds, s.load_seconds) for s in here]
+        loads = [TrackLoad(s.name, s.interval_seconds, s.load_seconds) for s in tables]
         self.busy = sum(load.utilisation for load in loads) / max(len(self.tracks), 1)
         self.layout = self._rule.layout(loads, self.tracks)
         for lane in range(len(self.queues), len(self.layout.lanes)):
             self.queues.append(JobQueue())
             self.coming.append(Coming(lane))
         moved = []
-        for table in here:
+        for table in tables:
             lane = self.layout.lane_of[table.name]
             if lane == table.lane:
                 continue
@@ -102,20 +102,20 @@ class Lanes:
             moved.append(table)
             self.coming[lane].expect(table)
         del self.queues[len(self.layout.lanes) :], self.coming[len(self.layout.lanes) :]
-        self._note_weights(here)
+        self._note_weights(tables)
         return moved
 
-    def _note_weights(self, here: Sequence[ScheduledTable]) -> None:
+    def _note_weights(self, tables: Sequence[ScheduledTable]) -> None:
         # What was never refreshed would not get a turn if a guess said that its data is too much.
-        learned = [s for s in here if s.cost.count] or here
+        learned = [s for s in tables if s.cost.count] or tables
         self.data_share = sum(s.cost.cost.beta for s in learned) / max(len(self.tracks), 1)
         patience = patience_at(self.data_share)
         if abs(patience - self.patience) > _IMPATIENT:
             self.patience = patience
-        shortest = sorted((s.load_seconds, s.own_priority) for s in here)
+        shortest = sorted((s.load_seconds, s.own_priority) for s in tables)
         self._lengths = [seconds for seconds, _ in shortest]
         self._weights = [0.0, *accumulate(priority for _, priority in shortest)]
-        worst = sorted((self._usual_index(s), s.own_priority) for s in here)
+        worst = sorted((self._usual_index(s), s.own_priority) for s in tables)
         self._indexes = [index for index, _ in worst]
         self._below = [0.0, *accumulate(priority for _, priority in worst)]
 

@@ -36,20 +36,20 @@ def clusters(loads: Sequence[TrackLoad], k: float) -> list[list[TrackLoad]]:
     >>> [[load.table for load in cluster] for cluster in clusters(tables, k=10.0)]
     [['clicks', 'prices'], ['report']]
     """
-    found: list[list[TrackLoad]] = []
+    in_order: list[list[TrackLoad]] = []
     shortest = 0.0
     for load in sorted(loads, key=attrgetter("period_seconds", "seconds")):
-        if found and (load.period_seconds < k * shortest or load.period_seconds <= shortest):
-            found[-1].append(load)
+        if in_order and (load.period_seconds < k * shortest or load.period_seconds <= shortest):
+            in_order[-1].append(load)
         else:
-            found.append([load])
+            in_order.append([load])
             shortest = load.period_seconds
-    for number, cluster in enumerate(found):
+    for number, cluster in enumerate(in_order):
         longest = max((load.seconds for load in cluster), default=0.0)
-        for slower in found[number + 1 :]:
+        for slower in in_order[number + 1 :]:
             cluster += [load for load in slower if load.seconds <= longest]
             slower[:] = [load for load in slower if load.seconds > longest]
-    return [cluster for cluster in found if cluster]
+    return [cluster for cluster in in_order if cluster]
 
 
 def proportional(

@@ -55,14 +55,14 @@ class TrackLayout:
         self, lane: int, available: Collection[int], waiting: Sequence[Sized]
     ) -> int | None:
         """The track on which the best job of a lane starts; None if it has to wait."""
-        mine = self.lanes[lane]
-        for track in mine.homes:
+        own_lane = self.lanes[lane]
+        for track in own_lane.homes:
             if track in available:
                 return track
         for track in self.free:
             if track in available:
                 return track
-        for track in mine.promotions:
+        for track in own_lane.promotions:
             if track in available and (
                 self.aggressive or not self._used_at_home(track, available, waiting)
             ):

@@ -1,7 +1,7 @@
 """How fresh is every table and view, against its promise?"""
 
+import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from springhouse.errors import LakeError
 from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.lake import QUARANTINE
+from springhouse.logs import passing
 from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord
 from springhouse.planner.provenance import source_of
@@ -20,6 +21,8 @@ from springhouse.warehouse.execution import flow_key
 from springhouse.warehouse.reports.result import Result, utc
 from springhouse.warehouse.reports.table_history import last_refresh
 from springhouse.warehouse.watch import Watch
+
+LOG = logging.getLogger("springhouse.status")
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def _state(watch: Watch, name: str, problem: str | None, waits: bool, behind: fl
 
 
 def _rows_of(watch: Watch, key: str) -> int:
-    with suppress(LakeError):  # The status of its table shows it as the problem.
+    with passing(LOG, "the status of its table shows it as the problem", LakeError):
         opened = watch.lake.find(key)
         return opened.rows if opened else 0
     return 0

@@ -1,0 +1,149 @@
+"""Which operators and functions of numbers are there, and which types do they take?"""
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springhouse.flows.sql import numbers
+from springhouse.flows.sql.moment_functions import add_days
+from springhouse.flows.sql.operand_types import MakeTerm, Terms, as_type, number_pair
+from springhouse.flows.sql.terms import Term, strict
+from springhouse.flows.sql.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    NULL,
+    is_fraction,
+    is_number,
+)
+
+
+def _calculation(sign: str) -> MakeTerm:
+    def make(parts: Terms) -> Term | None:
+        if len(parts) == 2 and sign in "+-" and parts[0].type == DATE and parts[1].type != NULL:
+            return add_days(parts, sign=1 if sign == "+" else -1)
+        pair = number_pair(parts)
+        if pair is None:
+            return None
+        if pa.types.is_decimal128(pair[0].type):
+            return numbers.calculate_decimals(sign, *pair)
+        return numbers.calculate(sign, *pair)
+
+    return make
+
+
+def _division(parts: Terms) -> Term | None:
+    pair = number_pair(parts)
+    if pair is None:
+        return None
+    if pa.types.is_decimal128(pair[0].type):
+        return numbers.calculate_decimals("/", *pair)
+    return numbers.divide(*as_type(DOUBLE, *pair))
+
+
+def _modulo(parts: Terms) -> Term | None:
+    pair = number_pair(parts)
+    if pair is None:
+        return None
+    if pa.types.is_decimal128(pair[0].type):
+        return numbers.calculate_decimals("%", *pair)
+    return numbers.remainder(*pair)
+
+
+def _whole_division(parts: Terms) -> Term | None:
+    pair = number_pair(parts)
+    if pair is None or pair[0].type not in INTEGERS:
+        return None
+    return numbers.quotient(*as_type(BIGINT, *pair))
+
+
+def _bits(sign: str) -> MakeTerm:
+    def make(parts: Terms) -> Term | None:
+        pair = number_pair(parts)
+        if pair is None or pair[0].type not in INTEGERS:
+            return None
+        return numbers.bits(sign, *pair)
+
+    return make
+
+
+def _of_one_number(make: Callable[[Term], Term], *, whole: bool = False) -> MakeTerm:
+    def checked(parts: Terms) -> Term | None:
+        if len(parts) != 1 or not is_number(parts[0].type):
+            return None
+        return make(parts[0]) if not whole or parts[0].type in INTEGERS else None
+
+    return checked
+
+
+def _sign_changing(make: Callable[[Term], Term]) -> MakeTerm:
+    """Spark rounds a DECIMAL to 34 digits when it turns its sign; so longer ones are refused."""
+
+    def checked(parts: Terms) -> Term | None:
+        if parts and pa.types.is_decimal128(parts[0].type) and parts[0].type.precision > 34:
+            return None
+        return _of_one_number(make)(parts)
+
+    return checked
+
+
+def _invert_bits(term: Term) -> Term:
+    return strict(term.type, pc.bit_wise_not, [term])
+
+
+def _of_doubles(make: Callable[[Term], Term]) -> Callable[[Term], Term]:
+    return lambda term: make(*as_type(DOUBLE, term))
+
+
+def _rounding(*, even: bool) -> MakeTerm:
+    def make(parts: Terms) -> Term | None:
+        # Of a FLOAT Spark rounds other digits with generated code than without.
+        if not 1 <= len(parts) <= 2 or not is_number(parts[0].type) or parts[0].type == FLOAT:
+            return None
+        if len(parts) == 1:
+            return numbers.rounded(parts[0], 0, even=even)
+        places = parts[1]
+        if not places.constant or places.type not in INTEGERS[:3] or places.fallible:
+            return None
+        found = places.value()
+        if found is None or not -400 <= found <= 400:
+            return None
+        return numbers.rounded(parts[0], found, even=even)
+
+    return make
+
+
+def _is_nan(parts: Terms) -> Term | None:
+    if len(parts) != 1 or not is_fraction(parts[0].type):
+        return None
+    return numbers.is_not_a_number(parts[0])
+
+
+NUMBER_FUNCTIONS: Mapping[str, MakeTerm] = {
+    "+": _calculation("+"),
+    "-": _calculation("-"),
+    "*": _calculation("*"),
+    "/": _division,
+    "%": _modulo,
+    "mod": _modulo,
+    "div": _whole_division,
+    "&": _bits("&"),
+    "|": _bits("|"),
+    "^": _bits("^"),
+    "~": _of_one_number(_invert_bits, whole=True),
+    "negative": _sign_changing(numbers.negative),
+    "positive": _of_one_number(lambda term: term),
+    "abs": _sign_changing(numbers.absolute),
+    "sqrt": _of_one_number(_of_doubles(numbers.square_root)),
+    "sign": _of_one_number(_of_doubles(numbers.sign_of)),
+    "signum": _of_one_number(_of_doubles(numbers.sign_of)),
+    "floor": _of_one_number(lambda term: numbers.limit(term, up=False)),
+    "ceil": _of_one_number(lambda term: numbers.limit(term, up=True)),
+    "ceiling": _of_one_number(lambda term: numbers.limit(term, up=True)),
+    "round": _rounding(even=False),
+    "bround": _rounding(even=True),
+    "isnan": _is_nan,
+}

@@ -1,0 +1,171 @@
+"""Which value does a text spell, if it is cast to another type?
+
+As in Spark's ANSI mode: blanks around a value are cut off, and a text that spells no value of the
+type is an error. A spelling that depends on Spark's or Java's version is refused.
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from math import inf, nan
+
+import pyarrow as pa
+
+from springhouse.flows.sql.numbers import fitted
+from springhouse.flows.sql.terms import NotInSpark
+from springhouse.flows.sql.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    MOST_DIGITS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    spelled,
+)
+
+JAVA_BLANKS = "".join(map(chr, range(33)))
+"""What Java's `trim` takes away."""
+_SPARK_BLANKS = JAVA_BLANKS + "\x7f"
+"""What Spark's own `trimAll` takes away."""
+_WHOLE = re.compile(r"[+-]?[0-9]+\Z")
+_FRACTION = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
+_HEXADECIMAL = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?\Z"
+)
+_LEAST_EXPONENT = -(2**31) + 1
+_TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
+_DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\Z", re.DOTALL)
+_MOMENT = re.compile(
+    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?\Z",
+    re.DOTALL,
+)
+_ZONE = re.compile(
+    r"(?:Z|(?:UTC|GMT|UT)?(?:([+-])([0-9]{1,2})(?:(:?)([0-9]{1,2})(?:\3([0-9]{2}))?)?)?)\Z"
+)
+_LARGEST_OFFSET = timedelta(hours=18)
+
+
+def _malformed(text: str, kind: pa.DataType) -> ValueError:
+    return ValueError(f"'{text}' can't be cast to {spelled(kind)}")
+
+
+def read_whole(text: str, kind: pa.DataType) -> int:
+    found = text.strip(_SPARK_BLANKS)
+    if not _WHOLE.match(found):
+        raise _malformed(text, kind)
+    value, limit = int(found), 2 ** (kind.bit_width - 1)
+    if not -limit <= value < limit:
+        raise _malformed(text, kind)
+    return value
+
+
+def read_fraction(text: str) -> float:
+    found = text.strip(JAVA_BLANKS)
+    # Java knows NaN with a sign, if it is spelled just so.
+    word = found.lstrip("+-") if found in ("+NaN", "-NaN") else found.lower()
+    if (value := _infinity_or_nan(word)) is not None:
+        return value
+    if (spelled_in_hex := _HEXADECIMAL.match(found)) is not None:
+        try:
+            return float.fromhex(spelled_in_hex.group(1))
+        except OverflowError:
+            return -inf if found[0] == "-" else inf
+    if found[-1:] in ("d", "D", "f", "F"):
+        found = found[:-1]
+    if not _FRACTION.match(found):
+        raise _malformed(text, DOUBLE)
+    return float(found)
+
+
+def _infinity_or_nan(word: str) -> float | None:
+    if word in ("nan", "NaN"):
+        return nan
+    sign, rest = (word[0], word[1:]) if word[:1] in ("+", "-") else ("", word)
+    if rest not in ("inf", "infinity"):
+        return None
+    return -inf if sign == "-" else inf
+
+
+def read_decimal(text: str, kind: pa.DataType) -> Decimal:
+    found = text.strip(JAVA_BLANKS)
+    if not _DECIMAL.match(found):
+        raise _malformed(text, kind)
+    value = Decimal(found)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "no digits spell NaN"
+    # Spark counts the digits of a zero, too.
+    if exponent < _LEAST_EXPONENT or (exponent > 0 and len(digits) + exponent > MOST_DIGITS):
+        raise _malformed(text, kind)
+    return fitted(value, kind)
+
+
+def read_truth(text: str) -> bool:
+    found = text.strip(_SPARK_BLANKS).lower()
+    if found not in _TRUE | _FALSE:
+        raise _malformed(text, BOOLEAN)
+    return found in _TRUE
+
+
+def read_date(text: str) -> date:
+    found = _DATE.match(text.strip(_SPARK_BLANKS))
+    if found is None:
+        raise _malformed(text, DATE)
+    year, month, day = (int(part) if part else 1 for part in found.groups())
+    return date(_proven_year(year, text), month, day)
+
+
+def _proven_year(year: int, text: str) -> int:
+    if not 1 <= year <= 9999:
+        raise NotInSpark(f"a flow has no dates outside the years 1 to 9999: '{text}'")
+    return year
+
+
+def read_moment_without_zone(text: str) -> datetime:
+    return _read_clock(text, TIMESTAMP_NTZ).replace(tzinfo=None)
+
+
+def read_moment(text: str) -> datetime:
+    """A timestamp in the spellings that are known here, in UTC if it names no zone."""
+    return _read_clock(text, TIMESTAMP)
+
+
+def _read_clock(text: str, kind: pa.DataType) -> datetime:
+    found = _MOMENT.match(text.strip(_SPARK_BLANKS))
+    if found is None:
+        raise _malformed(text, kind)
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    moment = datetime(
+        _proven_year(int(year), text),
+        int(month or 1),
+        int(day or 1),
+        int(hour or 0),
+        int(minute or 0),
+        int(second or 0),
+        int((fraction or "").ljust(6, "0")[:6]),
+        tzinfo=UTC,
+    )
+    # Without a zone in its type, a moment is what the clock on the wall says.
+    apart = _offset_of(zone, text, kind) if zone else timedelta()
+    return moment - apart if kind == TIMESTAMP else moment
+
+
+def _offset_of(zone: str, text: str, kind: pa.DataType) -> timedelta:
+    """How far a zone is from UTC."""
+    found = _ZONE.match(zone.strip(_SPARK_BLANKS))
+    if found is None:
+        raise NotInSpark(
+            f"a flow does not know the time zone of '{text}'",
+            hint="It knows Z, UTC, GMT and what is spelled as +01:00.",
+        )
+    sign, hours, colon, minutes, seconds = found.groups()
+    if not sign:
+        return timedelta()
+    in_pairs = len(hours) == 2 and (colon or not minutes or len(minutes) == 2)
+    if not (in_pairs or colon or not minutes) or (seconds and len(minutes) == 1):
+        raise _malformed(text, kind)
+    apart = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
+    if apart > _LARGEST_OFFSET or int(minutes or 0) > 59 or int(seconds or 0) > 59:
+        raise _malformed(text, kind)
+    return -apart if sign == "-" else apart

@@ -1,0 +1,213 @@
+"""Which groups of a subquery can be asked for at all?
+
+    WHERE p_brand = 'Brand#23' AND l_quantity <
+      (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
+
+Taken out of its place, the subquery has an average for every part, and each of them is stored and
+kept up to date, though only parts of one brand ever ask for theirs. So the rows that are gathered
+are met with those who may ask, before they are gathered ("magic sets"):
+
+    A(R) ⋈k=x S   =   A(R ⋉k=x N) ⋈k=x S      where every x of S is an x of N
+
+N is an input of the query around it that a condition makes small. A group that nobody asks for
+meets no row of S with or without the semi join; of one that is asked for no row is missing, because
+the semi join looks at nothing but the key. The same is right of an outer join that keeps S.
+
+Equality is handed on from column to column only among columns of one type: `'1' = 1` and `1 = '01'`
+are true, `'1' = '01'` is not.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from springhouse.views.algebra.equalities import Link
+from springhouse.views.algebra.query_tree import (
+    Aggregate,
+    Filter,
+    InnerJoin,
+    Node,
+    OuterJoin,
+    Partner,
+    Projection,
+    Scan,
+    SemiJoin,
+    children,
+    met,
+    origin,
+    walk,
+    with_children,
+)
+from springhouse.views.sql.expressions import Expression, column, conjuncts
+
+Schemas = Mapping[str, Mapping[str, str]]
+
+_NARROWS = (exp.EQ, exp.In, exp.Like)
+"""Conditions that leave few rows as a rule; ranges and inequalities may leave nearly all."""
+
+
+def only_asked_groups(root: Node, schemas: Schemas) -> Node:
+    """The query with its groups restricted to those that the query around them may ask for."""
+    readers = Counter(id(child) for node in walk(root) for child in children(node))
+    made: dict[int, Node] = {}
+    for node in walk(root):
+        below = [made[id(child)] for child in children(node)]
+        # What two readers share is one node, and stays one: it is computed and stored once.
+        for place, around, pairs in _asking(node):
+            if not _is_shared(children(node)[place], readers):
+                below[place] = _restricted(below[place], around, pairs, schemas)
+        made[id(node)] = with_children(node, below)
+    return made[id(root)]
+
+
+def _is_shared(groups: Node, readers: Mapping[int, int]) -> bool:
+    while readers[id(groups)] == 1 and isinstance(groups, Filter | Projection):
+        groups = groups.child
+    return readers[id(groups)] != 1
+
+
+Pairs = Sequence[tuple[str, str]]
+"""Columns that are equal: of the groups, and of those who ask."""
+
+
+def _asking(node: Node) -> Iterator[tuple[int, Node, Pairs]]:
+    """The children of a join that may hold groups, each with a child that asks it by equalities."""
+    match node:
+        case InnerJoin():
+            sides = [(i, other) for i in range(len(node.children)) for other in node.children]
+        case OuterJoin():
+            sides = [(1, node.left)]
+        case _:
+            return
+    for place, other in sides:
+        asked = children(node)[place]
+        pairs = Link.between(node.conditions, asked.columns, other.columns).pairs
+        if pairs and other is not asked:
+            # In an inner join, whatever else is joined to those who ask may make them few.
+            yield place, (other if isinstance(node, OuterJoin) else node), pairs
+
+
+def _restricted(groups: Node, around: Node, pairs: Pairs, schemas: Schemas) -> Node:
+    """The groups without those that nobody asks for, as far as that can be told."""
+    match groups:
+        case Filter():
+            return replace(groups, child=_restricted(groups.child, around, pairs, schemas))
+        case Projection():
+            own = dict(groups.outputs)
+            known = [
+                (value.name, other)
+                for name, other in pairs
+                if isinstance(value := own[name], exp.Column)
+            ]
+            child = _restricted(groups.child, around, known, schemas)
+            return replace(groups, child=child)
+        case Aggregate():
+            rows = groups.child
+            for key, other in pairs:
+                if key in groups.keys:
+                    rows = _met_by_asking(rows, key, around, other, schemas)
+            return replace(groups, child=rows) if rows is not groups.child else groups
+        case _:
+            return groups
+
+
+def _met_by_asking(rows: Node, key: str, around: Node, name: str, schemas: Schemas) -> Node:
+    """The rows that are gathered, of those groups only that a narrow input asks for."""
+    narrow = _narrow(around, name, schemas)
+    if narrow is None:
+        return rows
+    asking, asked = narrow
+    taken = {each for node in walk(rows) for each in node.columns}
+    if taken & set(asking.columns) or _type_of(rows, key, schemas) != _type_of(
+        asking, asked, schemas
+    ):
+        return rows
+    found = f"asked_{key}"
+    if isinstance(rows, SemiJoin) and any(each.found == found for each in rows.partners):
+        return rows
+    partner = Partner(asking, (exp.EQ(this=column(key), expression=column(asked)),), found)
+    return met(rows, [partner], column(found))
+
+
+def _narrow(
+    node: Node, name: str, schemas: Schemas, seen: frozenset[str] = frozenset()
+) -> tuple[Node, str] | None:
+    """An input with a condition, among whose values all values of a column are."""
+    seen |= {name}
+    match node:
+        case Filter() if isinstance(node.child, Scan):
+            return (node, name) if any(map(_is_narrow, node.conditions)) else None
+        case Filter():
+            return _narrow(node.child, name, schemas, seen)
+        case Projection():
+            value = dict(node.outputs)[name]
+            known = isinstance(value, exp.Column)
+            return _narrow(node.child, value.name, schemas, seen) if known else None
+        case OuterJoin():
+            return _narrow(node.left, name, schemas, seen) if name in node.left.columns else None
+        case SemiJoin():
+            partners = [(p.rows, p.conditions) for p in _found_partners(node)]
+            return _narrow_among(node.left, name, partners, schemas, seen)
+        case InnerJoin():
+            home = next(each for each in node.children if name in each.columns)
+            others = [(each, node.conditions) for each in node.children if each is not home]
+            return _narrow_among(home, name, others, schemas, seen)
+        case _:
+            return None
+
+
+def _narrow_among(
+    home: Node,
+    name: str,
+    others: Sequence[tuple[Node, Sequence[Expression]]],
+    schemas: Schemas,
+    seen: frozenset[str],
+) -> tuple[Node, str] | None:
+    """The same, of the node that has the column, or of others that equalities tie it to."""
+    found = _narrow(home, name, schemas, seen)
+    for other, conditions in others:
+        for here, there in _equal(conditions, home, other, schemas):
+            if found is None and here == name and there not in seen:
+                found = _narrow(other, there, schemas, seen)
+    return found
+
+
+def _found_partners(node: SemiJoin) -> list[Partner]:
+    """The partners that every row of a semi join has."""
+    asked = {each.name for each in conjuncts(node.condition) if isinstance(each, exp.Column)}
+    return [p for p in node.partners if p.found in asked and not p.or_else]
+
+
+def _equal(conditions: Sequence[Expression], here: Node, there: Node, schemas: Schemas) -> Pairs:
+    """The columns of two nodes that are equal and of one type."""
+    pairs = Link.between(conditions, here.columns, there.columns).pairs
+    return [
+        (own, other)
+        for own, other in pairs
+        if (kind := _type_of(here, own, schemas)) is not None
+        and kind == _type_of(there, other, schemas)
+    ]
+
+
+def _is_narrow(condition: Expression) -> bool:
+    """Whether it compares a column with constants, so that few rows are left."""
+    if not isinstance(condition, _NARROWS):
+        return False
+    sides = [condition.this, condition.expression, *condition.expressions]
+    return sum(isinstance(each, exp.Column) for each in sides if each is not None) == 1
+
+
+def _type_of(node: Node, name: str, schemas: Schemas) -> str | None:
+    """The type of a column that is that of an input, unchanged."""
+    found = origin(node, name)
+    while found is not None and isinstance(found[0], Aggregate):
+        gathered, key = found
+        assert isinstance(gathered, Aggregate)
+        found = origin(gathered.child, key) if key in gathered.keys else None
+    if found is None:
+        return None
+    scan, source = found
+    assert isinstance(scan, Scan)
+    return schemas[scan.input][source].lower()

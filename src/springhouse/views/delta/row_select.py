@@ -1,0 +1,326 @@
+"""What does a rule write, and what may it ask for?
+
+`RowSelect` is a SELECT while it is being put together: a FROM clause, what each column is over it,
+and conditions. Filters and projections only change those, so a chain of them stays one SELECT. The
+rows of a change carry a weight, +1 or -1; the rows of a snapshot do not.
+
+A rule asks the `Writer` for the change of a child, or for a snapshot of it on one side of the
+change, and gets `RowSelect`. Three hints make that cheap:
+
+    near      only rows are wanted whose column is among the values that a column has in other
+              relations of the statement; rows that have others need not be read
+    touched   only rows are wanted whose columns equal those of a row of a relation: a semi join,
+              pushed down to the scans as far as it goes
+    where     only rows are wanted that meet conditions, which are asked of them later in any case
+
+Ghosts: the terms of a join's change meet rows that were never there together, such as a new row of
+one side with an old row of the other. Another term takes each of them back, but who divides by
+their values may divide by 0. So a division is guarded: it is done only for those rows whose weights
+do not cancel out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Protocol
+
+from sqlglot import exp
+
+from springhouse.views.algebra.query_tree import Node
+from springhouse.views.sql.expressions import Expression, column, replaced
+from springhouse.views.sql.sql_tree import (
+    Source,
+    named,
+    number,
+    operand,
+    over,
+    same,
+    select,
+    subquery,
+    table,
+    union_of,
+    when,
+)
+
+WEIGHT = "__springhouse_weight"
+_NET = "__springhouse_net"
+
+
+class Side(Enum):
+    """Which state of an input: before the change, or after it."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+Origins = tuple[tuple[str, str], ...]
+"""Where all values of a column are found: columns of relations, as (relation, column)."""
+
+
+Known = Mapping[str, tuple[Origins, ...]]
+
+
+@dataclass(frozen=True)
+class Near:
+    """Only rows matter whose `column` has one of the values that are found in `among`."""
+
+    column: str
+    among: Origins
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Only rows matter that agree with a row of `relation`: pairs (own column, its column)."""
+
+    relation: str
+    pairs: tuple[tuple[str, str], ...]
+    near: tuple[Near, ...] = ()
+
+    def renamed(self, names: Mapping[str, str]) -> "Touched | None":
+        """The same, for rows whose columns are called otherwise; None if one of them is gone."""
+        if any(own not in names for own, _ in self.pairs):
+            return None
+        pairs = tuple((names[own], other) for own, other in self.pairs)
+        near = tuple(replace(n, column=names[n.column]) for n in self.near if n.column in names)
+        return Touched(self.relation, pairs, near)
+
+
+@dataclass(frozen=True)
+class RowSelect:
+    """A SELECT in the making. `base` is the relation that `source` is, if it is just one.
+
+    If it is not, `known` tells where columns of the source come from, as far as that is known:
+    the first answer is from the change itself, the last from the relation that was met last.
+    `has_ghosts` if some of the rows were never there and cancel each other out.
+    """
+
+    source: Source
+    columns: Mapping[str, Expression]
+    where: tuple[Expression, ...] = ()
+    weight: Expression | None = None
+    base: str | None = None
+    known: Known = field(default_factory=dict)
+    has_ghosts: bool = False
+
+    def kept(self, conditions: Sequence[Expression]) -> "RowSelect":
+        """Only the rows that meet conditions over the columns."""
+        more = tuple(replaced(each, self.columns) for each in conditions)
+        return replace(self, where=(*self.where, *more))
+
+    def as_columns(self, outputs: Iterable[tuple[str, Expression]]) -> "RowSelect":
+        """The rows with other columns, computed from those that they have."""
+        return replace(
+            self, columns={name: replaced(value, self.columns) for name, value in outputs}
+        )
+
+    def only(self, names: Iterable[str]) -> "RowSelect":
+        """The rows with some of their columns."""
+        wanted = set(names)
+        return replace(self, columns={n: v for n, v in self.columns.items() if n in wanted})
+
+    def origins(self, name: str) -> tuple[Origins, ...]:
+        """Where the values of a column are found, unchanged: each answer is right by itself."""
+        value = self.columns.get(name)
+        if not isinstance(value, exp.Column):
+            return ()
+        if self.base is not None:
+            return (((self.base, value.name),),)
+        return self.known.get(value.name, ())
+
+    @property
+    def near(self) -> tuple[Near, ...]:
+        """What is known of the values of the columns."""
+        return tuple(Near(name, among) for name in self.columns for among in self.origins(name))
+
+    def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> exp.Select:
+        """The SELECT; `weight` overrides that of the rows."""
+        chosen = list(self.columns) if names is None else list(names)
+        items = [named(self.columns[name], name) for name in chosen]
+        if weight is not None:
+            items.append(named(number(weight), WEIGHT))
+        elif self.weight is not None:
+            items.append(named(self.weight, WEIGHT))
+        return select(items, self.source, self.where)
+
+    def table(self, alias: str) -> exp.Subquery:
+        """The rows as a table in FROM, whose columns are called as they are called here."""
+        return subquery(self.select(), alias)
+
+    def named(self, alias: str = "q") -> "RowSelect":
+        """The same rows, over a table in which every column has its own name."""
+        if not self.where and self.base is None and self.own_names:
+            return self
+        weight = column(WEIGHT) if self.weight is not None else None
+        columns = {n: column(n) for n in self.columns}
+        near = known_of(self.near)
+        source = Source(self.table(alias))
+        return RowSelect(source, columns, (), weight, None, near, self.has_ghosts)
+
+    @property
+    def own_names(self) -> bool:
+        """Whether every column is called as it is called in the source."""
+        return all(isinstance(v, exp.Column) and v.name == n for n, v in self.columns.items())
+
+
+class Writer(Protocol):
+    """What a rule may ask for."""
+
+    def change(
+        self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
+    ) -> list[RowSelect]:
+        """The change of a node, as rows to be put together; none if it does not change."""
+
+    def snapshot(
+        self,
+        node: Node,
+        side: Side,
+        needed: frozenset[str],
+        near: tuple[Near, ...] = (),
+        touched: Touched | None = None,
+        where: tuple[Expression, ...] = (),
+    ) -> RowSelect:
+        """The rows of a node on one side of the change; those that `where` drops are not missed."""
+
+    def define(self, name: str, query: Expression) -> str:
+        """Put a query in the WITH clause; the name that it got."""
+
+    def alias(self, node: Node) -> str:
+        """A word for the rows of a node, to be read by people."""
+
+
+def united(parts: Sequence[RowSelect], names: Sequence[str]) -> Expression:
+    """The rows of all parts, as one query."""
+    return union_of(part.select(names) for part in parts)
+
+
+def united_rows(parts: Sequence[RowSelect], names: Sequence[str], alias: str) -> RowSelect:
+    """The rows of all parts as one relation, in which each column has one type."""
+    source = Source(subquery(united(parts, names), alias))
+    weight = column(WEIGHT) if parts[0].weight is not None else None
+    known = known_of(near_to(parts, names))
+    ghosts = any(part.has_ghosts for part in parts)
+    return RowSelect(
+        source, {name: column(name) for name in names}, (), weight, None, known, ghosts
+    )
+
+
+def without_ghosts(
+    parts: Sequence[RowSelect], names: Sequence[str], values: Iterable[Expression], alias: str
+) -> RowSelect | None:
+    """The parts of a change without ghosts; None if there are none, or if none of `values` minds.
+
+    The values have to be computed `unless_ghost`.
+    """
+    if not names or not any(p.has_ghosts for p in parts) or not any(map(may_divide, values)):
+        return None
+    whole = united_rows(parts, names, alias)
+    net = named(over(exp.Sum(this=column(WEIGHT)), *map(column, names)), _NET)
+    source = Source(subquery(select([exp.Star(), net], whole.source), alias))
+    return replace(whole, source=source, where=(_is_real(),), has_ghosts=False)
+
+
+def unless_ghost(value: Expression) -> Expression:
+    """A value over rows `without_ghosts`, written so that Spark can't compute it before that.
+
+    That the rows are filtered does not help: Spark pushes a condition that divides down below.
+    """
+    if not may_divide(value):
+        return value
+    return when(_is_real(), value)
+
+
+def _is_real() -> Expression:
+    return exp.NEQ(this=column(_NET), expression=number(0))
+
+
+def may_divide(value: Expression) -> bool:
+    """Whether a value divides by something that may be 0."""
+    return any(
+        not (isinstance(each.expression, exp.Literal) and each.expression.name.strip("0."))
+        for each in value.find_all(exp.Div, exp.IntDiv, exp.Mod)
+    )
+
+
+def known_of(near: Iterable[Near]) -> Known:
+    """The same by column; of many answers the first and the last."""
+    found: dict[str, list[Origins]] = {}
+    for each in near:
+        answers = found.setdefault(each.column, [])
+        if each.among not in answers:
+            answers[1:] = [each.among]
+    return {name: tuple(answers) for name, answers in found.items()}
+
+
+def exists(
+    rows: RowSelect, conditions: Sequence[Expression], alias: str, *, negated: bool = False
+) -> Expression:
+    """The condition that some row of `rows` meets the conditions (with `negated`, none).
+
+    The rows that it is asked of must be `named`: names are unique in the whole query, so then
+    nothing inside can hide a column from outside.
+    """
+    direct = not rows.where and not rows.base and rows.own_names
+    source = rows.source if direct else Source(rows.table(alias))
+    found = exp.Exists(this=select([number(1)], source, conditions))
+    return exp.Not(this=found) if negated else found
+
+
+def restricted(rows: RowSelect, touched: Touched | None) -> RowSelect:
+    """Only the rows that agree with a row of the touched relation."""
+    if touched is None:
+        return rows
+    equal = [
+        same(column(other, touched.relation), operand(rows.columns[own]))
+        for own, other in touched.pairs
+    ]
+    found = exp.Exists(this=select([number(1)], Source(table(touched.relation)), equal))
+    return replace(rows, where=(*rows.where, found))
+
+
+def touched_name(name: str) -> str:
+    """What a column is called in a touched relation: no input has a column of that name."""
+    return f"touched_{name}"
+
+
+def weighted(rows: RowSelect, weight: int) -> RowSelect:
+    """The rows as a change: all inserted (+1) or all deleted (-1)."""
+    return replace(rows, weight=number(1 if weight > 0 else -1))
+
+
+def meeting(rows: RowSelect, condition: Expression, alias: str) -> RowSelect:
+    """The rows that meet a condition in which `exists` stands."""
+    named = rows.named(alias)
+    return replace(named, where=(*named.where, condition))
+
+
+def touched_keys(
+    changed: Sequence[RowSelect], keys: Sequence[str], writer: Writer
+) -> Touched | None:
+    """The keys of the changed rows as a relation; None if there is only one group of all rows."""
+    if not keys:
+        return None
+    names = [touched_name(key) for key in keys]
+    parts = [replace(_called(rows, keys), weight=None) for rows in changed]
+    # Only ever asked whether a row is there, so it does not matter that some are there twice.
+    relation = writer.define("touched", united(parts, names))
+    return Touched(relation, tuple(zip(keys, names, strict=True)), near_to(changed, keys))
+
+
+def near_to(changed: Sequence[RowSelect], keys: Iterable[str]) -> tuple[Near, ...]:
+    """What is known of the values of keys in the changed rows, all parts of them together."""
+    found: list[Near] = []
+    for key in keys:
+        answers = [rows.origins(key) for rows in changed]
+        if all(answers):
+            first = Near(key, _together(each[0] for each in answers))
+            last = Near(key, _together(each[-1] for each in answers))
+            found += [first, last] if first != last else [first]
+    return tuple(found)
+
+
+def _together(origins: Iterable[Origins]) -> Origins:
+    return tuple(dict.fromkeys(one for each in origins for one in each))
+
+
+def _called(rows: RowSelect, keys: Sequence[str]) -> RowSelect:
+    return replace(rows, columns={touched_name(key): rows.columns[key] for key in keys})
