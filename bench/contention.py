@@ -46,9 +46,14 @@ from pathlib import Path
 
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.fate import fate_of
 from springhouse.simulate.pretend_project import WhatIf
-from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, TableRecord
+from springhouse.simulate.project_outcome import simulate_run
+from springhouse.simulate.project_record import (
+    Duration,
+    ProjectRecord,
+    RecordedArrival,
+    TableRecord,
+)
 from springhouse.units import Seconds
 from springhouse.warehouse import Finished, Warehouse
 
@@ -255,7 +260,7 @@ def least(folder: Path, workload: Workload, taken: tuple[float, float]) -> float
     seconds = Seconds(_SIMULATED_SECONDS)
     enough = WhatIf(tracks=len(workload.tables))
     recorded = ProjectRecord(records, seconds)
-    return fate_of(project, recorded, {}, Policy(), enough, seconds).weighted_staleness
+    return simulate_run(project, recorded, {}, Policy(), enough, seconds).weighted_staleness
 
 
 def told(

@@ -30,7 +30,7 @@ from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
 from springhouse.simulate.pretend_project import PretendOffers, PretendSources
-from springhouse.simulate.recorded import Duration, ProjectRecord, TableRecord
+from springhouse.simulate.project_record import Duration, ProjectRecord, TableRecord
 from springhouse.units import Instant, Seconds
 
 RESULTS = Path(__file__).parent / "results" / "deciding.md"

@@ -37,9 +37,9 @@ from pathlib import Path
 import springhouse
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.staleness import kept_share, lag
-from springhouse.simulate.fate import TableFate, fate_of, promise_of
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import record_of
+from springhouse.simulate.project_outcome import SimulatedTable, promise_of, simulate_run
+from springhouse.simulate.project_record import read_record
 from springhouse.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[1]
@@ -230,7 +230,7 @@ def live_and_simulated(world: AbstractContextManager[Warehouse], seconds: float)
         began = warehouse.internals.lake.now()
         refreshed = warehouse.run(seconds)
         assert refreshed.ok
-        recorded = record_of(warehouse.project, warehouse.internals.lake, began)
+        recorded = read_record(warehouse.project, warehouse.internals.lake, began)
         offered = {
             name: warehouse.internals.watch.offers.offered(name)
             for name in warehouse.internals.watch.graph.order
@@ -243,7 +243,7 @@ def live_and_simulated(world: AbstractContextManager[Warehouse], seconds: float)
             )
             for name, each in refreshed.freshness.items()
         }
-        fate = fate_of(warehouse.project, recorded, offered, Policy(), WhatIf(TRACKS), seconds)
+        fate = simulate_run(warehouse.project, recorded, offered, Policy(), WhatIf(TRACKS), seconds)
     return [paired(each, *live[each.name]) for each in fate.tables]
 
 
@@ -258,7 +258,7 @@ def search(place: Path) -> list[Pair]:
         began = workflows.begun(warehouse, clock, workflow.history)
         with asked_meanwhile(warehouse) as live:
             assert warehouse.run(seconds=length).ok
-        recorded = record_of(warehouse.project, warehouse.internals.lake, began)
+        recorded = read_record(warehouse.project, warehouse.internals.lake, began)
         offered = {
             name: warehouse.internals.watch.offers.offered(name)
             for name in warehouse.internals.watch.graph.order
@@ -314,7 +314,7 @@ def asked_meanwhile(warehouse: Warehouse) -> Iterator[dict[str, list[float]]]:
         thread.join()
 
 
-def paired(fate: TableFate, kept: float | None, lag: float, refreshes: int) -> Pair:
+def paired(fate: SimulatedTable, kept: float | None, lag: float, refreshes: int) -> Pair:
     return Pair(
         fate.name,
         fate.promise_seconds,

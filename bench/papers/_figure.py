@@ -23,9 +23,9 @@ from _lateness import compared
 
 from springhouse.refresh.policy import PAPER, Policy
 from springhouse.simulate.chart import line_chart
-from springhouse.simulate.measures import ScheduleOutcome
 from springhouse.simulate.pretend_schedule import ScheduleConditions
 from springhouse.simulate.slowdowns import NEVER, Slowdowns
+from springhouse.simulate.table_measures import ScheduleOutcome
 from springhouse.simulate.workload import Workload
 
 RESULTS = Path(__file__).parents[1] / "results" / "001"

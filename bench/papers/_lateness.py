@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import inf
 
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.measures import ScheduleOutcome
 from springhouse.simulate.pretend_schedule import PretendWarehouse, ScheduleConditions
+from springhouse.simulate.table_measures import ScheduleOutcome
 from springhouse.simulate.workload import Workload
 
 

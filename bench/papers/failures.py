@@ -54,7 +54,7 @@ STEADY, SECOND, RESTORED, MINORITY, QUORUM, END = 30.0, 60.0, 91.0, 137.0, 181.0
 
 
 class Stalls:
-    """Measures how long this machine does not run a thread that wants to run."""
+    """TableMeasures how long this machine does not run a thread that wants to run."""
 
     def __init__(self) -> None:
         self._found: list[tuple[float, float]] = []

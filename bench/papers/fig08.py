@@ -7,12 +7,13 @@ is 1.5; the paper does not tell its own.
 Run: `python bench/papers/fig08.py [--events 1000000] [--jobs 2]`.
 """
 
+from _chains import chains
 from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
 from springhouse.refresh.policy import Global, read_inheritance
 from springhouse.simulate.slowdowns import Slowdowns
-from springhouse.simulate.workload import Workload, chains
+from springhouse.simulate.workload import Workload
 
 UTILISATIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WORKLOAD = Workload(chains(9, [(0.001, 1.0, top) for top in (1.0, 10.0, 100.0)]))

@@ -13,13 +13,14 @@ chopped job ranks by what it loads or by all that waits; it is the latter (decis
 Run: `python bench/papers/fig11.py [--events 1000000] [--jobs 2]`.
 """
 
+from _chains import chains
 from _figure import Curves, Figure, Point, figure, paper
 from _finding import Finding
 
 from springhouse.refresh.policy import Global, read_inheritance
 from springhouse.refresh.ranking.chopping import Chopping
 from springhouse.simulate.slowdowns import Slowdowns
-from springhouse.simulate.workload import Workload, chains, equal_tables
+from springhouse.simulate.workload import Workload, equal_tables
 
 UTILISATIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 SLOWDOWNS = Slowdowns(cycle_seconds=10_000.0)

@@ -9,7 +9,7 @@ from springhouse.planner.search.blocks import BASE, STRONG, Block
 from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.widgets import workflow
 from springhouse.planner.search.workflow_plan import ANY_DELTA, Situation
-from springhouse.simulate.baseline_planners import greedy, one_step, random
+from springhouse.simulate.baseline_planners import greedy, plan_one_step, random
 from springhouse.simulate.paper_widgets import stateless
 from springhouse.units import Dice, Instant
 
@@ -37,23 +37,23 @@ def situation(*more):
 
 
 def test_greedy_goes_one_step_at_a_time():
-    first = one_step(planner(), situation(), COSTS, greedy)
+    first = plan_one_step(planner(), situation(), COSTS, greedy)
     assert [step.operator.name for step in first.steps] == ["u: incremental"]
     assert first.granted == ()
-    second = one_step(planner(), situation(*first.steps[0].outputs), COSTS, greedy)
+    second = plan_one_step(planner(), situation(*first.steps[0].outputs), COSTS, greedy)
     assert [step.operator.name for step in second.steps] == ["v: incremental"]
     assert second.granted[0].reaches == THROUGH[1]
 
 
 def test_what_was_made_is_not_made_again():
-    first = one_step(planner(), situation(), COSTS, greedy)
-    again = one_step(planner(), situation(), COSTS, greedy, made=set(first.steps[0].outputs))
+    first = plan_one_step(planner(), situation(), COSTS, greedy)
+    again = plan_one_step(planner(), situation(), COSTS, greedy, made=set(first.steps[0].outputs))
     assert again.steps[0].operator.name == "a: base from strong delta"
 
 
 def test_what_exists_is_handed_out_first():
     ready = Block("v", STRONG, THROUGH[1], THROUGH[0])
-    plan = one_step(planner(), situation(ready), COSTS, greedy)
+    plan = plan_one_step(planner(), situation(ready), COSTS, greedy)
     assert plan.steps == ()
     assert plan.granted[0].blocks == (ready,)
 
@@ -64,7 +64,7 @@ def test_random_takes_what_is_free_first():
     free, dear = ((cost, object()) for cost in (0.0, 5.0))
     assert pick([dear, free]) is free[1]
     names = {
-        one_step(planner(), situation(chain), COSTS, random(Dice(seed))).steps[0].operator.name
+        plan_one_step(planner(), situation(chain), COSTS, random(Dice(seed))).steps[0].operator.name
         for seed in range(30)
     }
     assert len(names) > 2
@@ -73,7 +73,7 @@ def test_random_takes_what_is_free_first():
 def test_nothing_to_do():
     held = {"v": THROUGH[1]}
     calm = Situation(Instant(11.0), situation().channels, situation().blocks, held)
-    assert one_step(planner(), calm, COSTS, greedy).wishes == ()
+    assert plan_one_step(planner(), calm, COSTS, greedy).wishes == ()
 
 
 def test_a_step_of_greedy_costs_no_more_than_the_whole_plan():
@@ -86,7 +86,7 @@ def test_a_step_of_greedy_costs_no_more_than_the_whole_plan():
         case = random_case(seed)
         found = Planner(case.workflow, case.bounds, case.outputs)
         plan = found.plan(case.situation, case)
-        step = one_step(found, case.situation, case, greedy)
+        step = plan_one_step(found, case.situation, case, greedy)
         if plan.steps and step.steps and not plan.missed:
             assert step.cost <= plan.cost + 1e-9, seed
             compared += 1

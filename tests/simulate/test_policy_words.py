@@ -27,7 +27,7 @@ def test_what_is_left_out_is_as_usual():
         ("fastest", '"fastest" is none of: edf, '),
         ("tracks many", '"many" is none of: global'),
         ("chopping 0.5", "at least 1"),
-        ("promises maybe", '"maybe" is none of: heed, ignore'),
+        ("promises maybe", '"maybe" is not one of: heed, ignore'),
     ],
 )
 def test_words_that_mean_nothing(words, problem):

@@ -11,14 +11,14 @@ from springhouse.planner.search.operators import WidgetVariant
 from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
-from springhouse.simulate.fate import Fate, fate_of
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import (
+from springhouse.simulate.project_outcome import ProjectOutcome, simulate_run
+from springhouse.simulate.project_record import (
     Duration,
     ProjectRecord,
     RecordedArrival,
     TableRecord,
-    record_of,
+    read_record,
 )
 from springhouse.units import Dice, Seconds
 
@@ -73,9 +73,9 @@ def record(seconds: float = 0.4) -> ProjectRecord:
     return ProjectRecord(tables, Seconds(LENGTH))
 
 
-def fare(project: Project, recorded: ProjectRecord, **what_if: float) -> dict[str, Fate]:
+def fare(project: Project, recorded: ProjectRecord, **what_if: float) -> dict[str, ProjectOutcome]:
     asked = WhatIf(**what_if)  # type: ignore[arg-type]  # its fields, by name
-    found = fate_of(project, recorded, OFFERED, Policy(), asked, 240.0)
+    found = simulate_run(project, recorded, OFFERED, Policy(), asked, 240.0)
     return {each.name: each for each in found.tables}
 
 
@@ -109,7 +109,7 @@ def test_what_it_records_tells_the_same_story_again(project: Project) -> None:
     """The logs of a pretend run, recorded and run once more, give much the same."""
     world = PretendProject(project, record(), OFFERED, Policy(), WhatIf(), 240.0)
     world.run(240.0)
-    again = record_of(project, world.logs)
+    again = read_record(project, world.logs)
     assert again.tables["orders"].durations["append"].start == pytest.approx(0.4, rel=0.05)
     first, second = fare(project, record()), fare(project, again)
     for name in ("orders", "totals", "by_customer"):
@@ -121,7 +121,7 @@ def test_so_it_does_where_data_waited_for_a_track(project: Project, seconds: flo
     """A log that only knew when refreshes began would forget how long their data had waited."""
     world = PretendProject(project, record(seconds), OFFERED, Policy(), WhatIf(tracks=1), 240.0)
     world.run(240.0)
-    again = record_of(project, world.logs)
+    again = read_record(project, world.logs)
     first = fare(project, record(seconds), tracks=1)
     second = fare(project, again, tracks=1)
     for name in ("orders", "totals", "by_customer"):
@@ -176,7 +176,7 @@ def test_views_that_share_a_scan_pay_for_it_once_and_stay_together(tmp_path: Pat
         world.run(600.0)
         notes = [[e.note for e in world.logs.log(n).commits()[2:]] for n in MADE_OF_LATEST]
         # What is recorded is what a refresh takes alone.
-        again = record_of(shop, world.logs).tables["by_day"].durations["incremental"]
+        again = read_record(shop, world.logs).tables["by_day"].durations["incremental"]
         assert again.seconds(10 * rows) == pytest.approx(0.3 + rows * 3e-5, rel=0.2)
         shares = [sum(bool(note.saved) for note in each) / len(each) for each in notes]
         return shares, [sum(note.seconds for note in each) / len(each) for each in notes]

@@ -23,7 +23,12 @@ from springhouse.project.declarations.declaration import Project
 from springhouse.project.load import load
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, TableRecord
+from springhouse.simulate.project_record import (
+    Duration,
+    ProjectRecord,
+    RecordedArrival,
+    TableRecord,
+)
 from springhouse.units import Instant, Seconds
 
 LENGTH = 60.0

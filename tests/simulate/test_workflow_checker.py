@@ -19,7 +19,7 @@ def state(a, b):
 def checker():
     bounds = [BoundInconsistency("v", 6.0), BoundStaleness("v", None, 0.0)]
     made = Checker(bounds, {"v": (BASE, STRONG)})
-    made.begins("v", state({0}, {0}))
+    made.begin("v", state({0}, {0}))
     return made
 
 
@@ -50,9 +50,9 @@ def test_an_asynchronous_delta_mixes(checker):
 @pytest.mark.parametrize(
     ("block", "problem"),
     [
-        (Block("v", UPSERTS, state({1}, {0}), state({0}, {0})), "nobody accepts"),
+        (Block("v", UPSERTS, state({1}, {0}), state({0}, {0})), "a kind that it does not accept"),
         (Block("v", STRONG, state({2}, {0}), state({1}, {0})), "does not continue"),
-        (Block("v", BASE, state({0}, {0})), "brings nothing"),
+        (Block("v", BASE, state({0}, {0})), "changes nothing"),
         (Block("v", BASE, Provenance({"a": frozenset({2})})), "went back on b"),
     ],
 )

@@ -15,7 +15,7 @@ from springhouse.simulate.workflow_run import (
     Method,
     WorkflowConditions,
     WorkflowRun,
-    permitted,
+    restrict,
 )
 
 SHORT = WorkflowConditions(hours=30.0)
@@ -120,13 +120,13 @@ def test_simpler_planners_repair_too(algorithm):
 
 
 def test_batch_permits_only_bases():
-    model = permitted(search_preprocessing(), Method.SYNC_BATCH)
+    model = restrict(search_preprocessing(), Method.SYNC_BATCH)
     assert {each.variant for each in model.workflow.operators} == {WidgetVariant.BATCH}
     assert set(model.workflow.converters) == {"pages", "clicks"}
     assert model.outputs == {"output": (BASE,)}
     synchronous = {each.name for each in model.workflow.operators if each.synchronous}
     assert synchronous == {"output: batch"}
-    loose = permitted(search_preprocessing(), Method.ASYNC_BATCH)
+    loose = restrict(search_preprocessing(), Method.ASYNC_BATCH)
     assert not any(each.synchronous for each in loose.workflow.operators)
 
 

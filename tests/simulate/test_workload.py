@@ -1,11 +1,12 @@
 """Workloads: the paper's, changed ones, and ones that can't be."""
 
 import pytest
+from _chains import chains
 
 from springhouse.errors import SpringhouseError
 from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.refresh.table.table_profile import TableProfile
-from springhouse.simulate.workload import PAPER_COST, Workload, chains, equal_tables, exact
+from springhouse.simulate.workload import PAPER_COST, Workload, equal_tables, exact
 
 
 def test_the_papers_table_2():
@@ -58,11 +59,14 @@ def test_exact_times_add_up():
         ((), "nothing to simulate"),
         ((TableProfile("a", (), 0.0, cost=PAPER_COST),), "needs a period above 0"),
         ((TableProfile("a", (), cost=PAPER_COST),), "needs a period above 0"),
-        ((TableProfile("a", (), 10.0),), "has to cost something"),
-        ((TableProfile("a", (), 10.0, cost=LoadCost(0.0, 0.0)),), "has to cost something"),
-        ((TableProfile("a", ("b",), cost=PAPER_COST),), 'reads "b", which does not come before it'),
+        ((TableProfile("a", (), 10.0),), "cost of a refresh must be above 0"),
+        (
+            (TableProfile("a", (), 10.0, cost=LoadCost(0.0, 0.0)),),
+            "cost of a refresh must be above 0",
+        ),
+        ((TableProfile("a", ("b",), cost=PAPER_COST),), 'reads "b", which must come before it'),
         ((TableProfile("a", (), 10.0, -1.0, cost=PAPER_COST),), "a number of at least 0"),
-        (equal_tables(1) * 2, "two tables of this name"),
+        (equal_tables(1) * 2, "two tables have this name"),
     ],
 )
 def test_what_can_not_be(tables, problem):

@@ -19,9 +19,9 @@ from springhouse.units import Seconds, span_text
 if TYPE_CHECKING:
     from springhouse.planner.offers import Offered
     from springhouse.project.declarations.declaration import Project, Promise
-    from springhouse.simulate.fate import Fate, Fates
     from springhouse.simulate.pretend_project import WhatIf
-    from springhouse.simulate.recorded import ProjectRecord
+    from springhouse.simulate.project_outcome import ProjectComparison, ProjectOutcome
+    from springhouse.simulate.project_record import ProjectRecord
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def simulate_project(
     """Replay what a project's logs recorded, and show how its tables would fare."""
     from springhouse.project.settings import TRACKS
     from springhouse.refresh.policy_settings import configured_policy
-    from springhouse.simulate.fate import fates
     from springhouse.simulate.policy_words import read_policy
     from springhouse.simulate.pretend_project import WhatIf
+    from springhouse.simulate.project_outcome import compare_policies
 
     project, recorded, offered = _read(folder)
     project = _with_promises(project, asked)
@@ -58,21 +58,21 @@ def simulate_project(
     policy = usual if asked.policy is None else read_policy(asked.policy, usual)
     tracks = asked.tracks or TRACKS.read(project.configuration)
     what_if = WhatIf(tracks, asked.arrivals_times, asked.costs_times, asked.seed)
-    found = fates(project, recorded, offered, policy, what_if, asked.seconds)
+    found = compare_policies(project, recorded, offered, policy, what_if, asked.seconds)
     if plot is not None:
         runs = {str(policy): found.ours, "FIFO": found.fifo, "no contention": found.uncontended}
         draw_staleness(plot, {name: fate.curve for name, fate in runs.items()})
     if as_json:
         print_json(_as_json(found, what_if))
         return
-    show(fate_table(found.ours), "", comparison(found), "", *totals(found, what_if))
+    show(outcome_table(found.ours), "", comparison(found), "", *totals(found, what_if))
     if policy.heed_promises and found.ours.kept_share is not None:
         show("tables with a promise wait as long as it allows, which saves refreshes")
 
 
 def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]":
     """A project, what its logs recorded, and in which ways its views can be refreshed."""
-    from springhouse.simulate.recorded import record_of
+    from springhouse.simulate.project_record import read_record
 
     with open_warehouse(folder) as warehouse:
         offers, project = warehouse.internals.watch.offers, warehouse.project
@@ -82,7 +82,7 @@ def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]
             if warehouse.internals.lake.log(name).newest() is not None
         ]
         offered = {name: offers.offered(name) for name in (*project.tables, *made)}
-        return project, record_of(project, warehouse.internals.lake), offered
+        return project, read_record(project, warehouse.internals.lake), offered
 
 
 def _with_promises(project: "Project", asked: WhatIfOptions) -> "Project":
@@ -123,7 +123,7 @@ def _promising(project: "Project", name: str, **promise: Any) -> "Project":
     return replace(project, views={**project.views, name: changed_view})
 
 
-def fate_table(fate: "Fate") -> Table:
+def outcome_table(fate: "ProjectOutcome") -> Table:
     """One row per table."""
     shown = table(
         "table", ">priority", ">refresh", ">refreshes", ">staleness", ">mean lag", ">worst lag",
@@ -144,7 +144,7 @@ def fate_table(fate: "Fate") -> Table:
     return shown
 
 
-def comparison(found: "Fates") -> Table:
+def comparison(found: "ProjectComparison") -> Table:
     """The policy, FIFO and the run with a track for every table, a line each."""
     shown = table("in all", ">staleness by priority", ">promises kept", ">refreshes")
     runs = (
@@ -162,7 +162,7 @@ def comparison(found: "Fates") -> Table:
     return shown
 
 
-def totals(found: "Fates", what_if: "WhatIf") -> list[str]:
+def totals(found: "ProjectComparison", what_if: "WhatIf") -> list[str]:
     """What was simulated."""
     ours = found.ours
     return [
@@ -172,8 +172,8 @@ def totals(found: "Fates", what_if: "WhatIf") -> list[str]:
     ]
 
 
-def _as_json(found: "Fates", what_if: "WhatIf") -> Mapping[str, Any]:
-    def fate(run: "Fate") -> Mapping[str, Any]:
+def _as_json(found: "ProjectComparison", what_if: "WhatIf") -> Mapping[str, Any]:
+    def fate(run: "ProjectOutcome") -> Mapping[str, Any]:
         measures = {
             "weighted_staleness": run.weighted_staleness,
             "kept_share": run.kept_share,

@@ -1,8 +1,9 @@
 """What do simpler planners do?
 
-Section 7.2 of 004. GREEDY looks at the blocks that can be made directly from existing ones (without
-old blocks, with compulsory chains, within the propagated bounds) and makes the cheapest. RANDOM
-takes one that costs nothing if there is any, else any of them. Both return plans of one step.
+These are the baselines of 004 section 7.2. GREEDY looks at the blocks that one step can make from
+existing ones (without old blocks, with compulsory chains, within the propagated bounds) and makes
+the cheapest. RANDOM makes one that costs nothing if there is one, else any of them. Both return
+plans of one step.
 """
 
 from collections.abc import Callable, Container
@@ -21,12 +22,12 @@ Candidate = tuple[float, PlanStep]
 
 
 def greedy(candidates: list[Candidate]) -> PlanStep:
-    """The cheapest; of several, the one that was found first."""
+    """The cheapest step; of several, the first one."""
     return min(candidates, key=lambda each: each[0])[1]
 
 
 def random(dice: Dice) -> Callable[[list[Candidate]], PlanStep]:
-    """One that costs nothing, else any."""
+    """A function that picks a step that costs nothing, or else any."""
 
     def pick(candidates: list[Candidate]) -> PlanStep:
         free = [step for cost, step in candidates if cost == 0.0]
@@ -35,17 +36,17 @@ def random(dice: Dice) -> Callable[[list[Candidate]], PlanStep]:
     return pick
 
 
-def one_step(
+def plan_one_step(
     planner: Planner,
     situation: Situation,
     costs: Costs,
     pick: Callable[[list[Candidate]], PlanStep],
     made: Container[Block] = (),
 ) -> WorkflowPlan:
-    """A plan of the one step that is picked; of none if nothing can be made, or nothing is asked.
+    """A plan of the one step that is picked, or of none if there is no wish or no step.
 
-    A block that exists already and grants a wish is handed out before anything is made. Nothing is
-    made again that was `made` before, and is part of a chain by now, or was too old to be kept.
+    A block that exists already and grants a wish comes first. The plan does not make a block again
+    that is in `made`: such a block is part of a chain by now, or was dropped because of its age.
     """
     wishes = planner.wishes(situation)
     if not wishes:

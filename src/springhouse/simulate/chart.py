@@ -28,8 +28,8 @@ def line_chart(
     """The curves with their names as an SVG document."""
     xs = [x for curve in curves.values() for x, _ in curve]
     ys = [y for curve in curves.values() for _, y in curve if not isnan(y)]
-    across = _Axis(min(xs, default=0.0), max(xs, default=1.0), _LEFT, _WIDTH - _RIGHT)
-    up = _vertical_axis(ys, linear=linear)
+    across = _horizontal_scale(min(xs, default=0.0), max(xs, default=1.0))
+    up = _vertical_scale(ys, linear=linear)
     columns = 2 if all(len(name) <= _SHORT_NAME for name in curves) else 1
     height = _HEIGHT + _LEGEND_ROW * -(-len(curves) // columns)
     parts = [
@@ -52,12 +52,20 @@ def line_chart(
 
 
 class _Axis:
-    """Turns values into positions on the paper."""
+    """Turns values into positions on the paper; `marks` are the values that it names."""
 
     def __init__(
-        self, low: float, high: float, start: float, end: float, *, logarithmic: bool = False
+        self,
+        low: float,
+        high: float,
+        start: float,
+        end: float,
+        marks: Sequence[float],
+        *,
+        logarithmic: bool = False,
     ) -> None:
         self.low, self.high, self.logarithmic = low, high, logarithmic
+        self.marks = marks
         self._start = start
         self._scale = (end - start) / ((high - low) or 1.0)
 
@@ -65,22 +73,20 @@ class _Axis:
         place = log10(value) if self.logarithmic else value
         return round(self._start + (place - self.low) * self._scale, 1)
 
-    @property
-    def marks(self) -> list[float]:
-        """The values that the axis names: powers of ten, or about five round numbers."""
-        if self.logarithmic:
-            return [10.0**power for power in range(int(self.low), int(self.high) + 1)]
-        return _round_steps(self.low, self.high)
+
+def _horizontal_scale(low: float, high: float) -> _Axis:
+    return _Axis(low, high, _LEFT, _WIDTH - _RIGHT, _round_steps(low, high))
 
 
-def _vertical_axis(values: Sequence[float], *, linear: bool) -> _Axis:
+def _vertical_scale(values: Sequence[float], *, linear: bool) -> _Axis:
     positive = [] if linear else [value for value in values if value > 0]
     bottom, top = _HEIGHT - _BOTTOM, _TOP
     if positive and max(positive) > _LOGARITHMIC_FROM * min(positive):
         low, high = floor(log10(min(positive))), ceil(log10(max(positive)))
-        return _Axis(low, high, bottom, top, logarithmic=True)
+        powers = [10.0**power for power in range(low, high + 1)]
+        return _Axis(low, high, bottom, top, powers, logarithmic=True)
     steps = _round_steps(min([*values, 0.0]), max(values, default=1.0))
-    return _Axis(steps[0], steps[-1], bottom, top)
+    return _Axis(steps[0], steps[-1], bottom, top, steps)
 
 
 def _horizontal_grid(up: _Axis) -> list[str]:

@@ -36,7 +36,7 @@ from springhouse.planner.search.widgets import (
 
 
 def stateless(name: str, source: str, *, makes: WeakDelta | None = None) -> Widget:
-    """A function of each row alone. It turns deltas into weak ones if it `makes` such."""
+    """A function of each row alone; with `makes`, it turns deltas into weak ones of that kind."""
     kind = makes.kind if makes else STRONG
     return Widget(
         (
@@ -71,7 +71,7 @@ def split(name: str, source: str, parts: Sequence[str]) -> Widget:
 
 
 def distributive_aggregation(name: str, source: str, *, group_recompute: bool = False) -> Widget:
-    """Figure 3: what is combined from the new rows and the old result, as a count is."""
+    """Figure 3: an aggregate of the new rows and the old result, such as a count."""
     operators = [
         widget_operator(name, WidgetVariant.BATCH, [base_of(source)], BASE),
         widget_operator(name, WidgetVariant.INCREMENTAL, [delta_of(source)], INCREMENTS),
@@ -83,7 +83,7 @@ def distributive_aggregation(name: str, source: str, *, group_recompute: bool = 
 
 
 def distinct(name: str, source: str) -> Widget:
-    """The rows that occur at all: those with a count above zero."""
+    """The distinct rows: those with a count above zero."""
     counts = f"{name} counts"
     return distributive_aggregation(counts, source) + stateless(name, counts)
 
@@ -119,7 +119,7 @@ def union(name: str, left: str, right: str) -> Widget:
 
 
 def cascade(make: Callable[[str, str, str], Widget], name: str, sources: Sequence[str]) -> Widget:
-    """A widget over two inputs, again and again: over the first two, that and the third, ….
+    """A cascade of a widget over two inputs: the first two, their result and the third, and so on.
 
     >>> [each.outputs[0].channel for each in cascade(union, "all", ["a", "b", "c"]).operators[::4]]
     ['all of 2', 'all']
@@ -134,6 +134,6 @@ def cascade(make: Callable[[str, str, str], Widget], name: str, sources: Sequenc
 
 
 def opaque(name: str, sources: Sequence[str], *, together: bool = False) -> Widget:
-    """A batch job that nobody can look into; it may want inputs that are consistent `together`."""
+    """A batch job of unknown content; it may need inputs that are consistent `together`."""
     ports = [base_of(source) for source in sources]
     return Widget((widget_operator(name, WidgetVariant.BATCH, ports, BASE, together=together),))

@@ -1,9 +1,9 @@
 """The three workflows of 004, with the bounds of section 5.1.
 
-The paper says that rates, selectivities and costs were real ones, but not which. Those here are of
-a web search engine of its time, chosen as round numbers; `bench/results/004` says why each is
-plausible. A crawler fetches 24 million pages a day and has fetched 2 billion; users click a billion
-times a day and send 120 million searches.
+The paper says that its rates, selectivities and costs were real ones, but does not name them. The
+numbers here are round ones for a web search engine of that time; `bench/results/004` says why each
+is plausible. A crawler fetches 24 million pages a day and has fetched 2 billion. Users click a
+billion times a day and send 120 million searches.
 """
 
 from springhouse.planner.bounds import Bound, BoundInconsistency, BoundStaleness
@@ -81,14 +81,14 @@ def search_preprocessing() -> Model:
         yields={
             "digests: batch": _SHINGLING,
             "digests: incremental": _SHINGLING,
-            # A user's clicks on one site fall together; most pairs were seen before.
+            # The clicks of a user on one site become one row; most pairs exist already.
             "visitors counts: batch": Yields(((0.06,),), visitors * 2),
             "visitors counts: incremental": Yields(((0.5,),), visitors),
             "visitors: incremental": Yields(((0.1,),)),
             "popularity: batch": Yields(((1.0,),), sites),
             "popularity: incremental": Yields(((0.5,),), sites),
             "output: batch": Yields(((1.0, 0.0),)),
-            # When the score of a site changes, its twenty pages do.
+            # When the score of a site changes, its twenty pages change.
             "output: incremental": Yields(((1.0, 20.0),), pages),
             "output: asynchronous, driven by digests": Yields(((1.0, 0.0),)),
             "output: asynchronous, driven by scores": Yields(((0.0, 20.0),), pages),
@@ -98,7 +98,7 @@ def search_preprocessing() -> Model:
 
 
 def feedback_prioritization() -> Model:
-    """Figure 6: searches about news are looked at first."""
+    """Figure 6: searches about news have priority."""
     flow = workflow(
         ["log"],
         [split("split", "log", ["news", "other"]), union("output", "other", "news")],
@@ -123,7 +123,7 @@ def feedback_prioritization() -> Model:
 
 
 def crawl_selection() -> Model:
-    """Figure 7: which pages are to be fetched next."""
+    """Figure 7: the pages to fetch next."""
     flow = workflow(
         ["fetches"],
         [

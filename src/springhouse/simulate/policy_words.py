@@ -1,7 +1,7 @@
 """Which policy do these words mean?
 
 The words are those of `springhouse.scheduler.*` in a project's `configuration:`, and those that
-`str` of a policy says: the basic algorithm, and then what is not as usual, after semicolons.
+`str` of a policy returns: the basic algorithm and then, after semicolons, the other choices.
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from springhouse.refresh.ranking.basic import Basic
 FIFO = Policy(
     Basic.FIFO, Global(), Inheritance(Rule.NONE), None, heed_promises=False, weigh_last_track=False
 )
-"""First come, first served, on whichever track is free: what one gets without a scheduler."""
+"""First come, first served, on any free track: a warehouse without a scheduler."""
 
 _HINT = 'Write it like "max-benefit; tracks proportional all; inheritance chain; chopping 3".'
 
 
 def read_policy(text: str, usual: Policy | None = None) -> Policy:
-    """The policy in words; what they leave out is as usual.
+    """The policy in words; choices that the words leave out are the usual ones.
 
     >>> str(read_policy("fifo; tracks global; chopping none"))
     'fifo; tracks global; inheritance chain; chopping none; last-track weigh'
@@ -40,19 +40,19 @@ def read_policy(text: str, usual: Policy | None = None) -> Policy:
         choices[word if is_named else "basic"] = rest if is_named else clause
     if not choices:
         raise SpringhouseError("the policy is empty", hint=_HINT)
-    return _chosen(choices, usual or Policy())
+    return _apply_choices(choices, usual or Policy())
 
 
-def _chosen(choices: Mapping[str, str], policy: Policy) -> Policy:
+def _apply_choices(choices: Mapping[str, str], policy: Policy) -> Policy:
     for choice, words in choices.items():
         try:
-            policy = _with(policy, choice, words)
+            policy = _apply_choice(policy, choice, words)
         except ValueError as error:
             raise SpringhouseError(f"in the policy, {choice}: {error}", hint=_HINT) from None
     return policy
 
 
-def _with(policy: Policy, choice: str, words: str) -> Policy:
+def _apply_choice(policy: Policy, choice: str, words: str) -> Policy:
     match choice:
         case "basic":
             return replace(policy, basic=read_basic(words))
@@ -67,4 +67,4 @@ def _with(policy: Policy, choice: str, words: str) -> Policy:
         case "last-track" if words in ("weigh", "take"):
             return replace(policy, weigh_last_track=words == "weigh")
     known = "heed, ignore" if choice == "promises" else "weigh, take"
-    raise ValueError(f'"{words}" is none of: {known}')
+    raise ValueError(f'"{words}" is not one of: {known}')

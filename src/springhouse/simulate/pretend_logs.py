@@ -1,7 +1,7 @@
-"""What would the log of a table say, if nothing were stored?
+"""What is a Delta log in a pretend world?
 
-A `PretendLog` answers what the planner asks of a Delta log, from commits that a pretend world
-makes: each has a version, a moment, and a note of what it did.
+A `PretendLog` answers the planner's questions to a Delta log, from the commits of a pretend world.
+A commit has a version, a moment, and a note of what it did.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class PretendNote:
-    """What a pretend refresh says of itself: a `planner.logs.PastRefresh`."""
+    """The note of a pretend refresh: a `planner.logs.PastRefresh`."""
 
     kind: str
     variant: str
@@ -37,7 +37,7 @@ class PretendNote:
 
 @dataclass(frozen=True)
 class PretendCommit:
-    """A commit, and the state of the table that it makes: no pretend commit leaves it as it was."""
+    """A commit and the snapshot that it makes; every pretend commit changes its table."""
 
     version: int
     at: Instant
@@ -106,7 +106,7 @@ class PretendLog:
 
 
 class PretendLogs:
-    """The logs of all tables, each made when it is first asked for."""
+    """The logs of all tables; the first use of a table makes its log."""
 
     def __init__(self) -> None:
         self._logs: dict[str, PretendLog] = {}

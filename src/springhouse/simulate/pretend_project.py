@@ -1,10 +1,10 @@
 """What would this project do: with other tracks, more data, other costs, other promises?
 
-The loop of a warehouse (`loop.turns`), with its planner, scheduler and promises, over a pretend
-lake, pretend sources and a pretend clock. Data comes as the logs recorded it, again and again if
-the pretend time is longer than the record; a refresh takes what such a refresh took, times a spread
-drawn from those of the past; when it ends, it is a commit in a pretend log. So what the loop sees
-is what it would see in a warehouse, and what is measured is what a warehouse measures.
+This module runs the loop of a warehouse (`loop.turns`), with its planner, scheduler and promises,
+over a pretend lake, pretend sources and a pretend clock. Data arrives as the logs recorded it, and
+repeats if the pretend time is longer than the record. A refresh takes as long as such refreshes
+took, times a factor drawn from those of the past. At its end it becomes a commit in a pretend log.
+So the loop sees what it would see in a warehouse, and the measures are those of a warehouse.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,12 @@ from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.project.lineage.graph import Graph
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.pretend_logs import PretendLogs, PretendNote
-from springhouse.simulate.recorded import Duration, ProjectRecord, RecordedArrival, usual_duration
+from springhouse.simulate.project_record import (
+    Duration,
+    ProjectRecord,
+    RecordedArrival,
+    usual_duration,
+)
 from springhouse.units import Dice, Instant, Seconds
 
 
@@ -44,50 +49,51 @@ class WhatIf:
 
 
 class PretendSources:
-    """Data that comes to base tables by itself: the `Sources` of `loop.observing`."""
+    """Sources whose data arrives by itself: the `Sources` of `loop.observing`."""
 
     def __init__(
         self,
         project: Project,
         graph: Graph,
         logs: PretendLogs,
-        came: Mapping[str, Sequence[RecordedArrival]],
+        arrivals: Mapping[str, Sequence[RecordedArrival]],
     ) -> None:
         self._project = project
         self._graph = graph
         self._logs = logs
-        self._times = {name: [each.at for each in found] for name, found in came.items()}
+        self._times = {name: [each.at for each in batches] for name, batches in arrivals.items()}
         self._rows = {
-            name: [0, *accumulate(each.rows for each in found)] for name, found in came.items()
+            name: [0, *accumulate(each.rows for each in batches)]
+            for name, batches in arrivals.items()
         }
         self.loaded = dict.fromkeys(project.tables, 0)
         self.groups: Mapping[str, frozenset[str]] = {}
 
-    def come(self, table: str, now: float) -> int:
-        """How many batches have come for a table."""
+    def count_arrived(self, table: str, now: float) -> int:
+        """The number of batches that have arrived for a table."""
         return bisect_right(self._times.get(table, ()), now)
 
     def next_arrival(self, now: float) -> float:
-        """When data comes next."""
-        found = (t[bisect_right(t, now)] for t in self._times.values() if t and t[-1] > now)
-        return min(found, default=float("inf"))
+        """The moment of the next arrival."""
+        moments = (t[bisect_right(t, now)] for t in self._times.values() if t and t[-1] > now)
+        return min(moments, default=float("inf"))
 
     def rows(self, table: str, start: int, end: int) -> int:
-        """The rows in these batches."""
+        """The number of rows in these batches."""
         counts = self._rows.get(table, [0])
         return counts[end] - counts[start]
 
     def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
         if not is_channel(self._project, table):
             return SourceAnswer(calls=self._is_behind(table))
-        start, end = self.loaded[table], self.come(table, now)
+        start, end = self.loaded[table], self.count_arrived(table, now)
         made = self._logs.log(table).newest() is not None
         if end <= start:
             return SourceAnswer(calls=not made and last.at is None)
         return SourceAnswer({table: start}, {table: end})
 
     def _is_behind(self, table: str) -> bool:
-        """Whether a table that others feed lacks something that these have."""
+        """Whether a table that reads other tables lacks some of their data."""
         newest = self._logs.log(table).newest()
         heads = {k: self._logs.log(k).newest() for k in self._graph.tables_read(table)}
         if not heads or any(head is None for head in heads.values()):
@@ -110,7 +116,7 @@ class PretendSources:
 
 
 class PretendOffers:
-    """What refreshes take, as the record has it: the `Offers` of the planner."""
+    """The recorded durations of refreshes: the `Offers` of the planner."""
 
     def __init__(
         self,
@@ -130,12 +136,12 @@ class PretendOffers:
         self.learned: Callable[[str], Seconds | None] = lambda name: None
 
     def over(self, chooser: Chooser) -> "PretendOffers":
-        """The same, for a loop with this chooser."""
+        """These offers, for a loop with this chooser."""
         self._chooser = chooser
         return self
 
     def duration(self, name: str, way: str) -> Duration:
-        """What a refresh takes in some way; what was never tried is like what was."""
+        """How long a refresh takes in some way; a way without a record is like one that has one."""
         known = self._tables[name].durations
         if way in known:
             return known[way]
@@ -165,14 +171,14 @@ class PretendOffers:
         way = "full" if operator.variant is WidgetVariant.BATCH else operator.variant.value
         moved = sum(each.delta_rows for each in readings[: len(operator.ports)])
         rows = float(self._rows(name))
-        changed = moved * self._tables[name].made_of if operator.moves else rows
+        changed = moved * self._tables[name].output_ratio if operator.moves else rows
         return Estimate(self.duration(name, way).seconds(moved), (rows, changed))
 
     def last_seconds(self, name: str) -> Sequence[float]:
         return [each.note.seconds for each in self._logs.log(name).commits()[-20:]]
 
     def changed(self, key: str, read: Mapping[str, int], version: int) -> int:
-        """How many rows of an input changed since it was read."""
+        """The number of rows of an input that have changed since it was read."""
         commits = self._logs.log(key).commits()[read.get(key, -1) + 1 : version + 1]
         return sum(each.note.rows_added + each.note.rows_removed for each in commits)
 
@@ -188,9 +194,9 @@ class PretendOffers:
 
 @dataclass(frozen=True)
 class _PretendWork:
-    """What a refresh does: how many rows it takes in, and where it then stands.
+    """The work of a refresh: the rows that it takes in, and the versions that it then reflects.
 
-    `saved` are the seconds that it does not take because it shares a scan.
+    `saved` are the seconds that it saves because it shares a scan.
     """
 
     rows: int
@@ -202,7 +208,7 @@ class _PretendWork:
 
 @dataclass(frozen=True)
 class _Running:
-    """A refresh under way, until it ends; those `later` begin when it is through."""
+    """A running refresh, until it ends; those in `later` begin after it."""
 
     ends: Instant
     plan: RefreshPlan
@@ -216,7 +222,7 @@ class _Running:
 
 
 class PretendProject:
-    """One run of a project in a pretend world. `run` may be called again and goes on."""
+    """One run of a project in a pretend world. A second call of `run` continues it."""
 
     def __init__(
         self,
@@ -235,7 +241,7 @@ class PretendProject:
         self._recorded = recorded
         self._logs = PretendLogs()
         graph = Graph(project)
-        came = {
+        arrivals = {
             name: arrivals_until(
                 each.arrivals,
                 recorded.seconds if each.cycle_seconds is None else each.cycle_seconds,
@@ -244,7 +250,7 @@ class PretendProject:
             )
             for name, each in recorded.tables.items()
         }
-        self._sources = PretendSources(project, graph, self._logs, came)
+        self._sources = PretendSources(project, graph, self._logs, arrivals)
         self._sources.groups = {name: each.together for name, each in recorded.tables.items()}
         self._make_all(graph)
         self._offers = PretendOffers(project, graph, self._logs, recorded, offered)
@@ -257,21 +263,21 @@ class PretendProject:
 
     @property
     def work_seconds(self) -> float:
-        """What all refreshes together took."""
+        """The seconds that all refreshes together took."""
         return sum(self._seconds.values())
 
     @property
     def logs(self) -> PretendLogs:
-        """What the pretend lake has recorded until now."""
+        """The logs of the pretend lake."""
         return self._logs
 
     @property
     def kept(self) -> Mapping[str, FreshnessRecord]:
-        """How late each table was, second by second, as a warehouse measures it."""
+        """The lag of each table, second by second, as a warehouse measures it."""
         return self._turns.kept
 
     def mean_seconds(self, name: str) -> float | None:
-        """What refreshes of a table took on average; None without any."""
+        """The mean seconds of the refreshes of a table; None without any."""
         count = self.refreshes[name]
         return self._seconds[name] / count if count else None
 
@@ -293,10 +299,10 @@ class PretendProject:
     # --- Refreshes -------------------------------------------------------------------------------
 
     def _start(self, order: Order) -> None:
-        """Begin a refresh, and those that go along with it.
+        """Begin a refresh, and those that share its scan.
 
-        The record gives each table of a pass an equal share of it; they are committed at its end.
-        Views are committed one after the other.
+        The record gives each table of a pass an equal share of its time, and all are committed at
+        its end. Views are committed one after the other.
         """
         if order.first:
             step, *later = (*order.first, order.plan)
@@ -316,20 +322,20 @@ class PretendProject:
         self._running.append(_Running(self._ends([work]), plan, track, work, later))
 
     def _ends(self, works: Sequence[_PretendWork]) -> Instant:
-        """When the track is free again that this work is done on from now on."""
+        """When the track of this work is free again."""
         return Instant(self.now + sum(work.seconds for work in works) + self._recorded.pause)
 
-    def _go_on(self, ended: _Running) -> None:
-        """Begin the next step of a unit, as it is to be done now that those before are through."""
+    def _begin_next(self, ended: _Running) -> None:
+        """Begin the next step of several, planned anew after the steps before it."""
         if not ended.later:
             return
         step, *later = ended.later
-        found = self._facts.planning.step(step, self.now)
-        if found is None:
+        plan = self._facts.planning.step(step, self.now)
+        if plan is None:
             for each in ended.later:
                 self._turns.schedule.finished(each.table, self.now, None)
         else:
-            self._begin(found, ended.track, tuple(later))
+            self._begin(plan, ended.track, tuple(later))
 
     def _work(self, plan: RefreshPlan, until: Instant | None) -> _PretendWork:
         name, log = plan.table, self._logs.log(plan.table)
@@ -341,7 +347,7 @@ class PretendProject:
             rows = sum(self._offers.changed(key, read, version) for key, version in moved.items())
             read = versions
         elif is_channel(self._project, name):
-            start, loaded = self._sources.loaded[name], self._sources.come(name, self.now)
+            start, loaded = self._sources.loaded[name], self._sources.count_arrived(name, self.now)
             ends = None if until is None else self._facts.observing.ends_at(name, until)
             loaded = loaded if ends is None else ends.get(name, loaded)
             rows = self._sources.rows(name, start, loaded)
@@ -360,9 +366,9 @@ class PretendProject:
         return {key: head.made for key, head in heads.items() if head is not None}
 
     def _end(self, ended: _Running) -> None:
-        """Commit what a refresh did, and tell the loop."""
+        """Commit a refresh, and report it to the loop."""
         name, work = ended.plan.table, ended.work
-        changed = round(work.rows * self._recorded.tables[name].made_of)
+        changed = round(work.rows * self._recorded.tables[name].output_ratio)
         before = self._logs.log(name).newest()
         view = self._project.views.get(name)
         if view is None:
@@ -387,19 +393,19 @@ class PretendProject:
         self._facts.planning.refreshed(name, self.now, found_something=True)
         self._facts.observing.ran(name, self.now, found_something=True)
         self._turns.schedule.finished(name, self.now, Seconds(work.seconds), changed)
-        self._go_on(ended)
+        self._begin_next(ended)
 
     # --- The lake --------------------------------------------------------------------------------
 
     def _make_all(self, graph: Graph) -> None:
-        """Everything was made, and is up to date, when the pretend time begins."""
+        """Make all tables, up to date when the pretend time begins."""
         chooser = Chooser(self._project, graph, self._logs)
         for name in graph.order:
             view = self._project.views.get(name)
             keys = chooser.inputs(name).keys if view is not None else graph.tables_read(name)
             for key in keys:
                 if self._logs.log(key).newest() is None:
-                    # A Delta table of others, or one of which nothing is known: it stands still.
+                    # A Delta table of other writers, or an unknown one: it does not change.
                     note = PretendNote("append", "append")
                     self._logs.log(key).commit(self.now, note, is_channel=True)
             definition = fingerprint(self._project, view) if view is not None else ""
@@ -424,16 +430,16 @@ class PretendProject:
 def arrivals_until(
     recorded: Sequence[RecordedArrival], length: float, seconds: float, times: float
 ) -> list[RecordedArrival]:
-    """The recorded arrivals, so many times as often, again and again until then.
+    """The recorded arrivals, so many times as often, repeated until `seconds` have passed.
 
     >>> recorded = [RecordedArrival(1.0, 5), RecordedArrival(3.0, 5)]
     >>> [each.at for each in arrivals_until(recorded, 4.0, 8.0, 2.0)]
     [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
     """
-    found: list[RecordedArrival] = []
+    arrivals: list[RecordedArrival] = []
     start, length = 0.0, length / times
     while recorded and start < seconds and length > 0:
         moved = (RecordedArrival(start + each.at / times, each.rows) for each in recorded)
-        found += [each for each in moved if each.at < seconds]
+        arrivals += [each for each in moved if each.at < seconds]
         start += length
-    return found
+    return arrivals

@@ -1,15 +1,15 @@
 """What would the scheduler do with this workload?
 
-A pretend warehouse (001 section 4.1). Base tables get data once per period, each from a moment of
-its own; a derived table could load what its sources hold as soon as they were refreshed, up to the
-least fresh of them. Every arrival and every end of a refresh is an event, and after each one the
-same `Scheduler` that runs a warehouse is asked what to start. A refresh of `n` seconds of data
-takes
+This is the pretend warehouse of 001 section 4.1. Base tables get data once per period, each from a
+random moment on. A derived table can load the data of its sources as soon as they are refreshed, up
+to the least fresh of them. Every arrival and every end of a refresh is an event. After each event
+the module asks the same `Scheduler` that runs a warehouse what to start. A refresh of `n` seconds
+of data takes
 
     factor(now) × E(n) × a number that is uniform in [b, 1 + b]
 
-where `factor` is that of the slowdowns, and the scheduler expects the mean of it. The k-th refresh
-of a table has the same luck under every policy, so that policies are compared and not their dice.
+where `factor` is that of the slowdowns, and the scheduler expects its mean. The k-th refresh of a
+table has the same random number under every policy, so that only the policies differ.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,8 +25,8 @@ from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.refresh.waiting import Waiting
-from springhouse.simulate.measures import Measures, ScheduleOutcome
 from springhouse.simulate.slowdowns import NEVER, Slowdowns
+from springhouse.simulate.table_measures import ScheduleOutcome, TableMeasures
 from springhouse.simulate.uncontended import Uncontended
 from springhouse.simulate.workload import Workload, cost_of, exact
 from springhouse.units import Dice, Instant, Seconds
@@ -36,8 +36,8 @@ from springhouse.units import Dice, Instant, Seconds
 class ScheduleConditions:
     """The world around the scheduler; the defaults are those of the paper's Table 2.
 
-    `spread` is b. With `learning`, the scheduler is told how long each refresh took. What it takes
-    the start and the data of a refresh to cost beforehand is `wrong` by these factors.
+    `spread` is b. With `learning`, the scheduler learns how long each refresh took. `wrong` has the
+    factors by which its first estimates of the start and the data of a refresh are wrong.
     """
 
     tracks: int = 4
@@ -48,8 +48,8 @@ class ScheduleConditions:
     wrong: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
-class Decides(Protocol):
-    """What is asked what to start; `Scheduler` says what each of these means."""
+class Decider(Protocol):
+    """Decides what to start; the docstrings are those of `Scheduler`."""
 
     @property
     def tracks(self) -> tuple[int, ...]: ...
@@ -64,7 +64,7 @@ class Decides(Protocol):
 
 
 class PretendTable:
-    """A table in the world: what it costs, who reads it, and how far it reaches."""
+    """A table in the world: its cost, its readers, and how fresh its sources can make it."""
 
     __slots__ = (
         "alpha",
@@ -97,17 +97,17 @@ class PretendTable:
             source.readers.append(self)
         # A table starts as if all data before the first batch was loaded.
         reached = min((each.edge for each in sources), default=self.first - period)
-        # Up to where its sources would bring it, and since when something of theirs waits for it.
+        # How fresh its sources could make it, and since when their data waits for it.
         self.edge: float = reached
         self.since = inf
-        self.measures = Measures(table, Instant(reached))
+        self.measures = TableMeasures(table, Instant(reached))
 
     def seconds(self, loaded: float, spread: float) -> float:
-        """How long this refresh takes when the machine is not slow."""
+        """The seconds of a refresh when the machine is not slow."""
         return self.dice.between(spread, 1.0 + spread) * (self.alpha + self.beta * loaded)
 
     def source_moved(self, since: float) -> bool:
-        """Whether more can be loaded, now that data which came at `since` is in a source."""
+        """Note that a source has data from `since` on; return whether more can be loaded."""
         self.since = min(self.since, since)
         freshness = [source.measures.freshness for source in self.sources]
         edge = min(freshness)
@@ -116,7 +116,7 @@ class PretendTable:
         return moved
 
     def take_since(self) -> float:
-        """When the oldest data came that can be loaded now; what is beyond the edge came later."""
+        """Take the arrival time of the oldest data that can be loaded now."""
         since = self.since
         ahead = any(source.measures.freshness > self.edge for source in self.sources)
         self.since = self.edge if ahead else inf
@@ -124,11 +124,12 @@ class PretendTable:
 
 
 Event = tuple[float, int, PretendTable, Start | None]
-"""When, which of those at the same time, whose, and which refresh ended (None: data arrived)."""
+"""The time, a number that orders events at the same time, the table, and the refresh that ended
+(None: data arrived)."""
 
 
 class PretendWarehouse:
-    """One run. `run` may be called again and goes on from there."""
+    """One run. A second call of `run` continues it."""
 
     def __init__(
         self,
@@ -137,15 +138,15 @@ class PretendWarehouse:
         policy: Policy | None = None,
         allowed: Mapping[str, float] | None = None,
     ) -> None:
-        """Without a policy, nothing ever waits for a track.
+        """Without a policy, no refresh ever waits for a track.
 
-        What is no staler than is `allowed` does not count in the areas.
+        Staleness up to what is `allowed` does not count in the areas.
         """
         self.now = Instant(0.0)
         self.counted = 0
         self._work = 0.0
         self._conditions = conditions
-        self._scheduler: Decides = Uncontended()
+        self._scheduler: Decider = Uncontended()
         if policy is not None:
             self._scheduler = Scheduler(conditions.tracks, policy, Dice(conditions.seed))
         self._free = set(self._scheduler.tracks)
@@ -167,10 +168,10 @@ class PretendWarehouse:
                 heappush(self._events, (pretend.first, next(self._ticks), pretend, None))
 
     def run(self, events: float = inf, until: float = inf) -> None:
-        """Let so many events happen, or all until then."""
+        """Let so many events happen, or all until that moment."""
         heap, scheduler, last = self._events, self._scheduler, self.counted + events
         while self.counted < last and heap:
-            if self._waits and self._woke(min(heap[0][0], until)):
+            if self._waits and self._wake_early(min(heap[0][0], until)):
                 continue
             if heap[0][0] > until:
                 self.now = Instant(until)
@@ -185,24 +186,8 @@ class PretendWarehouse:
             self.counted += 1
             self._start(now)
 
-    def drain(self) -> None:
-        """No more data comes; go on until all of it is loaded."""
-        self._events = [event for event in self._events if event[3] is not None]
-        self._events.sort()
-        while self._events or self._waits:
-            if self._waits and self._woke(self._events[0][0] if self._events else inf):
-                continue
-            if not self._events:
-                return
-            at, _, table, ended = heappop(self._events)
-            assert ended is not None
-            self.now = Instant(at)
-            self._end(table, ended, self.now)
-            self.counted += 1
-            self._start(self.now)
-
     def outcome(self) -> ScheduleOutcome:
-        """What was measured until now."""
+        """The measures until now."""
         waiting = {each.table: each.since for each in self._scheduler.order(self.now)}
         for _, _, table, ended in self._events:
             if ended is not None and ended.since is not None:
@@ -212,13 +197,13 @@ class PretendWarehouse:
             self.counted,
             Seconds(self._work),
             tuple(
-                table.measures.until(self.now, waiting.get(table.name))
+                table.measures.outcome_at(self.now, waiting.get(table.name))
                 for table in self._tables.values()
             ),
         )
 
     def area(self) -> float:
-        """The weighted staleness of all tables, summed up over time until now."""
+        """The weighted staleness of all tables, integrated over time until now."""
         return sum(table.measures.area(self.now) for table in self._tables.values())
 
     def _start(self, now: Instant) -> None:
@@ -249,8 +234,8 @@ class PretendWarehouse:
                 edge = Instant(reader.edge)
                 self._scheduler.arrived(reader.name, now, freshness=edge, since=since)
 
-    def _woke(self, before: float) -> bool:
-        """Whether something changed by itself, before the next event: a promise became urgent."""
+    def _wake_early(self, before: float) -> bool:
+        """Start what became urgent before the next event; return whether anything did."""
         at = self._scheduler.next_change(self.now)
         if at is None or at >= before:
             return False
@@ -260,7 +245,7 @@ class PretendWarehouse:
 
 
 def pretend_tables(workload: Workload, seed: int) -> dict[str, PretendTable]:
-    """The tables of a workload in the world, the same whenever the seed is the same."""
+    """The tables of a workload in the world; equal seeds give equal tables."""
     tables: dict[str, PretendTable] = {}
     for table in workload.tables:
         sources = [tables[name] for name in table.upstream]
@@ -270,14 +255,14 @@ def pretend_tables(workload: Workload, seed: int) -> dict[str, PretendTable]:
 
 
 def seed_number(text: str) -> int:
-    """A number for a text, different for different ones, and the same on every machine."""
+    """A number for a text: different for different texts, and the same on every machine."""
     return int.from_bytes(text.encode(), "big")
 
 
 def _expected(
     table: TableProfile, period: float, mean: float, wrong: tuple[float, float]
 ) -> TableProfile:
-    """A table as it is declared to the scheduler, which knows what is usual, slow times and all."""
+    """The profile that the scheduler gets, with costs that include the slow periods."""
     cost = cost_of(table)
     usual = LoadCost(cost.alpha * mean * wrong[0], cost.beta * mean * wrong[1])
     return replace(table, cost=usual, period_seconds=None if table.upstream else Seconds(period))

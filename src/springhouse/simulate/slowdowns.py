@@ -1,7 +1,8 @@
 """When is the machine slow?
 
-Transient slowdowns (001 section 4.1): the world alternates between normal periods and slow ones, in
-which whatever starts takes `times` as long. `share` of every cycle is slow, at its end.
+These are the transient slowdowns of 001 section 4.1. The world alternates between normal and slow
+periods. A refresh that starts in a slow one takes `times` as long. The last `share` of every cycle
+is slow:
 
     mean = (1 - share) + share × times
 """
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Slowdowns:
-    """How slow, how much of the time, and how long a normal and a slow period are together.
+    """How slow the machine is, for which share of the time, and how long a cycle takes.
 
     >>> slowdowns = Slowdowns(times=3.0, share=0.5, cycle_seconds=100.0)
     >>> slowdowns.factor(149.0), slowdowns.factor(150.0), slowdowns.mean
@@ -23,7 +24,7 @@ class Slowdowns:
     cycle_seconds: float = 2_000.0
 
     def factor(self, now: float) -> float:
-        """What the time that a refresh takes is multiplied with, if it starts now."""
+        """The factor for the duration of a refresh that starts now."""
         normal = (1.0 - self.share) * self.cycle_seconds
         return self.times if now % self.cycle_seconds >= normal else 1.0
 

@@ -1,8 +1,8 @@
-"""What would a warehouse do in which nothing ever has to wait for a track?
+"""What would a warehouse do in which no refresh ever waits for a track?
 
-The ideal against which a schedule is measured (001 sections 2.3 and 4.1): the same arrivals and the
-same luck, but every refresh starts when it is released. Only a table that is being refreshed
-already waits for that, since no two refreshes of one table may run at a time.
+This is the ideal against which a schedule is measured (001 sections 2.3 and 4.1). The arrivals and
+the dice are the same, but every refresh starts when it is released. A refresh waits only for
+another one of the same table, since two of them may not run at a time.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from springhouse.units import Instant, Seconds
 
 
 class Uncontended:
-    """Decides like a scheduler that has a track for every table."""
+    """Decider like a scheduler that has a track for every table."""
 
     tracks: tuple[int, ...] = ()
 
@@ -23,7 +23,7 @@ class Uncontended:
         self._running: set[str] = set()
 
     def declare(self, table: TableProfile, freshness: Instant | None = None) -> None:
-        """Nothing has to be known of a table to start it at once."""
+        """Do nothing: a refresh that starts at once needs no profile."""
 
     def arrived(
         self, name: str, now: Instant, *, freshness: Instant, since: Instant | None = None
@@ -41,9 +41,9 @@ class Uncontended:
         return [Start(name, 0, *self._pending.pop(name)) for name in ready]
 
     def order(self, now: Instant) -> list[Waiting]:
-        nothing = Seconds(0.0)
+        zero = Seconds(0.0)
         return [
-            Waiting(name, since, now, nothing, nothing, 0.0, "", ())
+            Waiting(name, since, now, zero, zero, 0.0, "", ())
             for name, (_, since) in self._pending.items()
         ]
 

@@ -1,10 +1,9 @@
-"""Was every promise about consistency kept, in every block that consumers got?
+"""Does every block that consumers get keep every promise about consistency?
 
-It knows nothing of the planner: it takes the blocks that were published, one after the other, adds
-them up by the rule of 004 section 2.4, and looks at what consumers hold after each of them. The
-bound on inconsistency is never broken, not for a moment; blocks are of an accepted kind; each one
-continues what is held (a base anything, a delta where it starts or stands still), and goes back on
-no pathway.
+The checker knows nothing of the planner. It takes the published blocks in their order, adds them up
+by the rule of 004 section 2.4, and checks the state of the consumers after each block. The bound on
+inconsistency always holds. Blocks are of an accepted kind. Each block continues that state: a base
+replaces any state, a delta starts where the state is, and no pathway goes back.
 """
 
 from bisect import bisect_left
@@ -19,11 +18,11 @@ State = dict[str, frozenset[int]]
 
 
 class BrokenPromise(AssertionError):
-    """A published block broke a promise: a bug of the planner."""
+    """A published block broke a promise: the planner has a bug."""
 
 
 class Checker:
-    """Watches what is published on the outputs of one run."""
+    """Checks the blocks that are published on the outputs of one run."""
 
     def __init__(self, bounds: Iterable[Bound], outputs: Mapping[str, Sequence[str]]) -> None:
         self.blocks = 0
@@ -36,7 +35,7 @@ class Checker:
                 least = min(bound.seconds, self._bounds.get(bound.channel, inf))
                 self._bounds[bound.channel] = least
 
-    def begins(self, channel: str, provenance: Provenance) -> None:
+    def begin(self, channel: str, provenance: Provenance) -> None:
         self._held[channel] = dict(provenance.reflected)
 
     def published(
@@ -46,13 +45,13 @@ class Checker:
         versions: Mapping[str, Sequence[int]],
         timestamps: Mapping[str, Sequence[float]],
     ) -> None:
-        """Take a block in, or say what is wrong with it."""
+        """Add a block, or raise `BrokenPromise`."""
         kind = "strong delta" if block.kind == "monotone delta" else block.kind
         if kind not in self._outputs[channel]:
-            raise BrokenPromise(f"{channel} got a block that nobody accepts: {block}")
+            raise BrokenPromise(f"{channel} got a block of a kind that it does not accept: {block}")
         before = self._held[channel]
-        after = self._taken(channel, before, block)
-        self._prove_forward(channel, before, after)
+        after = self._add_up(channel, before, block)
+        self._check_forward(channel, before, after)
         left, right = -inf, inf
         for pathway, reflected in after.items():
             source = pathway.split(">")[0]
@@ -68,7 +67,7 @@ class Checker:
         self.blocks += 1
 
     @staticmethod
-    def _taken(channel: str, before: State, block: Block) -> State:
+    def _add_up(channel: str, before: State, block: Block) -> State:
         end = dict(block.end.reflected)
         if block.start is None:
             return end
@@ -85,7 +84,7 @@ class Checker:
         return after
 
     @staticmethod
-    def _prove_forward(channel: str, before: State, after: State) -> None:
+    def _check_forward(channel: str, before: State, after: State) -> None:
         ahead = False
         for pathway, reflected in before.items():
             now = after.get(pathway, frozenset())
@@ -93,4 +92,4 @@ class Checker:
                 raise BrokenPromise(f"{channel} went back on {pathway}")
             ahead = ahead or max(now) > max(reflected) or min(now) > min(reflected)
         if not ahead:
-            raise BrokenPromise(f"{channel} got a block that brings nothing")
+            raise BrokenPromise(f"{channel} got a block that changes nothing")

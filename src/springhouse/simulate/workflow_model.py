@@ -1,8 +1,9 @@
-"""What is known of a workflow that is simulated: where data comes from, and what work costs?
+"""Where does the data of a simulated workflow come from, and what does its work cost?
 
-A standard cost model, as 004 assumes one: an invocation reads and writes so many bytes, and one CPU
-handles so many per second; some work is heavier per byte than others, and every invocation has a
-start. Costs are in CPU hours. The number of rows that come out is a share of those that go in.
+This is a standard cost model, as 004 assumes one. An invocation reads and writes a number of bytes,
+and one CPU handles a number of them per second. Some work takes more time per byte, and every
+invocation takes a fixed time to start. Costs are in CPU hours. The number of output rows is a share
+of the input rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,15 @@ from springhouse.planner.search.operators import Operator, WidgetVariant
 from springhouse.planner.search.workflow import Workflow
 
 BYTES_PER_CPU_HOUR = 20e6 * 3600.0
-"""20 MB/s: what one core of a map-reduce cluster of the paper's time parses or writes."""
+"""20 MB/s: the rate of one core of a map-reduce cluster of the paper's time."""
 
 START_CPU_HOURS = 0.001
-"""3.6 s of CPU time to start an operator, whatever it reads."""
+"""3.6 s of CPU time to start an operator."""
 
 
 @dataclass(frozen=True)
 class SimulatedSource:
-    """Data that comes from outside: a batch of so many rows each period."""
+    """Data from outside: a batch of so many rows each period."""
 
     channel: str
     period_seconds: float
@@ -34,11 +35,10 @@ class SimulatedSource:
 
 @dataclass(frozen=True)
 class Yields:
-    """How many rows come out of an operator for each row of each input, per block that it makes.
+    """The output rows of an operator for each row of each input, per block that it makes.
 
-    `most` is the most that can come out, `effort` how heavy a byte is to work on. Inputs of which
-    only a small part of each row is looked at are `skimmed`, and a part that is only pointed to is
-    not `written`.
+    `most` is the limit of the output rows, `effort` the work per byte. `skimmed` is the part of
+    each input row that the operator looks at. An output that only points to rows is not `written`.
     """
 
     rows: tuple[tuple[float, ...], ...] = ((1.0,),)
@@ -53,7 +53,7 @@ _AS_MANY = Yields()
 
 @dataclass(frozen=True)
 class Model:
-    """A workflow in its world."""
+    """A workflow, its sources, and the sizes of its channels."""
 
     name: str
     workflow: Workflow
@@ -66,33 +66,33 @@ class Model:
     grows: Mapping[str, float] = field(default_factory=dict)
     changes: Mapping[str, float] = field(default_factory=dict)
     start_cpu_hours: float = START_CPU_HOURS
-    """`widths` are bytes per row and `history` rows at the beginning, by channel; `grows` is how
-    many rows a base gains per row of a delta, `changes` which share of the rows of a new base
-    differs from the old one. `start_cpu_hours` is what an invocation takes, whatever it reads."""
+    """`widths` are the bytes per row and `history` the rows at the beginning, by channel. `grows`
+    is the number of rows that a base gains per row of a delta, `changes` the share of the rows of a
+    new base that differ from the old one. `start_cpu_hours` is the fixed cost of an invocation."""
 
     def estimate(self, operator: Operator, readings: Sequence[InputRead]) -> Estimate:
-        """What an invocation costs, and what comes out: the planner's `Costs`."""
+        """The cost of an invocation, and its output rows: the planner's `Costs`."""
         if operator.variant is WidgetVariant.CONVERT:
             return self._conversion(operator, readings[0])
         yields = self.yields.get(operator.name, _AS_MANY)
         read = 0.0
         moves = operator.moves
-        made = [0.0] * len(operator.outputs)
+        rows_out = [0.0] * len(operator.outputs)
         for number, (port, each) in enumerate(zip(operator.ports, readings, strict=True)):
             read += (each.base_rows + each.delta_rows) * self.widths[port.channel]
             rows = each.delta_rows if moves else each.base_rows
-            for place in range(len(made)):
+            for place in range(len(rows_out)):
                 shares = yields.rows[min(place, len(yields.rows) - 1)]
-                made[place] += rows * shares[min(number, len(shares) - 1)]
-        worked = read * yields.skimmed
+                rows_out[place] += rows * shares[min(number, len(shares) - 1)]
+        bytes_worked = read * yields.skimmed
         for place, output in enumerate(operator.outputs):
-            made[place] = min(made[place], yields.most)
+            rows_out[place] = min(rows_out[place], yields.most)
             if yields.written:
-                worked += made[place] * self.widths[output.channel]
-        return Estimate(self._cpu_hours(worked * yields.effort), tuple(made))
+                bytes_worked += rows_out[place] * self.widths[output.channel]
+        return Estimate(self._cpu_hours(bytes_worked * yields.effort), tuple(rows_out))
 
     def _conversion(self, operator: Operator, reading: InputRead) -> Estimate:
-        """A converter reads the old base where it needs it, and what is converted."""
+        """A converter reads the blocks that it converts, and the old base if it needs that."""
         (output,) = operator.outputs
         channel = output.channel
         (source,) = operator.ports[0].deltas
@@ -101,12 +101,12 @@ class Model:
         elif source == BASE:
             rows = self.changes.get(channel, 0.1) * reading.delta_rows
         elif is_weak(source):
-            # What is superseded goes, what supersedes it comes.
+            # The old rows go, and the new rows come.
             rows = 2.0 * reading.delta_rows
         else:
             rows = reading.delta_rows
-        worked = (reading.base_rows + reading.delta_rows + rows) * self.widths[channel]
-        return Estimate(self._cpu_hours(worked), (rows,))
+        bytes_worked = (reading.base_rows + reading.delta_rows + rows) * self.widths[channel]
+        return Estimate(self._cpu_hours(bytes_worked), (rows,))
 
     def _cpu_hours(self, worked_bytes: float) -> float:
         return self.start_cpu_hours + worked_bytes / BYTES_PER_CPU_HOUR

@@ -1,13 +1,13 @@
 """How fresh would a workflow be, and what would it cost?
 
-A pretend world for the planner (004 section 7). Batches of data arrive; whenever a bound on the
-staleness of an output is broken, by an arrival or by time, the planner is asked, and its plan is
-carried out: on an elastic cluster, where a plan of c CPU hours takes c / machines hours. What the
-planner expects is not what happens: every invocation's cost, and how many rows come out of it, are
-those that it expects, times a number from a normal distribution that is 50 % off on average. What
-converters make is only written differently, so they add no rows of their own, unless the conditions
-say so. The lag of a repair, from when the bound broke until the output is within it again, is in
-CPU hours, too: the hours that it took, times the machines.
+This is a pretend world for the planner (004 section 7). Batches of data arrive. Whenever an arrival
+or time breaks a bound on the staleness of an output, the run asks the planner and carries its plan
+out, on an elastic cluster, where a plan of c CPU hours takes c / machines hours. The planner's
+expectations are not exact: the true cost of an invocation, and the true number of rows that it puts
+out, are the expected ones times a number from a normal distribution that is 50 % off on average.
+Converters only write rows differently, so their numbers of rows are exact, unless the conditions
+say otherwise. The lag of a repair lasts from when the bound broke until the output is within it
+again. It is in CPU hours, too: the hours that it took, times the machines.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.pruning import Switches
 from springhouse.planner.search.workflow import Workflow
 from springhouse.planner.search.workflow_plan import PlanStep, Situation, WorkflowPlan
-from springhouse.simulate.baseline_planners import greedy, one_step, random
-from springhouse.simulate.remembered_costs import RememberedCosts
+from springhouse.simulate.baseline_planners import greedy, plan_one_step, random
+from springhouse.simulate.cached_costs import CachedCosts
 from springhouse.simulate.workflow_checker import Checker
 from springhouse.simulate.workflow_model import Model
 from springhouse.units import Dice, Instant
@@ -40,7 +40,7 @@ _FORGET_EVERY = 4
 
 
 class Method(Enum):
-    """What kind of processing is permitted (004 section 7.2)."""
+    """The permitted kind of processing (004 section 7.2)."""
 
     ASYNC_INCR = "Async/Incr"
     SYNC_INCR = "Sync/Incr"
@@ -49,7 +49,7 @@ class Method(Enum):
 
 
 class Algorithm(Enum):
-    """Who plans."""
+    """The planning algorithm."""
 
     DYNAMIC = "DYN. PROG."
     GREEDY = "GREEDY"
@@ -58,20 +58,20 @@ class Algorithm(Enum):
 
 @dataclass(frozen=True)
 class WorkflowConditions:
-    """The world: for how long, how large the cluster is, and by how much expectations are off.
+    """The world: its duration, the size of the cluster, and the error of expectations.
 
-    With `noisy_converters` the rows that converters make are off, too. A base to which every batch
-    is put is then off by 50 % again with each of them, and its size wanders.
+    With `noisy_converters` the rows of converters are off by 50 %, too. A base that takes in every
+    batch is then off again with each of them, and its size wanders.
 
-    A planner is asked when a bound breaks, and then again and again until it is mended. Or, as
-    section 6.1 may be read, only `on_arrival` of data: who plans one step at a time then needs as
-    many arrivals as steps.
+    The run asks the planner when a bound breaks, and then again until the bound holds. Or, as one
+    may read section 6.1, only `on_arrival` of data: a planner of single steps then needs as many
+    arrivals as steps.
 
-    What a simple planner made once, it does not make again, also if it is part of a chain by now;
-    unless it `makes_again`, which the paper does not rule out.
+    A simple planner does not make a block again, even if the block is part of a chain by now. With
+    `makes_again` it does, which the paper does not rule out.
 
-    For the first `warm_hours` dynamic programming plans, whoever plans after that, and nothing is
-    measured: a short run may then begin in the middle of a day or a week.
+    For the first `warm_hours` dynamic programming plans, without measures, whatever the algorithm
+    is. So a short run may begin in the middle of a day or a week.
     """
 
     hours: float = 70 * 24.0
@@ -86,7 +86,7 @@ class WorkflowConditions:
 
 @dataclass(frozen=True)
 class Repair:
-    """A bound that was broken, and for how long."""
+    """The repair of a broken bound, and its lag."""
 
     at: Instant
     pathway: str
@@ -95,7 +95,7 @@ class Repair:
 
 @dataclass(frozen=True)
 class WorkflowOutcome:
-    """What came of one run. `variants` counts invocations by operator."""
+    """The outcome of one run. `variants` counts invocations by operator."""
 
     workflow: str
     method: Method
@@ -115,16 +115,16 @@ class WorkflowOutcome:
 
     @property
     def median_lag(self) -> float:
-        """In CPU hours."""
+        """The median lag of the repairs, in CPU hours."""
         return median(each.lag_cpu_hours for each in self.repairs) if self.repairs else 0.0
 
 
-def permitted(model: Model, method: Method) -> Model:
-    """The model with only that processing that a method permits.
+def restrict(model: Model, method: Method) -> Model:
+    """The model with only the processing that a method permits.
 
-    Where only consistent blocks are, no channel may hold others. Where only bases are, nothing
-    reads or makes deltas, except that what arrives is put to the base that is there; and since
-    batch operators are then the only ones, they read what bounds allow, if asynchronous.
+    With synchronous methods, channels may hold only consistent blocks. With batch methods, no
+    operator reads or makes deltas; only the arriving deltas are added to their base. Batch
+    operators are then the only ones, and with the asynchronous method they read what bounds allow.
     """
     flow, bounds = model.workflow, model.bounds
     outputs = model.outputs
@@ -150,7 +150,7 @@ def permitted(model: Model, method: Method) -> Model:
 
 
 class WorkflowRun:
-    """One run. `stopwatch` tells seconds; without one, planning takes no time."""
+    """One run. `stopwatch` returns seconds; without one, planning takes no time."""
 
     def __init__(
         self,
@@ -162,13 +162,13 @@ class WorkflowRun:
         switches: Switches | None = None,
         stopwatch: Callable[[], float] | None = None,
     ) -> None:
-        self.model = permitted(model, method)
+        self.model = restrict(model, method)
         self.conditions = conditions
         self.method, self.algorithm = method, algorithm
         self.planner = Planner(self.model.workflow, self.model.bounds, self.model.outputs, switches)
         self.checker = Checker(self.model.bounds, self.model.outputs)
         self.now = Instant(0.0)
-        self._costs = RememberedCosts(self.model)
+        self._costs = CachedCosts(self.model)
         self._stopwatch = stopwatch or (lambda: 0.0)
         self._arrivals_dice = Dice(conditions.seed)
         self._dice = Dice(conditions.seed + 1_000_003)
@@ -177,7 +177,7 @@ class WorkflowRun:
         self._timestamps: dict[str, list[Instant]] = {}
         self._channels: dict[str, Channel] = {}
         self._blocks: dict[str, dict[Block, Block]] = {}
-        # Who plans a step at a time keeps all it made in mind, and chains as blocks.
+        # A planner of single steps remembers the blocks that it made, and stores chains as blocks.
         self._remembers = algorithm is not Algorithm.DYNAMIC
         self._made: set[Block] = set()
         self._held: dict[str, Provenance] = {}
@@ -190,27 +190,27 @@ class WorkflowRun:
         progress: Callable[[float], None] | None = None,
         give_up: Callable[[], bool] | None = None,
     ) -> WorkflowOutcome:
-        """All of it; `progress` is told the hours that have passed, `give_up` ends it early."""
+        """The outcome; `progress` gets the passed hours, and `give_up` ends the run early."""
         self._warm_up()
         began = self.now
         lasts = self.conditions.hours * 3600.0
         end = began + lasts
-        told = began
+        reported_at = began
         while self.now < end and not (give_up is not None and give_up()):
             if not self._repair() or self.conditions.on_arrival:
                 self._wait(end)
-            if progress is not None and self.now - told >= lasts / 100:
-                told = self.now
+            if progress is not None and self.now - reported_at >= lasts / 100:
+                reported_at = self.now
                 progress((min(self.now, end) - began) / 3600.0)
         return self._outcome(self.now - began)
 
     @property
     def explored(self) -> int:
-        """How many blocks were looked at so far."""
+        """The number of blocks that the planner has looked at so far."""
         return self._explored
 
     def _warm_up(self) -> None:
-        """Let dynamic programming plan until the part of the run begins that is measured."""
+        """Let dynamic programming plan until the measured part of the run begins."""
         algorithm, self.algorithm = self.algorithm, Algorithm.DYNAMIC
         while self.now < self.conditions.warm_hours * 3600.0:
             if not self._repair():
@@ -226,10 +226,10 @@ class WorkflowRun:
         self._variants: dict[str, int] = {}
         self._published_before = self.checker.blocks
 
-    # --- the world -------------------------------------------------------------------------------
+    # --- The world ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Everything is as of one moment, long ago, when the first batches came."""
+        """Begin with all channels as of one moment, long ago, when the first batches arrived."""
         flow = self.model.workflow
         state: dict[str, Provenance] = {}
         for number, source in enumerate(self.model.sources):
@@ -248,7 +248,7 @@ class WorkflowRun:
             self._blocks[channel] = {block: block}
         for channel in self.model.outputs:
             self._held[channel] = state[channel]
-            self.checker.begins(channel, state[channel])
+            self.checker.begin(channel, state[channel])
 
     def _arrive(self) -> None:
         at, number = heappop(self._arrivals)
@@ -267,66 +267,66 @@ class WorkflowRun:
     def _put(self, block: Block) -> None:
         self._blocks[block.channel].setdefault(block, block)
 
-    def _pass(self, until: float) -> None:
-        """Let time pass; what arrives, arrives."""
+    def _advance(self, until: float) -> None:
+        """Let time pass, and batches arrive."""
         while self._arrivals[0][0] <= until:
             self._arrive()
         self.now = Instant(until)
 
     def _wait(self, end: float) -> None:
-        """Until something arrives or a bound breaks."""
+        """Wait until a batch arrives or a bound breaks."""
         situation = self.situation()
         due = min(self.planner.due(situation, each) for each in self.model.outputs)
         nearest = self._arrivals[0][0]
-        # A bound that is broken already, and that no plan could mend, waits for data.
+        # A bound that is broken already, and that no plan can repair, waits for data.
         until = min(nearest, due) if due > self.now else nearest
-        self._pass(min(until, end))
+        self._advance(min(until, end))
 
     def situation(self) -> Situation:
-        """What the planner is told."""
+        """What the planner is reported_at."""
         blocks = {name: tuple(found) for name, found in self._blocks.items()}
         return Situation(self.now, self._channels, blocks, self._held)
 
-    # --- a repair --------------------------------------------------------------------------------
+    # --- Repairs --------------------------------------------------------------------------------
 
     def _repair(self) -> bool:
-        """Plan, and carry the plan out; False if there is nothing to do."""
+        """Plan, and carry the plan out; return whether there was anything to do."""
         situation = self.situation()
         broken = self._broken(situation)
         if not broken:
             return False
         before = self._stopwatch()
-        plan = self._planned(situation)
-        took = self._stopwatch() - before
-        self._planning += took
-        self._worst_planning = max(self._worst_planning, took)
+        plan = self._make_plan(situation)
+        seconds = self._stopwatch() - before
+        self._planning += seconds
+        self._worst_planning = max(self._worst_planning, seconds)
         self._plans += 1
         self._explored += plan.explored
         if not plan.granted and not plan.steps:
             self._missed += 1
             return False
         cost = self._carry_out(plan)
-        self._pass(self.now + 3600.0 * cost / self.conditions.machines)
+        self._advance(self.now + 3600.0 * cost / self.conditions.machines)
         for wish in plan.granted:
             for block in wish.blocks:
                 self._publish(wish.channel, block)
-        self._mended(broken)
+        self._record_repairs(broken)
         if self._plans % _FORGET_EVERY == 0:
             self._forget()
         return True
 
-    def _planned(self, situation: Situation) -> WorkflowPlan:
+    def _make_plan(self, situation: Situation) -> WorkflowPlan:
         match self.algorithm:
             case Algorithm.DYNAMIC:
                 return self.planner.plan(situation, self._costs, alternatives=False)
             case Algorithm.GREEDY:
-                return one_step(self.planner, situation, self._costs, greedy, self._made)
+                return plan_one_step(self.planner, situation, self._costs, greedy, self._made)
             case Algorithm.RANDOM:
                 pick = random(self._pick)
-                return one_step(self.planner, situation, self._costs, pick, self._made)
+                return plan_one_step(self.planner, situation, self._costs, pick, self._made)
 
     def _carry_out(self, plan: WorkflowPlan) -> float:
-        """Make the blocks of a plan; the CPU hours that it really took."""
+        """Make the blocks of a plan; return the true CPU hours."""
         rows: dict[Block, float] = {}
         total = 0.0
         for step in plan.steps:
@@ -349,24 +349,23 @@ class WorkflowRun:
         noisy = operator.variant is not WidgetVariant.CONVERT or self.conditions.noisy_converters
         estimate = self.model.estimate(operator, self._readings(step, rows))
         for block, made in zip(step.outputs, estimate.rows, strict=True):
-            rows[block] = made * self._off() if noisy else made
+            rows[block] = made * self._error_factor() if noisy else made
             self._put(block.with_rows(rows[block]))
-        return estimate.cost * self._off()
+        return estimate.cost * self._error_factor()
 
     def _readings(self, step: PlanStep, rows: Mapping[Block, float]) -> list[InputRead]:
-        """What a step really reads, by port."""
-        found = []
-        left = list(step.inputs)
+        """The rows that a step really reads, by port."""
+        readings = []
         for port in step.operator.ports:
             base = delta = 0.0
-            mine = [block for block in left if block.channel == port.channel]
+            blocks = [block for block in step.inputs if block.channel == port.channel]
             if step.operator.variant is WidgetVariant.CONVERT and port.deltas == (BASE,):
-                base, delta = (self._rows(block, rows) for block in mine)
+                base, delta = (self._rows(block, rows) for block in blocks)
             else:
-                base = sum(self._rows(block, rows) for block in mine if block.kind == BASE)
-                delta = sum(self._rows(block, rows) for block in mine if block.kind != BASE)
-            found.append(InputRead(base, delta))
-        return found
+                base = sum(self._rows(block, rows) for block in blocks if block.kind == BASE)
+                delta = sum(self._rows(block, rows) for block in blocks if block.kind != BASE)
+            readings.append(InputRead(base, delta))
+        return readings
 
     def _rows(self, block: Block, rows: Mapping[Block, float]) -> float:
         made = rows.get(block)
@@ -375,7 +374,7 @@ class WorkflowRun:
         stored = self._blocks[block.channel].get(block)
         return block.rows if stored is None else stored.rows
 
-    def _off(self) -> float:
+    def _error_factor(self) -> float:
         if not self.conditions.noise:
             return 1.0
         return max(self._dice.normal(1.0, _DEVIATION), _LEAST)
@@ -387,28 +386,28 @@ class WorkflowRun:
         self.checker.published(channel, block, self._versions, self._timestamps)
 
     def _forget(self) -> None:
-        """Drop what is older than anybody needs, and put abutting deltas together."""
+        """Drop blocks that no plan needs any more, and join adjacent deltas."""
         before = self._stopwatch()
         useful = self.planner.useful(self.situation())
         self._planning += self._stopwatch() - before
         self._blocks = {name: {block: block for block in found} for name, found in useful.items()}
 
-    # --- measures --------------------------------------------------------------------------------
+    # --- Measures -------------------------------------------------------------------------------
 
     def _broken(self, situation: Situation) -> dict[tuple[str, str], float]:
-        """The bounds on outputs that are broken, and since when."""
+        """The broken bounds on outputs, and since when."""
         times = Times(situation.channels, situation.now)
-        found = {}
+        broken = {}
         for channel in self.model.outputs:
             limits = self.planner.limits.get(channel, NO_LIMITS)
             held = self._held[channel]
             for pathway in times.violated(limits, held):
                 stale = times.stale_at(pathway, held.reflected.get(pathway, frozenset()))
-                found[channel, pathway] = stale + limits.staleness[pathway]
-        return found
+                broken[channel, pathway] = stale + limits.staleness[pathway]
+        return broken
 
-    def _mended(self, broken: Mapping[tuple[str, str], float]) -> None:
-        """Write down the lag of what was broken and is repaired, at least for the data of then."""
+    def _record_repairs(self, broken: Mapping[tuple[str, str], float]) -> None:
+        """Record the lag of bounds that were broken and hold now for the data of that time."""
         now = self._broken(self.situation())
         for (channel, pathway), since in broken.items():
             if now.get((channel, pathway), inf) > since:
@@ -416,7 +415,7 @@ class WorkflowRun:
                 self._repairs.append(Repair(self.now, pathway, lag))
 
     def _outcome(self, seconds: float) -> WorkflowOutcome:
-        # What is broken still when the world ends counts with the lag that it has by then.
+        # A bound that is still broken at the end counts with its lag until then.
         for (_, pathway), since in self._broken(self.situation()).items():
             lag = (self.now - since) / 3600.0 * self.conditions.machines
             self._repairs.append(Repair(self.now, pathway, lag))

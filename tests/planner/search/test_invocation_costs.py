@@ -6,8 +6,8 @@ from springhouse.planner.search.converters import converters
 from springhouse.planner.search.invocation_costs import InputRead
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.widgets import view
+from springhouse.simulate.cached_costs import CachedCosts
 from springhouse.simulate.paper_widgets import join, split
-from springhouse.simulate.remembered_costs import RememberedCosts
 
 BATCH, INCREMENTAL, LEFT, _ = join("v", "a", "b").operators
 READ = [InputRead(100.0, 4.0), InputRead(50.0, 2.0)]
@@ -59,7 +59,7 @@ def test_what_was_asked_before_is_remembered():
             asked.append(operator.name)
             return Linear().estimate(operator, readings)
 
-    costs = RememberedCosts(Counting())
+    costs = CachedCosts(Counting())
     for readings in (READ, tuple(READ), READ[:1] * 2):
         assert costs.estimate(BATCH, readings) == Linear().estimate(BATCH, readings)
     costs.estimate(INCREMENTAL, READ)

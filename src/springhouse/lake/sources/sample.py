@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from springhouse.lake.sources.source import Range, Source, SourceContext
+from springhouse.lake.storage.clock import CLOCK_TOLERANCE
 from springhouse.project.options.built_in import sample
 
 if TYPE_CHECKING:

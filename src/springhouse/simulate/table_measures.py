@@ -1,8 +1,8 @@
 """How fresh were the tables of a pretend world, on average and at worst?
 
-Staleness is summed up exactly (001 section 2.3): between two refreshes it is a straight line. Lag
-is how long the oldest data that is not loaded has waited; it is 0 while nothing waits. A promise is
-kept while the lag is not above it.
+The sum of the staleness is exact (001 section 2.3): between two refreshes staleness is a straight
+line. The lag is how long the oldest data that is not loaded has waited; it is 0 while no data
+waits. A promise is kept while the lag is not above it.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from springhouse.units import Instant, Seconds
 
 @dataclass(frozen=True)
 class TableOutcome:
-    """How one table fared; `kept_share` is None without a promise."""
+    """The measures of one table; `kept_share` is None without a promise."""
 
     name: str
     priority: float
@@ -28,7 +28,7 @@ class TableOutcome:
 
 @dataclass(frozen=True)
 class ScheduleOutcome:
-    """What came of one run; `work_seconds` is how long all refreshes together took."""
+    """The outcome of one run; `work_seconds` is the time of all refreshes together."""
 
     seconds: float
     events: int
@@ -37,7 +37,7 @@ class ScheduleOutcome:
 
     @property
     def weighted_staleness(self) -> float:
-        """The average staleness, each table's counting as much as its priority."""
+        """The average staleness of the tables, weighted by their priorities."""
         weight = sum(table.priority for table in self.tables) or 1.0
         return sum(table.priority * table.average_staleness for table in self.tables) / weight
 
@@ -47,13 +47,13 @@ class ScheduleOutcome:
 
     @property
     def kept_share(self) -> float | None:
-        """How much of the time promises were kept, over all tables that have one."""
-        kept = [table.kept_share for table in self.tables if table.kept_share is not None]
-        return sum(kept) / len(kept) if kept else None
+        """The mean share of time in which tables with a promise kept it."""
+        shares = [table.kept_share for table in self.tables if table.kept_share is not None]
+        return sum(shares) / len(shares) if shares else None
 
 
-class Measures:
-    """What is measured of one table while the world runs."""
+class TableMeasures:
+    """Measures one table while the world runs."""
 
     __slots__ = (
         "_allowed",
@@ -79,12 +79,12 @@ class Measures:
         self.refreshes = 0
 
     def allow(self, seconds: float) -> None:
-        """Only what is staler than this counts in the areas."""
+        """Count only the staleness above this in the areas."""
         self._allowed = seconds
         self._curve = StalenessOverTime(Instant(self.freshness + seconds), Instant(0.0))
 
     def refreshed(self, now: Instant, freshness: Instant, since: Instant) -> None:
-        """The table holds data up to `freshness` now, of which the oldest came at `since`."""
+        """A refresh has loaded data up to `freshness`, of which the oldest arrived at `since`."""
         self._worst = max(self._worst, now - since)
         self._late += self._late_until(now, since)
         self._curve.refreshed(now, Instant(freshness + self._allowed))
@@ -93,11 +93,11 @@ class Measures:
         self.refreshes += 1
 
     def area(self, now: Instant) -> float:
-        """The weighted staleness, summed up over time."""
+        """The weighted staleness, integrated over time."""
         return self._table.priority * self._curve.area(now)
 
-    def until(self, now: Instant, since: Instant | None) -> TableOutcome:
-        """All of it until now; `since` is when the oldest came of what waits, if something does."""
+    def outcome_at(self, now: Instant, since: Instant | None) -> TableOutcome:
+        """The measures until now; `since` is when the oldest waiting data arrived, if any waits."""
         late, worst = self._late, self._worst
         if since is not None:
             worst = max(worst, now - since)
@@ -114,7 +114,7 @@ class Measures:
         )
 
     def _late_until(self, now: float, since: float) -> float:
-        """For how long the promise was broken since the last refresh."""
+        """The seconds since the last refresh in which the promise was broken."""
         if self._promise is None:
             return 0.0
         return max(now - max(self._at, since + self._promise), 0.0)

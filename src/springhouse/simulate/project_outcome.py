@@ -1,8 +1,8 @@
-"""How do the tables of a project fare in a pretend world, and how would they with other policies?
+"""How fresh are the tables of a project in a pretend world, under this policy and under others?
 
-The same measures as a warehouse has of itself: every second the lag of each table is noted, and a
-promise is kept in those seconds in which the lag is within it. Three runs over the same arrivals:
-the project's policy, first come first served, and one with a track for every table.
+The measures are those of a warehouse: every second the run records the lag of each table, and a
+promise is kept in the seconds in which the lag is within it. There are three runs over the same
+arrivals: with the project's policy, with first come first served, and with a track for every table.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,15 +14,15 @@ from springhouse.project.declarations.declaration import Project, Promise
 from springhouse.refresh.policy import Policy
 from springhouse.simulate.policy_words import FIFO
 from springhouse.simulate.pretend_project import PretendProject, WhatIf
-from springhouse.simulate.recorded import ProjectRecord
+from springhouse.simulate.project_record import ProjectRecord
 from springhouse.units import Seconds
 
 _WINDOWS = 100
 
 
 @dataclass(frozen=True)
-class TableFate:
-    """How one table fared; times are seconds, and None where there is nothing to tell."""
+class SimulatedTable:
+    """The measures of one table; times are in seconds, and None if there is no value."""
 
     name: str
     priority: float
@@ -36,26 +36,26 @@ class TableFate:
 
 
 @dataclass(frozen=True)
-class Fate:
-    """How all tables fared in one run."""
+class ProjectOutcome:
+    """The outcome of one run."""
 
     seconds: float
     busy_share: float
-    tables: tuple[TableFate, ...]
+    tables: tuple[SimulatedTable, ...]
     curve: tuple[tuple[float, float], ...] = ()
-    """The weighted staleness in each window of the time, under the window's end."""
+    """The weighted staleness of each window of time, with the window's end."""
 
     @property
     def weighted_staleness(self) -> float:
-        """The mean staleness, each table's counting as much as its priority."""
+        """The mean staleness of the tables, weighted by their priorities."""
         weight = sum(each.priority for each in self.tables) or 1.0
         return sum(each.priority * each.mean_staleness for each in self.tables) / weight
 
     @property
     def kept_share(self) -> float | None:
-        """How much of the time promises were kept, over all tables that have one."""
-        kept = [each.kept_share for each in self.tables if each.kept_share is not None]
-        return sum(kept) / len(kept) if kept else None
+        """The mean share of time in which tables with a promise kept it."""
+        shares = [each.kept_share for each in self.tables if each.kept_share is not None]
+        return sum(shares) / len(shares) if shares else None
 
     @property
     def refreshes(self) -> int:
@@ -63,48 +63,48 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Fates:
-    """A policy, and what it is compared with."""
+class ProjectComparison:
+    """A policy, its run, and the runs that it is compared with."""
 
     policy: Policy
-    ours: Fate
-    fifo: Fate
-    uncontended: Fate
+    ours: ProjectOutcome
+    fifo: ProjectOutcome
+    uncontended: ProjectOutcome
 
 
-def fates(
+def compare_policies(
     project: Project,
     recorded: ProjectRecord,
     offered: Mapping[str, Offered],
     policy: Policy,
     what_if: WhatIf,
     seconds: float,
-) -> Fates:
-    """How a project would fare for so long, under its policy and beside that."""
+) -> ProjectComparison:
+    """Simulate a project for so long, under its policy, under FIFO, and without contention."""
     enough = replace(what_if, tracks=len(project.tables) + len(project.views))
 
-    def run(policy: Policy, what_if: WhatIf) -> Fate:
-        return fate_of(project, recorded, offered, policy, what_if, seconds)
+    def run(policy: Policy, what_if: WhatIf) -> ProjectOutcome:
+        return simulate_run(project, recorded, offered, policy, what_if, seconds)
 
-    return Fates(policy, run(policy, what_if), run(FIFO, what_if), run(policy, enough))
+    return ProjectComparison(policy, run(policy, what_if), run(FIFO, what_if), run(policy, enough))
 
 
-def fate_of(
+def simulate_run(
     project: Project,
     recorded: ProjectRecord,
     offered: Mapping[str, Offered],
     policy: Policy,
     what_if: WhatIf,
     seconds: float,
-) -> Fate:
-    """How a project fares for so long in a pretend world."""
+) -> ProjectOutcome:
+    """Simulate a project for so long in a pretend world."""
     world = PretendProject(project, recorded, offered, policy, what_if, seconds)
     world.run(seconds)
     tables = tuple(
         _table(name, promise_of(project, name), world, kept) for name, kept in world.kept.items()
     )
     busy = world.work_seconds / seconds / what_if.tracks
-    return Fate(seconds, busy, tables, _curve(project, world.kept, seconds))
+    return ProjectOutcome(seconds, busy, tables, _curve(project, world.kept, seconds))
 
 
 def _curve(
@@ -123,13 +123,15 @@ def _curve(
 
 
 def promise_of(project: Project, name: str) -> Promise:
-    """What was promised of a table or view."""
+    """The promise of a table or view."""
     return (project.tables.get(name) or project.views[name]).promise
 
 
-def _table(name: str, promise: Promise, world: PretendProject, kept: FreshnessRecord) -> TableFate:
+def _table(
+    name: str, promise: Promise, world: PretendProject, kept: FreshnessRecord
+) -> SimulatedTable:
     bound = promise.strictest_seconds
-    return TableFate(
+    return SimulatedTable(
         name,
         promise.priority,
         bound,

@@ -1,7 +1,6 @@
-"""What did an invocation cost when the planner asked last?
+"""How does a planner avoid estimating the same invocation again and again?
 
-Plan after plan asks what it costs to read the same old bases. Costs that stay the same are worked
-out once.
+Every plan asks for the cost of reading the same old bases. This cache computes each of them once.
 """
 
 from collections.abc import Sequence
@@ -10,11 +9,8 @@ from springhouse.planner.search.invocation_costs import Costs, Estimate, InputRe
 from springhouse.planner.search.operators import Operator
 
 
-class RememberedCosts:
-    """Costs that do not change as time goes by: what was asked before is not worked out again.
-
-    Plan after plan asks what it would cost to read the same old bases.
-    """
+class CachedCosts:
+    """A cache of costs that do not change over time."""
 
     _MOST = 4096
 
@@ -24,9 +20,9 @@ class RememberedCosts:
 
     def estimate(self, operator: Operator, readings: Sequence[InputRead]) -> Estimate:
         key = (operator.name, tuple(readings))
-        found = self._known.get(key)
-        if found is None:
+        estimate = self._known.get(key)
+        if estimate is None:
             if len(self._known) >= self._MOST:
                 self._known.clear()
-            found = self._known[key] = self._costs.estimate(operator, readings)
-        return found
+            estimate = self._known[key] = self._costs.estimate(operator, readings)
+        return estimate

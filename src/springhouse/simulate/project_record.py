@@ -1,13 +1,13 @@
-"""What did the logs of a project record: when did data come, and what did refreshes take?
+"""What do the logs of a project record: when did data arrive, and how long did refreshes take?
 
-    arrivals   for each base table, when how many rows were there to be taken in: from when the
-               first of them was seen until a refresh began, once per period
-    durations  for each table and way, how many rows had changed and how long the refresh took
-    pause      what passes on a track from the end of one refresh to the beginning of the next: a
-               commit can't tell how long it took to be written
+    arrivals   for each base table, the moments at which rows were ready, and their number: once
+               per period, from the first row that was seen until a refresh began
+    durations  for each table and way, the number of changed rows and the seconds of a refresh
+    pause      the seconds on a track from the end of one refresh to the beginning of the next:
+               a commit does not say how long it took to be written
 
-A table without a past has neither. Its data is then taken to come once per period, and its
-refreshes to take as long as those of the other tables do.
+A table without a past has no such record. The simulation then assumes that its data arrives once
+per period, and that its refreshes take as long as those of the other tables.
 """
 
 from bisect import bisect_right
@@ -32,7 +32,7 @@ _MOST_LOOKS = 1000
 
 @dataclass(frozen=True)
 class RecordedArrival:
-    """So many rows came at a moment, counted from the beginning of the record."""
+    """Rows that arrived at a moment, in seconds since the beginning of the record."""
 
     at: float
     rows: int
@@ -40,7 +40,7 @@ class RecordedArrival:
 
 @dataclass(frozen=True)
 class RefreshSample:
-    """A refresh: how many rows its inputs had changed by, and how long it took."""
+    """A refresh: the number of rows that its inputs had changed by, and its duration."""
 
     rows: float
     seconds: float
@@ -48,47 +48,47 @@ class RefreshSample:
 
 @dataclass(frozen=True)
 class Duration:
-    """What refreshes in one way take: `start + per_row × rows`, times a number of the `spread`."""
+    """How long refreshes take: `start + per_row × rows`, times a factor from the `spread`."""
 
     start: float
     per_row: float = 0.0
     spread: tuple[float, ...] = (1.0,)
 
     def seconds(self, rows: float) -> float:
-        """What a refresh after a change of so many rows is expected to take."""
+        """The expected seconds of a refresh after so many rows have changed."""
         return self.start + self.per_row * rows
 
 
 @dataclass(frozen=True)
 class TableRecord:
-    """What is known of one table: `made_of` rows come out for each row that goes in."""
+    """The record of one table. `output_ratio` is its output rows per row of its inputs."""
 
     rows: int = 0
     first_rows: int = 0
     arrivals: tuple[RecordedArrival, ...] = ()
     durations: Mapping[str, Duration] = field(default_factory=dict)
-    made_of: float = 1.0
+    output_ratio: float = 1.0
     together: frozenset[str] = frozenset()
-    # After how long the arrivals come again, if not after the whole record.
+    # The seconds after which the arrivals repeat, if not those of the whole record.
     cycle_seconds: float | None = None
 
     @property
     def is_guessed(self) -> bool:
-        """Whether nothing is known of what its refreshes take."""
+        """Whether the record has no refresh, so that durations are a guess."""
         return not self.durations
 
 
 @dataclass(frozen=True)
 class ProjectRecord:
-    """What the logs of a project say, and for how long they were written."""
+    """The records of all tables, and the seconds that they cover."""
 
     tables: Mapping[str, TableRecord]
     seconds: Seconds
     pause: Seconds = Seconds(0.0)
 
 
-def record_of(project: Project, logs: Logs, since: Instant | None = None) -> ProjectRecord:
-    """What the logs say of each table and view of a project, or what they say `since` a moment."""
+def read_record(project: Project, logs: Logs, since: Instant | None = None) -> ProjectRecord:
+    """The records of all tables and views of a project, or those `since` a moment."""
     graph = Graph(project)
     every = {name: _refreshes(logs.log(name), since) for name in graph.order}
     first = min((at for each in every.values() for at, _ in each[:1]), default=Instant(0.0))
@@ -107,9 +107,9 @@ def record_of(project: Project, logs: Logs, since: Instant | None = None) -> Pro
 
 
 def pause_between(refreshes: Iterable[tuple[Instant, PastRefresh]]) -> Seconds:
-    """What passes between refreshes where data waits already: the lower quartile.
+    """The pause between refreshes while data waits: the lower quartile.
 
-    Longer pauses are mostly rest, because a promise allows it.
+    Longer pauses mostly mean that a promise allowed the refresh to wait.
     """
     found = sorted((at, Instant(at - note.seconds), note.since) for at, note in refreshes)
     ends = [at for at, _, _ in found]
@@ -122,7 +122,7 @@ def pause_between(refreshes: Iterable[tuple[Instant, PastRefresh]]) -> Seconds:
 
 
 def _refreshes(log: Log, since: Instant | None) -> list[tuple[Instant, PastRefresh]]:
-    """The refreshes of a table, and the one before them: it tells what they began with."""
+    """The refreshes of a table, and the one before them, which shows their first state."""
     notes = [(each.at, each.note) for each in log.commits()]
     found = [(at, note) for at, note in notes if note is not None and note.kind in _REFRESHES]
     before = 0 if since is None else sum(at < since for at, _ in found)
@@ -139,7 +139,7 @@ def _record(
     if not refreshes:
         return TableRecord()
     samples: dict[str, list[RefreshSample]] = {}
-    came, went = 0.0, 0.0
+    rows_in, rows_out = 0.0, 0.0
     for (_, before), (_, note) in pairwise(refreshes):
         changed = float(note.rows_added + note.rows_removed)
         rows = (
@@ -148,10 +148,10 @@ def _record(
             else _changed(logs, before.read, note.read)
         )
         if note.seconds > 0:
-            # As if it had been alone: who shares a scan with whom is for the planner to say.
+            # As if the refresh had been alone: the planner decides which ones share a scan.
             sample = RefreshSample(rows, note.seconds + note.saved)
             samples.setdefault(note.variant or note.kind, []).append(sample)
-        came, went = came + rows, went + changed
+        rows_in, rows_out = rows_in + rows, rows_out + changed
     arrivals = [
         arrival
         for at, note in refreshes[1:]
@@ -163,8 +163,8 @@ def _record(
         refreshes[-1][1].rows,
         refreshes[0][1].rows,
         tuple(arrivals),
-        {way: fitted(found[-_MOST_REMEMBERED:]) for way, found in samples.items()},
-        went / came if came > 0 else 1.0,
+        {way: fit_duration(found[-_MOST_REMEMBERED:]) for way, found in samples.items()},
+        rows_out / rows_in if rows_in > 0 else 1.0,
         together - {name},
     )
 
@@ -172,7 +172,7 @@ def _record(
 def _arrivals(
     at: Instant, note: PastRefresh, began: Instant, period: Seconds
 ) -> Iterable[RecordedArrival]:
-    """When the rows came that a refresh took in: some with every look at their source."""
+    """The arrivals of the rows of a refresh: some with every look at their source."""
     start = at - note.seconds
     first = min(start, note.since if note.since is not None else start)
     looks = int((start - first) / period) + 1 if period > 0 else 1
@@ -183,7 +183,7 @@ def _arrivals(
 
 
 def _changed(logs: Logs, before: Mapping[str, int], after: Mapping[str, int]) -> float:
-    """How many rows the inputs of a view changed by between two of its refreshes."""
+    """The number of rows by which the inputs of a view changed between two refreshes."""
     rows = 0
     for key, version in after.items():
         start = before.get(key, -1)
@@ -192,10 +192,11 @@ def _changed(logs: Logs, before: Mapping[str, int], after: Mapping[str, int]) ->
     return float(rows)
 
 
-def fitted(samples: Sequence[RefreshSample]) -> Duration:
-    """What refreshes take, by least squares; no row ever makes one shorter.
+def fit_duration(samples: Sequence[RefreshSample]) -> Duration:
+    """The duration of refreshes, fitted by least squares; more rows never take less time.
 
-    >>> fitted([RefreshSample(0.0, 1.0), RefreshSample(100.0, 2.0), RefreshSample(200.0, 3.0)])
+    >>> samples = [RefreshSample(0.0, 1.0), RefreshSample(100.0, 2.0), RefreshSample(200.0, 3.0)]
+    >>> fit_duration(samples)
     Duration(start=1.0, per_row=0.01, spread=(1.0, 1.0, 1.0))
     """
     rows, seconds = fmean(s.rows for s in samples), fmean(s.seconds for s in samples)
@@ -208,6 +209,6 @@ def fitted(samples: Sequence[RefreshSample]) -> Duration:
 
 
 def usual_duration(records: Iterable[TableRecord]) -> Duration:
-    """What a refresh takes of which nothing is known."""
+    """The duration of a refresh without a record."""
     known = [d.seconds(0.0) for each in records for d in each.durations.values()]
     return Duration(median(known) if known else _USUAL_SECONDS)
