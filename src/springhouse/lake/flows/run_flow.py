@@ -42,7 +42,8 @@ from springhouse.lake.flows.batches import FlowBatch
 from springhouse.lake.flows.failures import one_sentence
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
-from springhouse.lake.storage.clock import steady_clock
+from springhouse.lake.storage.clock import steady_clock, steady_seconds
+from springhouse.lake.storage.leases import hold_in
 from springhouse.lake.storage.storage import Storage
 from springhouse.logs import passing
 
