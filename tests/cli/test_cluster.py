@@ -89,7 +89,10 @@ def test_status_of_a_cluster(run, address):
 
 
 def test_drain_is_seen_to_by_the_leader(run, address):
-    assert "a leads and sees to it: a is drained" in run("drain", "a", "--at", address).output
+    assert (
+        "a leads, and moves the units of a to other nodes"
+        in run("drain", "a", "--at", address).output
+    )
     assert "a gets units again" in run("drain", "a", "--undo", "--at", address).output
 
 
@@ -100,7 +103,7 @@ def test_nobody_answers(run):
 
 
 def test_nobody_is_named(run):
-    assert "no node is named that could be asked" in str(run("status").exception)
+    assert "there is no node to ask" in str(run("status").exception)
 
 
 def rows(picture):
