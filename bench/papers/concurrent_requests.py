@@ -43,12 +43,12 @@ from _flows import RESULTS, Usage, add_data_option, data_folder, request_for, ta
 from archetypes import SCHEMAS
 from etl_mixed import line
 
-from springhouse.flows.activities.each import kept, projected
+from springhouse.flows.activities.per_pack import filter_rows, project_columns
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.execution import PolicyName
-from springhouse.flows.flow_graph import FlowGraph, extended
+from springhouse.flows.flow_graph import FlowGraph, add_readers_and_writers
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.row_expressions import compiled, placed
+from springhouse.flows.row_expressions import compile_expression, place_or_compile
 from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool
 from springhouse.flows.topology import read_topology
@@ -237,12 +237,12 @@ BETWEEN_BYTES = 2**26
 
 def activities(schema: pa.Schema) -> dict[str, Callable[[pa.RecordBatch], pa.RecordBatch]]:
     """What a branch of the plan is made of."""
-    same = [placed(name, schema, "select") for name in schema.names]
-    computed = [compiled("a + 0", schema, "compute"), *same[1:]]
+    same = [place_or_compile(name, schema, "select") for name in schema.names]
+    computed = [compile_expression("a + 0", schema, "compute"), *same[1:]]
     return {
-        "compute": projected(schema, schema, computed),
-        "where": kept(compiled("a >= 0", schema, "where")),
-        "select": projected(schema, schema, same),
+        "compute": project_columns(schema, schema, computed),
+        "where": filter_rows(compile_expression("a >= 0", schema, "where")),
+        "select": project_columns(schema, schema, same),
     }
 
 
@@ -351,7 +351,7 @@ def main() -> None:
             sources = tpch_sources(options.scale, folder)
         for at_once in map(int, options.at_once.split(",")):
             compare(found, graph, sources, at_once, options)
-    operators = len(extended(graph).nodes)
+    operators = len(add_readers_and_writers(graph).nodes)
     text, settled = page(found, operators, Page("002-concurrent"), hold=options.hold)
     print(text)
     (HERE / "concurrent.md").write_text(text)

@@ -49,7 +49,13 @@ from _flows import PACKS, RESULTS, add_data_option, data_folder, run, table, tpc
 from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.execution import PolicyName, execute_siss
-from springhouse.flows.flow_graph import FlowGraph, FlowNode, NodeKind, Output, extended
+from springhouse.flows.flow_graph import (
+    FlowGraph,
+    FlowNode,
+    NodeKind,
+    Output,
+    add_readers_and_writers,
+)
 from springhouse.flows.flow_rows import Rows
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
@@ -206,7 +212,7 @@ Way = tuple[PolicyName, int]
 
 def at_best(graph: FlowGraph, did: Mapping[str, ActivityStatistics], threads: int) -> float:
     """The part of its time that Mixed would save if its subflows did not hinder each other."""
-    plan = execute_siss(extended(graph))
+    plan = execute_siss(add_readers_and_writers(graph))
     shortest, total = 0.0, 0.0
     for numbers in plan.strata:
         took = [

@@ -43,7 +43,7 @@ from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.engine import Engine
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.item import Performed
+from springhouse.flows.item import StepResult
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
 from springhouse.flows.run import clock, policy_of
 from springhouse.flows.topology import one_node
@@ -98,7 +98,7 @@ def waiting(
     with tempfile.TemporaryDirectory() as folder:
         request = request_for(graph, sources, settings, Path(folder))
         engine.submit(request)
-        did: Performed | None = None
+        did: StepResult | None = None
         seconds = 0.0
         while (step := engine.advance(0, did, seconds, clock()).step) is not None:
             packs = {name: sum(map(len, item.inbox)) for name, item in request.items.items()}

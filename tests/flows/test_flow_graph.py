@@ -9,7 +9,7 @@ from springhouse.flows.flow_graph import (
     FlowGraph,
     FlowNode,
     NodeKind,
-    extended,
+    add_readers_and_writers,
     recordset,
 )
 
@@ -70,6 +70,6 @@ def test_producers_consumers_sources_and_targets() -> None:
     assert found.consumers("in") == ("f", "g")
     assert found.producers("out") == ("f", "g")
     assert (found.sources, found.targets) == (("in",), ("out",))
-    whole = extended(found)
+    whole = add_readers_and_writers(found)
     assert whole.producers("f") == whole.producers("g") == ("read in",), "it is read once"
     assert whole.producers("write out") == ("f", "g"), "and written by one"

@@ -16,11 +16,11 @@ from springhouse.flows.endpoints import Collected
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.row_expressions import compiled
+from springhouse.flows.row_expressions import compile_expression
 from springhouse.flows.run import Pool, request_of, run_here
 
 SCHEMA = pa.schema({"a": pa.int64()})
-ODD = compiled("a IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19)", SCHEMA, "route")
+ODD = compile_expression("a IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19)", SCHEMA, "route")
 
 
 class Gate:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition, row_by_row
+from springhouse.flows.one_pass import NeedsOwnPass, OnePass, QueryOutput, condition, row_selection
 from springhouse.project.declarations.declaration import Place, PythonQuery, SqlQuery
 from springhouse.project.declarations.names import Names
 from springhouse.project.sql.references import find_references
@@ -80,18 +80,18 @@ def test_side_by_side_and_through_a_view_they_give_what_each_gives_alone(
     rows: list[tuple[object, ...]], view: tuple[str, str], tables: list[tuple[str, str]]
 ) -> None:
     one = OnePass(COLUMNS)
-    seen = one.select(one.begin(), row_by_row(reading(*view)))
+    seen = one.select(one.begin(), row_selection(reading(*view)))
     inner = f"(SELECT {view[0]} FROM orders{' WHERE ' + view[1] if view[1] else ''}) AS o"
     for select, where in tables:
-        lane = one.select(seen, row_by_row(reading(select, where, " AS o")))
+        lane = one.select(seen, row_selection(reading(select, where, " AS o")))
         whole = f"SELECT {select} FROM {inner}{' WHERE ' + where if where else ''}"
         assert sorted(rows_of(one, lane, rows), key=repr) == sorted(expected(whole, rows), key=repr)
 
 
 def test_what_is_passed_on_is_no_column_and_what_is_the_same_is_computed_once() -> None:
     one = OnePass(COLUMNS)
-    first = one.select(one.begin(), row_by_row(reading("*", "amount > 0")))
-    second = one.select(one.begin(), row_by_row(reading("id AS number, `Kind`", "amount > 0")))
+    first = one.select(one.begin(), row_selection(reading("*", "amount > 0")))
+    second = one.select(one.begin(), row_selection(reading("id AS number, `Kind`", "amount > 0")))
     assert first == QueryOutput((("id", "id"), ("amount", "amount"), ("kind", "kind")), first.flag)
     assert second == QueryOutput((("number", "id"), ("Kind", "kind")), first.flag)
     assert one.levels == [{first.flag: "coalesce((`amount` > 0), false)"}]
@@ -99,7 +99,7 @@ def test_what_is_passed_on_is_no_column_and_what_is_the_same_is_computed_once() 
 
 def test_what_a_condition_spared_is_not_computed() -> None:
     one = OnePass(COLUMNS)
-    lane = one.select(one.begin(), row_by_row(reading("CAST(kind AS INT) AS n", "kind <> 'x'")))
+    lane = one.select(one.begin(), row_selection(reading("CAST(kind AS INT) AS n", "kind <> 'x'")))
     (name, column), flag = lane.columns[0], lane.flag
     assert (name, one.levels[1][column]) == (
         "n",
@@ -111,7 +111,7 @@ def test_only_names_of_columns_are_replaced() -> None:
     one = OnePass(("xs", "amount", "place"))
     said = "transform(o.xs, amount -> amount + 1) /* amount */ AS more, o.place.amount AS a, "
     said += "'amount' AS text, date_trunc('DAY', o.amount) AS day"
-    lane = one.select(one.begin(), row_by_row(reading(said, alias=" AS o")))
+    lane = one.select(one.begin(), row_selection(reading(said, alias=" AS o")))
     assert [one.levels[0][column] for _, column in lane.columns] == [
         "(transform(`xs`, amount -> amount + 1))",
         "(`place`.amount)",
@@ -122,7 +122,7 @@ def test_only_names_of_columns_are_replaced() -> None:
 
 def test_a_condition_of_a_table() -> None:
     one = OnePass(COLUMNS)
-    lane = one.select(one.begin(), row_by_row(reading("amount AS price", "id > 1")))
+    lane = one.select(one.begin(), row_selection(reading("amount AS price", "id > 1")))
     column = one.compute(lane, condition("price > 0"))
     judged = "(coalesce((`amount` > 0), false))"
     assert one.levels[-1][column] == f"CASE WHEN `{lane.flag}` THEN {judged} END"
@@ -153,18 +153,18 @@ def test_a_condition_of_a_table() -> None:
     ],
 )  # fmt: skip
 def test_what_needs_a_pass_of_its_own_says_why(text: str, why: str) -> None:
-    with pytest.raises(Alone) as caught:
-        row_by_row(query(text))
+    with pytest.raises(NeedsOwnPass) as caught:
+        row_selection(query(text))
     assert str(caught.value) == why
 
 
 def test_a_function_and_a_name_that_nobody_has() -> None:
-    with pytest.raises(Alone, match="it is a Python function"):
-        row_by_row(PythonQuery(lambda: None, (), "", Place("all.py", 1)))
+    with pytest.raises(NeedsOwnPass, match="it is a Python function"):
+        row_selection(PythonQuery(lambda: None, (), "", Place("all.py", 1)))
     one = OnePass(COLUMNS)
-    later = row_by_row(reading("amount + 1 AS more, more * 2 AS most"))
-    with pytest.raises(Alone, match='nobody can tell where "more" comes from'):
+    later = row_selection(reading("amount + 1 AS more, more * 2 AS most"))
+    with pytest.raises(NeedsOwnPass, match='nobody can tell where "more" comes from'):
         one.select(one.begin(), later)
-    twice = row_by_row(reading("*, amount AS id"))
-    with pytest.raises(Alone, match='it has two columns "id"'):
+    twice = row_selection(reading("*, amount AS id"))
+    with pytest.raises(NeedsOwnPass, match='it has two columns "id"'):
         one.select(one.begin(), twice)

@@ -5,14 +5,21 @@ import pytest
 from archetypes import ARCHETYPES, SCHEMAS
 
 from springhouse.flows.execution import PolicyName, execute_siss
-from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, extended, recordset
+from springhouse.flows.flow_graph import (
+    Edge,
+    FlowGraph,
+    FlowNode,
+    NodeKind,
+    add_readers_and_writers,
+    recordset,
+)
 from springhouse.flows.item import Item
 from springhouse.flows.pack_queue import PackQueue
 from springhouse.flows.policies.minimum_cost import MinimumCost
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS, MinimumMemory
 from springhouse.flows.policies.round_robin import RoundRobin
 from springhouse.flows.request import FlowTask, Request, TaskUrgency
-from springhouse.flows.stratum import derive_sis_sets, stratified
+from springhouse.flows.stratum import derive_sis_sets, stratify
 from springhouse.flows.subflow import break_into_subflows
 
 # Strata from the sources to the targets; nodes of one subflow are joined by " + ".
@@ -80,15 +87,15 @@ STRATA = {
 
 @pytest.mark.parametrize("name", STRATA)
 def test_sections_5_1_and_5_2_subflows_and_strata(name: str) -> None:
-    graph = extended(ARCHETYPES[name].flow.graph(SCHEMAS))
-    subflows, strata = stratified(graph)
+    graph = add_readers_and_writers(ARCHETYPES[name].flow.graph(SCHEMAS))
+    subflows, strata = stratify(graph)
     told = [sorted(" + ".join(subflows[n].nodes) for n in numbers) for numbers in strata]
     assert told == [sorted(stratum) for stratum in STRATA[name]]
 
 
 def test_section_5_1_subflows_cover_the_flow_and_share_nothing() -> None:
     for archetype in ARCHETYPES.values():
-        graph = extended(archetype.flow.graph(SCHEMAS))
+        graph = add_readers_and_writers(archetype.flow.graph(SCHEMAS))
         names = [name for subflow in break_into_subflows(graph) for name in subflow.nodes]
         assert sorted(names) == sorted(graph.nodes)
 
@@ -120,7 +127,7 @@ def test_a_line_around_a_boundary_makes_both_sides_one_subflow() -> None:
         Edge("union", 0, "out", 0),
     )
     graph = FlowGraph({node.name: node for node in nodes}, edges)
-    subflows, strata = stratified(graph)
+    subflows, strata = stratify(graph)
     assert [subflow.nodes for subflow in subflows] == [
         ("in",),
         ("first", "sort", "union"),
@@ -130,7 +137,7 @@ def test_a_line_around_a_boundary_makes_both_sides_one_subflow() -> None:
 
 
 def test_section_5_3_the_core_of_the_butterfly_runs_under_minimum_memory() -> None:
-    plan = execute_siss(extended(ARCHETYPES["butterfly"].flow.graph(SCHEMAS)))
+    plan = execute_siss(add_readers_and_writers(ARCHETYPES["butterfly"].flow.graph(SCHEMAS)))
     careful = {
         name
         for subflow in plan.subflows
@@ -141,7 +148,7 @@ def test_section_5_3_the_core_of_the_butterfly_runs_under_minimum_memory() -> No
 
 
 def test_section_5_3_theta_is_how_many_memory_intensive_activities_are_still_light() -> None:
-    graph = extended(ARCHETYPES["primary flow"].flow.graph(SCHEMAS))
+    graph = add_readers_and_writers(ARCHETYPES["primary flow"].flow.graph(SCHEMAS))
     assert set(execute_siss(graph, 1).policies.values()) == {PolicyName.MINIMUM_MEMORY}
     assert set(execute_siss(graph, 2).policies.values()) == {PolicyName.MINIMUM_COST}
 
@@ -166,7 +173,11 @@ def task(
     queue = PackQueue(None)
     queue.put(pa.record_batch({"a": pa.array([0] * waiting, pa.int64())}), waiting)
     item.inbox.append(queue)
-    item.did.rows_in, item.did.rows_out, item.did.seconds = rows_in, rows_out, seconds
+    item.statistics.rows_in, item.statistics.rows_out, item.statistics.seconds = (
+        rows_in,
+        rows_out,
+        seconds,
+    )
     request = Request(FlowGraph({}, ()), {}, now=0, limit=1)  # type: ignore[arg-type]
     return FlowTask(request, item, TaskUrgency.DEFERRED, None)
 
@@ -222,5 +233,5 @@ def test_section_4_3_before_anything_was_measured_the_longest_queue_is_taken() -
 
 def test_section_3_1_selectivity_and_consumption_rate() -> None:
     item = task(0, 1, rows_in=400, rows_out=100, seconds=2.0).item
-    assert item.did.selectivity == 0.25
-    assert item.did.consumption_rate == 150
+    assert item.statistics.selectivity == 0.25
+    assert item.statistics.consumption_rate == 150

@@ -15,7 +15,7 @@ from springhouse.flows.policies.locality import Locality
 from springhouse.flows.request import FlowTask, Request, TaskUrgency
 from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool, request_of
-from springhouse.flows.states import Happening, OperatorState, becomes, makes_a_task
+from springhouse.flows.states import OperatorState, StateEvent, makes_a_task, next_state
 from springhouse.flows.topology import Topology
 from springhouse.units import Instant
 
@@ -48,18 +48,18 @@ def taken(policy: Locality | FirstCome, thread: int) -> str | None:
 
 
 def test_section_3_1_an_operator_that_is_scheduled_while_it_runs_runs_again_afterwards() -> None:
-    running = becomes(becomes(OperatorState.NOTHING, Happening.SCHEDULED), Happening.BEGAN)
-    marked = becomes(becomes(running, Happening.SCHEDULED), Happening.SCHEDULED)
+    running = next_state(next_state(OperatorState.NOTHING, StateEvent.SCHEDULED), StateEvent.BEGAN)
+    marked = next_state(next_state(running, StateEvent.SCHEDULED), StateEvent.SCHEDULED)
     assert marked is OperatorState.RUNNING_AND_SCHEDULED
-    after = becomes(marked, Happening.FINISHED)
+    after = next_state(marked, StateEvent.FINISHED)
     assert after is OperatorState.SCHEDULED
     assert makes_a_task(marked, after)
-    assert becomes(running, Happening.FINISHED) is OperatorState.NOTHING
+    assert next_state(running, StateEvent.FINISHED) is OperatorState.NOTHING
 
 
 def test_section_3_1_an_operator_never_begins_twice() -> None:
     with pytest.raises(AssertionError):
-        becomes(OperatorState.RUNNING, Happening.BEGAN)
+        next_state(OperatorState.RUNNING, StateEvent.BEGAN)
 
 
 def test_section_5_1_the_five_steps() -> None:
@@ -125,7 +125,7 @@ def test_section_5_2_balance_moves_the_newest_request_of_the_busy_node() -> None
         policy.add(task(given, "two"))
     policy.balance((0, 1))
     assert (policy.nodes_of(old), policy.nodes_of(new)) == ((0,), (1,))
-    assert (policy.takeable(0), policy.takeable(1)) == (2, 2)
+    assert (policy.takeable_tasks(0), policy.takeable_tasks(1)) == (2, 2)
 
 
 def test_section_5_2_balance_shares_the_only_request_and_its_responsibilities_in_turn() -> None:
@@ -134,13 +134,13 @@ def test_section_5_2_balance_shares_the_only_request_and_its_responsibilities_in
     policy.admit(only, (1, 0))
     for name in "abcd":
         policy.add(task(only, name))
-    assert (policy.takeable(0), policy.takeable(1)) == (4, 0)
+    assert (policy.takeable_tasks(0), policy.takeable_tasks(1)) == (4, 0)
     policy.balance((0, 1))
     assert policy.nodes_of(only) == (0, 1)
-    assert (policy.takeable(0), policy.takeable(1)) == (2, 2)
+    assert (policy.takeable_tasks(0), policy.takeable_tasks(1)) == (2, 2)
     policy.add(task(only, "e"))
     policy.add(task(only, "f"))
-    assert (policy.takeable(0), policy.takeable(1)) == (3, 3)
+    assert (policy.takeable_tasks(0), policy.takeable_tasks(1)) == (3, 3)
     assert {taken(policy, 1) for _ in range(6)} == set("abcdef"), "one list for both nodes"
 
 
@@ -164,7 +164,7 @@ def test_section_5_2_a_node_wakes_as_many_threads_as_it_has_tasks() -> None:
     assert len(begun.wake) == 2, "two readers can begin"
     assert engine.idle == (1,)
     for thread in begun.wake:
-        engine.woke(thread)
+        engine.note_awake(thread)
         advice = engine.advance(thread, None, 0.0, Instant(0))
         assert advice.step is not None
         assert advice.wake == (), "every task has a thread"
@@ -225,7 +225,7 @@ def test_immediate_tasks_follow_packs_and_deferred_ones_do_not() -> None:
     flowing.begin(item, Instant(0))
     message = flowing.message(item, 0, Instant(0))
     assert message is not None
-    flowing.performed(item, item.perform(message), 0.0)
+    flowing.record_step(item, item.perform(message), 0.0)
     flowing.finish_turn(item, 0, Instant(0))
     assert made == [("write left_out", TaskUrgency.IMMEDIATE), ("read left", TaskUrgency.DEFERRED)]
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from springhouse.flows.flow_graph import FlowError
-from springhouse.flows.row_expressions import column, compiled, schema_of
+from springhouse.flows.row_expressions import column, compile_expression, schema_of
 
 ROWS = pa.record_batch(
     {
@@ -61,7 +61,7 @@ SAME_AS_DUCKDB = [
 
 @pytest.mark.parametrize("sql", SAME_AS_DUCKDB)
 def test_the_same_as_sql(sql: str) -> None:
-    found = column(compiled(sql, ROWS.schema, "test")(ROWS), ROWS.num_rows)
+    found = column(compile_expression(sql, ROWS.schema, "test")(ROWS), ROWS.num_rows)
     with duckdb.connect() as database:
         database.register("rows", pa.Table.from_batches([ROWS]))
         wanted = database.sql(f"SELECT {sql} FROM rows").fetchall()
@@ -93,12 +93,12 @@ AS_SPARK_HAS_IT = [
 
 @pytest.mark.parametrize(("sql", "wanted"), AS_SPARK_HAS_IT)
 def test_what_was_once_wrong(sql: str, wanted: list[object]) -> None:
-    found = column(compiled(sql, ROWS.schema, "test")(ROWS), ROWS.num_rows)
+    found = column(compile_expression(sql, ROWS.schema, "test")(ROWS), ROWS.num_rows)
     assert found.to_pylist() == wanted
 
 
 def test_an_expression_of_pyarrow() -> None:
-    found = compiled(pc.field("a") > 1, ROWS.schema, "test")(ROWS)
+    found = compile_expression(pc.field("a") > 1, ROWS.schema, "test")(ROWS)
     assert column(found, ROWS.num_rows).to_pylist() == [False, True, None, False, True]
 
 
@@ -130,12 +130,12 @@ REFUSED = [
 @pytest.mark.parametrize(("sql", "says"), REFUSED)
 def test_what_can_not_be_computed_is_said_before_any_row_moves(sql: str, says: str) -> None:
     with pytest.raises(FlowError, match=says):
-        compiled(sql, ROWS.schema, "test")
+        compile_expression(sql, ROWS.schema, "test")
 
 
 @pytest.mark.parametrize("sql", ["a * 9223372036854775807", "a / (a - 1)"])
 def test_overflow_and_division_by_zero_are_errors_as_in_spark(sql: str) -> None:
-    computed = compiled(sql, ROWS.schema, "test")
+    computed = compile_expression(sql, ROWS.schema, "test")
     with pytest.raises((pa.ArrowInvalid, ArithmeticError)):
         computed(ROWS)
 

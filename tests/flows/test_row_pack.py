@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springhouse.flows.row_pack import packs_of, scales_for, under
+from springhouse.flows.row_pack import packs_of, weigher_for, with_schema
 
 
 def batches(sizes: list[int]) -> list[pa.RecordBatch]:
@@ -38,16 +38,16 @@ def test_a_pack_has_as_many_bytes_as_arrow_says_but_for_the_bits_of_null() -> No
             "list": pa.array([[1], [], [2, 3]] * 2 + [[], []]),
         }
     )
-    weigh = scales_for(pack.schema)
+    weigh = weigher_for(pack.schema)
     assert weigh(pack) == pack.nbytes
     assert weigh(pack.slice(0, 0)) <= 8, "what is left are offsets"
     nulls = pa.record_batch({"a": pa.array([None, 1, 2, 3, 4, 5, 6, 7])})
-    assert scales_for(nulls.schema)(nulls) == nulls.nbytes - 1
+    assert weigher_for(nulls.schema)(nulls) == nulls.nbytes - 1
 
 
 def test_a_pack_comes_under_the_schema_that_was_declared() -> None:
     declared = pa.schema([pa.field("a", pa.int64(), nullable=False)])
     pack = pa.record_batch({"a": [1, 2]})
-    assert under(declared, pack).schema.equals(declared)
-    assert under(declared, pack).column(0).to_pylist() == [1, 2]
-    assert under(pack.schema, pack) is pack
+    assert with_schema(declared, pack).schema.equals(declared)
+    assert with_schema(declared, pack).column(0).to_pylist() == [1, 2]
+    assert with_schema(pack.schema, pack) is pack

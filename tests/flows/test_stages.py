@@ -5,7 +5,7 @@ from archetypes import ARCHETYPES, SCHEMAS
 
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.flow_graph import NodeKind
-from springhouse.flows.stages import Stage, stages
+from springhouse.flows.stages import Stage, divide_into_stages
 
 # For each stage: its level, what comes in and how, and the activities.
 TOLD = {
@@ -39,7 +39,7 @@ TOLD = {
 
 def told(stage: Stage) -> str:
     coming = ", ".join(
-        f"{i.feed} {i.hand.value}{' ' if i.keys else ''}{', '.join(i.keys)}" for i in stage.intakes
+        f"{i.feed} {i.hand.value}{' ' if i.keys else ''}{', '.join(i.keys)}" for i in stage.inputs
     )
     doing = [n.name for n in stage.graph.nodes.values() if n.kind is NodeKind.ACTIVITY]
     return f"{stage.level}: {coming} -> {', '.join([*doing, *stage.targets])}"
@@ -47,7 +47,7 @@ def told(stage: Stage) -> str:
 
 @pytest.mark.parametrize("name", TOLD)
 def test_archetypes(name: str) -> None:
-    found = [told(stage) for stage in stages(ARCHETYPES[name].flow.graph(SCHEMAS))]
+    found = [told(stage) for stage in divide_into_stages(ARCHETYPES[name].flow.graph(SCHEMAS))]
     assert found == TOLD[name]
 
 
@@ -57,7 +57,7 @@ def test_a_router_with_many_targets_is_one_pass() -> None:
         for number, rows in enumerate(flow.read("n", "a BIGINT").route("a < 1", "a < 2", "a < 3")):
             rows.write(f"t{number}")
 
-    assert [told(s) for s in stages(parted.graph())] == [
+    assert [told(s) for s in divide_into_stages(parted.graph())] == [
         "0: n as they are -> route, t0, t1, t2, t3"
     ]
 
@@ -68,7 +68,7 @@ def test_targets_that_share_a_source_read_it_once() -> None:
         flow.read("n", "a BIGINT").where("a < 1").write("few")
         flow.read("n", "a BIGINT").where("a > 1").write("many")
 
-    (only,) = stages(shared.graph())
+    (only,) = divide_into_stages(shared.graph())
     assert told(only) == "0: n as they are -> where, where 2, few, many"
 
 
@@ -81,7 +81,7 @@ def test_what_is_looked_up_in_a_table_made_of_the_same_rows_waits_for_it() -> No
         totals = rows.aggregate("k", total="sum(a)")
         rows.lookup(totals, on="k", take="total").write("shares")
 
-    assert [told(stage) for stage in stages(diamond.graph())] == [
+    assert [told(stage) for stage in divide_into_stages(diamond.graph())] == [
         "0: n as they are -> where, aggregate in each task",
         "1: aggregate in each task.0 by key k -> aggregate",
         "2: aggregate.0 held by every task, where.0 as they are -> lookup, shares",
@@ -94,7 +94,7 @@ def test_what_a_flow_wrote_is_read_from_its_target() -> None:
         flow.read("n", "a BIGINT").where("a > 0").write("between")
         flow.read("between").where("a > 1").write("out")
 
-    assert [told(stage) for stage in stages(staged.graph())] == [
+    assert [told(stage) for stage in divide_into_stages(staged.graph())] == [
         "0: n as they are -> where, between",
         "1: between as they are -> where 2, out",
     ]

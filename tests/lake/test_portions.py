@@ -12,7 +12,7 @@ import springhouse
 from springhouse.errors import LakeError
 from springhouse.flows.declare import Draft
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.stages import stages
+from springhouse.flows.stages import divide_into_stages
 from springhouse.lake.flows import portions as cutting
 from springhouse.lake.flows.portions import Portion, TableSource, rows_in
 from springhouse.lake.flows.task import StageTask
@@ -99,7 +99,7 @@ def test_a_task_reads_its_portions_and_the_tables_that_it_holds(tmp_path: Path) 
         write_deltalake(str(tmp_path / "rows"), rows, mode="append")
     write_deltalake(str(tmp_path / "names"), pa.table({"kind": [0, 1], "name": ["even", "odd"]}))
     given, held = (TableSource(str(tmp_path / name)) for name in ("rows", "names"))
-    (stage,) = stages(looked_up.graph({"rows": given.schema, "names": held.schema}))
+    (stage,) = divide_into_stages(looked_up.graph({"rows": given.schema, "names": held.schema}))
     places = {name: str(tmp_path / name) for name in stage.targets}
     settings = Settings(pack_bytes=500, queue_packs=2)
     task = StageTask(stage, places, {"names": held.files}, settings, given.portions())

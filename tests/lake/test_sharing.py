@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from springhouse.flows.one_pass import Alone
+from springhouse.flows.one_pass import NeedsOwnPass
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.ingest.sharing import Sharing, row_pipeline, same_records, sharing
 from springhouse.lake.ingest.source_stream import Stream
@@ -71,7 +71,7 @@ def test_who_needs_a_pass_of_its_own_is_told_why(project: Project) -> None:
 def test_a_chain_goes_from_the_source_to_the_table(project: Project) -> None:
     found = row_pipeline(project, project.tables["large"])
     assert [name for name, _ in found.steps] == ["paid", "flow large"]
-    with pytest.raises(Alone, match="it has 2 flows"):
+    with pytest.raises(NeedsOwnPass, match="it has 2 flows"):
         row_pipeline(project, project.tables["several"])
 
 

@@ -26,7 +26,7 @@ from springhouse.flows.declare import Draft
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_rows import Rows
 from springhouse.flows.row_expressions import column, term_of
-from springhouse.flows.sql.types import spelled
+from springhouse.flows.sql.types import type_name
 
 SAMPLES: dict[pa.DataType, list[object]] = {
     pa.int8(): [None, 0, 1, -1, 5, -7, 127, -128],
@@ -204,8 +204,8 @@ def differences(spark: SparkSession, rows: pa.RecordBatch, all_tried: Sequence[T
 
 
 def _difference(each: Tried, given: pa.ChunkedArray, rows: pa.RecordBatch) -> list[str]:
-    if spelled(given.type) != spelled(each.type):
-        return [f"{each.sql}: {spelled(each.type)} here, {spelled(given.type)} in Spark"]
+    if type_name(given.type) != type_name(each.type):
+        return [f"{each.sql}: {type_name(each.type)} here, {type_name(given.type)} in Spark"]
     for number, value in enumerate(python_values(given)):
         if spelled_out(value) != spelled_out(each.values[number]) and not each.fails[number]:
             row = rows.slice(number, 1).to_pylist()[0]
@@ -549,8 +549,8 @@ def test_aggregates(keys: list[str], ansi: SparkSession) -> None:
     frame_of(ansi, rows).createOrReplaceTempView(view)
     group = f"GROUP BY {', '.join(keys)}" if keys else ""
     wanted = ansi.sql(f"SELECT {', '.join(texts)} FROM {view} {group}").toArrow()
-    assert [spelled(kind) for kind in made.schema.types] == [
-        spelled(kind) for kind in wanted.schema.types
+    assert [type_name(kind) for kind in made.schema.types] == [
+        type_name(kind) for kind in wanted.schema.types
     ]
 
     def shown(table: pa.Table) -> list[str]:

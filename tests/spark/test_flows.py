@@ -22,11 +22,11 @@ from springhouse.flows.declare import Draft
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.stages import stages
+from springhouse.flows.stages import divide_into_stages
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.requirements import PermitHeld
 from springhouse.lake.delta.tables import frame_of, open_table, read_arrow, spark_schema
-from springhouse.lake.flows.arriving import arrive_in_tasks
+from springhouse.lake.flows.arrivals import arrive_in_tasks
 from springhouse.lake.flows.run_flow import run_flow
 from springhouse.lake.flows.task import StageTask
 from springhouse.lake.spark.quality import with_verdicts
@@ -329,7 +329,7 @@ def test_files_of_a_flow_that_died_are_removed_by_vacuum(
     target = next(path.parent for path in tmp_path.rglob("orders/_delta_log"))
     places = {"one": str(target), "two": str(tmp_path / "two")}
     rows = pa.record_batch({"n": pa.array(range(10), pa.int64())})
-    (stage,) = stages(copied.graph({"given": rows.schema}))
+    (stage,) = divide_into_stages(copied.graph({"given": rows.schema}))
     told = pa.Table.from_batches(StageTask(stage, places, {}, SMALL)([rows]))
     assert told.num_rows, "the tasks reported files; the driver dies here"
     (target / "_staging-0123" / "in between").mkdir(parents=True)
@@ -461,7 +461,7 @@ def test_large_arrivals_that_must_not_be(spark: SparkSession, tmp_path: Path) ->
 def test_an_attempt_that_nobody_counts_writes_files_that_nobody_sees(tmp_path: Path) -> None:
     """A speculative duplicate: two attempts of one task write, and each tells of its own files."""
     rows = pa.record_batch({"n": pa.array(range(10), pa.int64())})
-    first = stages(parted.graph({"numbers": rows.schema}))[0]
+    first = divide_into_stages(parted.graph({"numbers": rows.schema}))[0]
     places = {n: str(tmp_path / n) for n in (*first.targets, *first.passed)}
     task = StageTask(first, places, {}, SMALL)
     told = [pa.Table.from_batches(task([rows])).to_pylist() for _ in range(2)]

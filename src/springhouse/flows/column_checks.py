@@ -11,8 +11,13 @@ import pyarrow as pa
 
 from springhouse.flows.activities.join import JoinSpec, common_type
 from springhouse.flows.flow_graph import FlowError
-from springhouse.flows.row_expressions import Compiled, Expression, compiled, type_of
-from springhouse.flows.sql.types import spelled
+from springhouse.flows.row_expressions import (
+    CompiledExpression,
+    Expression,
+    compile_expression,
+    type_of,
+)
+from springhouse.flows.sql.types import type_name
 
 Names = str | Sequence[str]
 """One column, or several."""
@@ -62,22 +67,24 @@ def prove_keyed(known: pa.Schema, given: pa.DataType, on: str, key: str, name: s
     if not pa.types.is_integer(known.field(key).type):
         raise FlowError(
             f'activity "{name}" numbers with "{key}", which is no whole number but '
-            f"{spelled(known.field(key).type)}"
+            f"{type_name(known.field(key).type)}"
         )
     if common_type(known.field(on).type, given) is None:
         raise FlowError(
-            f'activity "{name}" looks for "{on}" ({spelled(given)}) among '
-            f"{spelled(known.field(on).type)}",
+            f'activity "{name}" looks for "{on}" ({type_name(given)}) among '
+            f"{type_name(known.field(on).type)}",
             hint="Both have to be of one type that can be compared.",
         )
 
 
-def compile_condition(condition: Expression, schema: pa.Schema, activity: str) -> Compiled:
+def compile_condition(
+    condition: Expression, schema: pa.Schema, activity: str
+) -> CompiledExpression:
     """What computes a condition; an error if the expression is none."""
     kind = type_of(condition, schema, activity)
     if kind != pa.bool_():
-        raise FlowError(f'activity "{activity}": {condition} is {spelled(kind)}, not a condition')
-    return compiled(condition, schema, activity)
+        raise FlowError(f'activity "{activity}": {condition} is {type_name(kind)}, not a condition')
+    return compile_expression(condition, schema, activity)
 
 
 def join_spec(
@@ -100,9 +107,9 @@ def join_spec(
         if common_type(one, two) is None:
             hint = f"Cast one before: compute({mine}='CAST({mine} AS …)')."
             if one == two:
-                hint = f"A flow joins by no {spelled(one)}."
+                hint = f"A flow joins by no {type_name(one)}."
             raise FlowError(
-                f'"{name}" compares "{mine}" ({spelled(one)}) with "{theirs}" ({spelled(two)})',
+                f'"{name}" compares "{mine}" ({type_name(one)}) with "{theirs}" ({type_name(two)})',
                 hint=hint,
             )
     twice = [column for column in taken if column in rows.schema.names]

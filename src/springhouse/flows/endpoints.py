@@ -18,7 +18,7 @@ from springhouse.flows.flow_graph import (
     Output,
     schema_difference,
 )
-from springhouse.flows.row_pack import packs_of, under
+from springhouse.flows.row_pack import packs_of, with_schema
 
 Rows: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
 Source: TypeAlias = Rows | Callable[[], Rows]
@@ -77,7 +77,7 @@ class Read:
                     raise FlowError(
                         f'"{self._name}" has other rows than were declared: {difference}'
                     )
-            yield 0, under(self._schema, pack)
+            yield 0, with_schema(self._schema, pack)
 
 
 class Write:
@@ -116,7 +116,7 @@ def operators(
         if node.kind is NodeKind.READER:
             (name,) = graph.producers(node.name)
             kept = between.get(name) or sinks.get(name)
-            source = sources[name] if kept is None else _again(kept, name)
+            source = sources[name] if kept is None else _rows_written(kept, name)
             made[node.name] = Read(name, node.outputs[0], source, pack_bytes)
         elif node.kind is NodeKind.WRITER:
             (name,) = graph.consumers(node.name)
@@ -128,7 +128,7 @@ def operators(
     return made
 
 
-def _again(sink: PackSink, name: str) -> Source:
+def _rows_written(sink: PackSink, name: str) -> Source:
     """The rows that were written to a recordset, for those who read it in the same flow."""
     if not isinstance(sink, Collected):
         raise FlowError(

@@ -11,7 +11,7 @@ nobody is woken, so a fully loaded engine makes no call to the system.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from springhouse.flows.item import Item, Message, Performed
+from springhouse.flows.item import Item, Message, StepResult
 from springhouse.flows.policies.task_policy import TaskPolicy, Turn
 from springhouse.flows.request import Request
 from springhouse.units import Instant
@@ -57,7 +57,7 @@ class Engine:
         request.start(self.policy.add)
         return Advice(wake=self._wakes())
 
-    def woke(self, thread: int) -> None:
+    def note_awake(self, thread: int) -> None:
         """A thread that slept is awake again and will ask for a step."""
         if thread in self._sleeping:  # it woke by itself
             self._sleeping.discard(thread)
@@ -65,7 +65,7 @@ class Engine:
         else:
             self._woken[self._node[thread]] -= 1
 
-    def advance(self, thread: int, did: Performed | None, seconds: float, now: Instant) -> Advice:
+    def advance(self, thread: int, did: StepResult | None, seconds: float, now: Instant) -> Advice:
         """What the thread does next, after what it did (None: it was not working)."""
         over: tuple[Request, ...] = ()
         if did is not None:
@@ -83,17 +83,17 @@ class Engine:
         step, over = self._begin_turn(thread, now)
         return Advice(step, over=over)
 
-    def after(self, thread: int, did: Performed, seconds: float, now: Instant) -> Advice:
+    def after(self, thread: int, did: StepResult, seconds: float, now: Instant) -> Advice:
         """The next step of the same turn (None: it is over). The other half of `advance`."""
         step, over = self._go_on(thread, did, seconds, now)
         return Advice(step, over=over)
 
     def _go_on(
-        self, thread: int, did: Performed, seconds: float, now: Instant
+        self, thread: int, did: StepResult, seconds: float, now: Instant
     ) -> tuple[EngineStep | None, tuple[Request, ...]]:
         turn, began, steps = self._turns[thread]
         request, item = turn.task.request, turn.task.item
-        request.performed(item, did, seconds)
+        request.record_step(item, did, seconds)
         steps += 1
         if not _is_up(turn, steps, now - began):
             message = request.message(item, thread, now)
@@ -140,7 +140,7 @@ class Engine:
             return ()
         wake: list[int] = []
         for node, asleep in enumerate(self._asleep):
-            missing = self.policy.takeable(node) - self._woken[node] if asleep else 0
+            missing = self.policy.takeable_tasks(node) - self._woken[node] if asleep else 0
             for _ in range(min(missing, len(asleep))):
                 thread = asleep.pop()
                 self._sleeping.discard(thread)

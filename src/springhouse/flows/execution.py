@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cached_property
 
 from springhouse.flows.flow_graph import FlowGraph
-from springhouse.flows.stratum import stratified
+from springhouse.flows.stratum import stratify
 from springhouse.flows.subflow import Subflow, is_scheduled, subflow_of
 
 THETA = 0
@@ -63,7 +63,7 @@ class ExecutionPlan:
 
 def execute_siss(graph: FlowGraph, theta: int = THETA) -> ExecutionPlan:
     """EIS: how a flow (with its readers and writers) runs under the Mixed policy."""
-    subflows, strata = stratified(graph)
+    subflows, strata = stratify(graph)
     policies = {}
     for subflow in subflows:
         if is_scheduled(graph, subflow):

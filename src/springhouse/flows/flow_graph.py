@@ -1,8 +1,8 @@
 """What feeds what? Activities and recordsets, as a graph without cycles (000 section 3.1).
 
-An activity turns row packs into row packs; a recordset is where rows rest: a source, a target, or a
-staging point between. Recordsets are not scheduled: on every edge from a recordset there is a
-reader, and on every edge into one a writer (000 section 5.1), which `extended` puts there.
+An activity turns row packs into row packs. A recordset is where rows rest: a source, a target, or a
+staging point between. Recordsets are not scheduled. `add_readers_and_writers` puts a reader behind
+every recordset that is read and a writer before every one that is written (000 section 5.1).
 
 Rows leave a node by numbered ports and enter by numbered ports. Several edges may leave one port:
 each consumer gets every row. Exactly one edge enters a port of an activity.
@@ -180,7 +180,7 @@ class FlowGraph:
         return tuple(n.name for n in self.of_kind(NodeKind.RECORDSET) if self.incoming[n.name])
 
 
-def extended(graph: FlowGraph) -> FlowGraph:
+def add_readers_and_writers(graph: FlowGraph) -> FlowGraph:
     """The graph with a reader for every recordset that is read and a writer for every written one.
 
     The paper has one per edge. One per recordset reads it once, whoever wants its rows, and leaves
@@ -193,13 +193,13 @@ def extended(graph: FlowGraph) -> FlowGraph:
         if node.kind is not NodeKind.RECORDSET:
             continue
         if graph.outgoing[name]:
-            readers[name] = reader = _fresh(nodes, f"read {name}")
+            readers[name] = reader = _unused_name(nodes, f"read {name}")
             nodes[reader] = FlowNode(
                 reader, NodeKind.READER, node.outputs, node.outputs, verb="read"
             )
             edges.append(Edge(name, 0, reader, 0))
         if graph.incoming[name]:
-            writers[name] = writer = _fresh(nodes, f"write {name}")
+            writers[name] = writer = _unused_name(nodes, f"write {name}")
             inputs = node.inputs * len(graph.incoming[name])
             nodes[writer] = FlowNode(writer, NodeKind.WRITER, inputs, node.outputs, verb="write")
             edges.append(Edge(writer, 0, name, 0))
@@ -216,7 +216,7 @@ def extended(graph: FlowGraph) -> FlowGraph:
     return FlowGraph(nodes, tuple(edges))
 
 
-def _fresh(taken: Mapping[str, FlowNode], name: str) -> str:
+def _unused_name(taken: Mapping[str, FlowNode], name: str) -> str:
     number, fresh = 2, name
     while fresh in taken:
         fresh, number = f"{name} ({number})", number + 1

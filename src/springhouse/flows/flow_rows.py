@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from springhouse.flows.activities.changing_dimension import ChangingDimension, ChangingDimensionSpec
-from springhouse.flows.activities.each import (
-    QUARANTINE,
-    Function,
-    PackActivity,
-    PackFunction,
-    kept,
-    projected,
-)
 from springhouse.flows.activities.grouping import (
     GroupedAggregate,
     PartialAggregate,
     parts_schema,
 )
 from springhouse.flows.activities.join import Join, JoinSpec
-from springhouse.flows.activities.router import Judge, Router
+from springhouse.flows.activities.per_pack import (
+    QUARANTINE,
+    PackActivity,
+    PackFunction,
+    PythonActivity,
+    filter_rows,
+    project_columns,
+)
+from springhouse.flows.activities.router import ExpectationRouter, Router
 from springhouse.flows.activities.sort import Key, Sort
 from springhouse.flows.activities.surrogate_key import SurrogateKey
 from springhouse.flows.activities.union import Union
@@ -42,15 +42,15 @@ from springhouse.flows.flow_graph import FlowError, FlowNode, FlowOperator, Node
 from springhouse.flows.measure_expressions import parse_measure
 from springhouse.flows.row_expressions import (
     Expression,
-    named,
     order_of,
-    placed,
+    parse_named,
+    place_or_compile,
     schema_of,
     term_of,
     type_of,
 )
 from springhouse.flows.sql.syntax_tree import Name
-from springhouse.flows.sql.types import is_plain, spelled
+from springhouse.flows.sql.types import is_plain, type_name
 
 if TYPE_CHECKING:
     from springhouse.flows.declare import Draft
@@ -72,13 +72,13 @@ class Rows:
     def where(self, condition: Expression, *, name: str | None = None) -> "Rows":
         """Only the rows for which the condition is true."""
         name = self._draft.fresh(name or "where")
-        test = kept(compile_condition(condition, self.schema, name))
+        test = filter_rows(compile_condition(condition, self.schema, name))
         return self._then(name, "where", self.schema, lambda size: PackActivity(test))
 
     def select(self, *columns: str, name: str | None = None) -> "Rows":
         """Only these columns, each a name or `expression AS name`."""
         name = self._draft.fresh(name or "select")
-        wanted = [named(text, name) for text in columns]
+        wanted = [parse_named(text, name) for text in columns]
         return self._project(name, "select", wanted)
 
     def compute(self, *, name: str | None = None, **columns: Expression) -> "Rows":
@@ -109,8 +109,8 @@ class Rows:
         aside = on_error == "quarantine"
         outputs = (promised, QUARANTINE) if aside else (promised,)
 
-        def make(size: int) -> Function:
-            return Function(name, function, promised, quarantine=aside)
+        def make(size: int) -> PythonActivity:
+            return PythonActivity(name, function, promised, quarantine=aside)
 
         made = FlowNode(name, NodeKind.ACTIVITY, (self.schema,), outputs, make, verb="apply")
         self._draft.add(made, [self])
@@ -164,7 +164,7 @@ class Rows:
             NodeKind.ACTIVITY,
             (self.schema,),
             outputs,
-            lambda size: Judge(name, expected),
+            lambda size: ExpectationRouter(name, expected),
             router=aside,
             verb="expect",
         )
@@ -264,7 +264,7 @@ class Rows:
             if not is_plain(self.schema.field(key).type):
                 raise FlowError(
                     f'activity "{name}" can\'t group by "{key}", a '
-                    f"{spelled(self.schema.field(key).type)}"
+                    f"{type_name(self.schema.field(key).type)}"
                 )
         made = {c: parse_measure(text, self.schema, name) for c, text in measures.items()}
         fields = [self.schema.field(key) for key in keys]
@@ -293,7 +293,7 @@ class Rows:
         for tree, descending, nulls_first in order_of(", ".join(columns), name):
             term = term_of(tree, self.schema, name)
             if not is_plain(term.type):
-                raise FlowError(f'activity "{name}" can\'t sort by {spelled(term.type)}')
+                raise FlowError(f'activity "{name}" can\'t sort by {type_name(term.type)}')
             if term.constant:
                 said = ", ".join(columns)
                 raise FlowError(
@@ -326,7 +326,7 @@ class Rows:
             if pa.types.is_nested(kind) or pa.types.is_null(kind):
                 raise FlowError(
                     f'"{name}" compares rows by "{column}", and a flow can\'t compare '
-                    f"{spelled(kind)}",
+                    f"{type_name(kind)}",
                     hint="Take its fields apart, or leave it out, with select.",
                 )
         made = FlowNode(
@@ -377,8 +377,8 @@ class Rows:
     def _project(self, name: str, verb: str, columns: Sequence[tuple[str, Expression]]) -> "Rows":
         fields = [(column, type_of(e, self.schema, name)) for column, e in columns]
         schema = pa.schema(fields)
-        parts = [placed(e, self.schema, name) for _, e in columns]
-        make = projected(self.schema, schema, parts)
+        parts = [place_or_compile(e, self.schema, name) for _, e in columns]
+        make = project_columns(self.schema, schema, parts)
         return self._then(name, verb, schema, lambda size: PackActivity(make))
 
     def _join(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from springhouse.flows.flow_graph import FlowNode, FlowOperator, Output
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.pack_queue import PackQueue
-from springhouse.flows.row_pack import scales_for
+from springhouse.flows.row_pack import weigher_for
 from springhouse.flows.states import OperatorState
 
 
@@ -30,7 +30,7 @@ RESUME = Message(-1, None)
 """Go on with what the last message gave."""
 
 
-class Sized(NamedTuple):
+class SizedPack(NamedTuple):
     """An output with its bytes, which are counted with no lock held."""
 
     port: int
@@ -38,10 +38,10 @@ class Sized(NamedTuple):
     size: int
 
 
-class Performed(NamedTuple):
+class StepResult(NamedTuple):
     """What came of one step: outputs, where more may come from, or a failure."""
 
-    outputs: tuple[Sized, ...] = ()
+    outputs: tuple[SizedPack, ...] = ()
     rest: Iterator[Output] | None = None
     failure: BaseException | None = None
 
@@ -67,16 +67,16 @@ class Item:
         self.stratum = stratum
         self.inbox: list[PackQueue] = []
         self.producers: list[Item | None] = []
-        self.ways: list[list[ItemEdge]] = [[] for _ in node.outputs]
+        self.outgoing: list[list[ItemEdge]] = [[] for _ in node.outputs]
         self.state = OperatorState.NOTHING
         self.marked_immediate = False
         self.ended: set[int] = set()
-        self.unsent: deque[Sized] = deque()
+        self.unsent: deque[SizedPack] = deque()
         self.rest: Iterator[Output] | None = None
         self.forced = False
         self.finished = False
-        self.did = ActivityStatistics()
-        self._scales = [scales_for(schema) for schema in node.outputs]
+        self.statistics = ActivityStatistics()
+        self._scales = [weigher_for(schema) for schema in node.outputs]
 
     @property
     def waiting_rows(self) -> int:
@@ -86,7 +86,7 @@ class Item:
     @property
     def memory_benefit(self) -> float:
         """MemB(p) = (In(p) - Out(p)) / ExecTime(p) * Queue(p) (000 section 4.3)."""
-        return self.did.consumption_rate * self.waiting_rows
+        return self.statistics.consumption_rate * self.waiting_rows
 
     @property
     def is_done(self) -> bool:
@@ -95,7 +95,7 @@ class Item:
 
     def has_room(self) -> bool:
         """Whether every consumer can take one more pack."""
-        for ways in self.ways:
+        for ways in self.outgoing:
             for way in ways:
                 if not way.queue.has_room:
                     return False
@@ -103,9 +103,9 @@ class Item:
 
     def can_send(self) -> bool:
         """Whether the first pack that it could not pass on yet can go now."""
-        return all(way.queue.has_room for way in self.ways[self.unsent[0].port])
+        return all(way.queue.has_room for way in self.outgoing[self.unsent[0].port])
 
-    def is_held(self, port: int) -> bool:
+    def must_wait(self, port: int) -> bool:
         """Whether this input should wait for another one to end."""
         before = self.node.waits.get(port)
         return before is not None and before not in self.ended
@@ -116,7 +116,7 @@ class Item:
         for port, queue in enumerate(self.inbox):
             if port in self.ended or not queue.has_message:
                 continue
-            if self.is_held(port) and not self.forced:
+            if self.must_wait(port) and not self.forced:
                 continue
             if queue.rows > most:
                 best, most = port, queue.rows
@@ -132,7 +132,7 @@ class Item:
             return False
         return self.has_room()
 
-    def perform(self, message: Message) -> Performed:
+    def perform(self, message: Message) -> StepResult:
         """Let the operator work; called with no lock held, by one thread at a time."""
         try:
             if message is RESUME:
@@ -144,15 +144,15 @@ class Item:
                 else:
                     given = self.operator.take(message.port, message.pack)
                 if isinstance(given, tuple | list):
-                    return Performed(tuple(self._weighed(*each) for each in given))
+                    return StepResult(tuple(self._weigh(*each) for each in given))
                 rest = iter(given)
             output = next(rest, None)
             if output is None:
-                return Performed()
-            return Performed((self._weighed(*output),), rest)
+                return StepResult()
+            return StepResult((self._weigh(*output),), rest)
         except BaseException as failure:  # noqa: BLE001  whatever an activity raises fails its flow
             # SystemExit too: it would end this thread only, and whoever waits would wait for ever.
-            return Performed(failure=failure)
+            return StepResult(failure=failure)
 
-    def _weighed(self, port: int, pack: pa.RecordBatch) -> Sized:
-        return Sized(port, pack, self._scales[port](pack))
+    def _weigh(self, port: int, pack: pa.RecordBatch) -> SizedPack:
+        return SizedPack(port, pack, self._scales[port](pack))

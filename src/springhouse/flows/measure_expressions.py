@@ -8,8 +8,8 @@ from springhouse.flows.activities.grouping import Measure, measured_type
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.row_expressions import term_of, tree_of
 from springhouse.flows.sql.syntax_tree import STAR, Call, Literal, Tree
-from springhouse.flows.sql.terms import typed
-from springhouse.flows.sql.types import is_number, is_plain, spelled
+from springhouse.flows.sql.terms import give_type
+from springhouse.flows.sql.types import is_number, is_plain, type_name
 
 _AGGREGATES = ("sum", "count", "min", "max", "avg")
 
@@ -34,10 +34,10 @@ def parse_measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure,
     counted = is_number(term.type) if function in ("sum", "avg") else is_plain(term.type)
     if not counted and function != "count":
         raise FlowError(
-            f'activity "{activity}": a flow has no {function} of {spelled(term.type)}: {text}'
+            f'activity "{activity}": a flow has no {function} of {type_name(term.type)}: {text}'
         )
     given = pa.int32() if term.type == pa.null() else term.type
-    measure = Measure(function, typed(term, given).compute, given)
+    measure = Measure(function, give_type(term, given).compute, given)
     return measure, measured_type(function, given)
 
 

@@ -88,7 +88,7 @@ class Monitor:
     def __post_init__(self) -> None:
         self._last = self.began
 
-    def moved(self, now: Instant, packs: int, size: int) -> None:
+    def count_packs(self, now: Instant, packs: int, size: int) -> None:
         """That many packs and bytes more, or fewer, wait since now."""
         if now > self._last:
             past = now - self._last
@@ -104,7 +104,7 @@ class Monitor:
         if self.curve is not None:
             self.curve.append((now, self.packs, self.size))
 
-    def activated(self, now: Instant, activity: str) -> None:
+    def record_turn(self, now: Instant, activity: str) -> None:
         """An activity was given a turn."""
         if self.invoked is not None:
             self.invoked.append((now, activity))
@@ -113,7 +113,7 @@ class Monitor:
         self, now: Instant, activities: Mapping[str, ActivityStatistics]
     ) -> FlowMeasurements:
         """The averages and maxima until now."""
-        self.moved(now, 0, 0)
+        self.count_packs(now, 0, 0)
         seconds = max(now - self.began, 1e-9)
         return FlowMeasurements(
             Seconds(now - self.began),

@@ -35,12 +35,12 @@ _OF_FILES = ("input_file_name", "input_file_block_start", "input_file_block_leng
 _GENERATORS = ("inline_outer", "json_tuple", "posexplode_outer", "variant_explode")
 
 
-class Alone(Exception):
+class NeedsOwnPass(Exception):
     """Why a query needs a pass of its own."""
 
 
 @dataclass(frozen=True)
-class Words:
+class SqlPiece:
     """A piece of SQL, and the spans in it that name columns, as (start, end, name)."""
 
     text: str
@@ -51,7 +51,7 @@ class Words:
         pieces, at = [], 0
         for start, end, name in self.names:
             if name.lower() not in columns:
-                raise Alone(f'nobody can tell where "{name}" comes from')
+                raise NeedsOwnPass(f'nobody can tell where "{name}" comes from')
             pieces += [self.text[at:start], f"`{columns[name.lower()]}`"]
             at = end
         return "".join([*pieces, self.text[at:]])
@@ -62,8 +62,8 @@ class Selection:
     """A query row by row: its columns as (name, words), None for `*`; and what it keeps."""
 
     reads: Reference
-    columns: tuple[tuple[str, Words] | None, ...]
-    condition: Words | None
+    columns: tuple[tuple[str, SqlPiece] | None, ...]
+    condition: SqlPiece | None
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class OnePass:
         return QueryOutput(tuple((name, name) for name in self.source))
 
     def select(self, lane: QueryOutput, selection: Selection) -> QueryOutput:
-        """The rows of a query over those of a lane; `Alone` if it can't be said beside them."""
+        """The rows of a query over those of a lane; raises `NeedsOwnPass` if that is impossible."""
         names, flag = lane.by_name, lane.flag
         if selection.condition is not None:
             kept = f"coalesce(({selection.condition.over(names)}), false)"
@@ -113,7 +113,7 @@ class OnePass:
         _prove_distinct(columns)
         return QueryOutput(tuple(columns), flag)
 
-    def compute(self, lane: QueryOutput, words: Words) -> str:
+    def compute(self, lane: QueryOutput, words: SqlPiece) -> str:
         """The column that holds an expression over the rows of a lane."""
         names = lane.by_name
         if words.names and words.names[0][:2] == (0, len(words.text)):
@@ -143,64 +143,64 @@ def _prove_distinct(columns: Sequence[tuple[str, str]]) -> None:
     seen: set[str] = set()
     for name, _ in columns:
         if name.lower() in seen:
-            raise Alone(f'it has two columns "{name}"')
+            raise NeedsOwnPass(f'it has two columns "{name}"')
         seen.add(name.lower())
 
 
-def row_by_row(query: Query) -> Selection:
-    """What a query does with each row; `Alone` with the reason if it does more than that."""
+def row_selection(query: Query) -> Selection:
+    """What a query does with each row; `NeedsOwnPass` with the reason if it does more than that."""
     if not isinstance(query, SqlQuery):
-        raise Alone("it is a Python function")
+        raise NeedsOwnPass("it is a Python function")
     if len(query.references) != 1:
-        raise Alone("it does not read one input alone")
+        raise NeedsOwnPass("it does not read one input alone")
     (reference,) = query.references
     alias = f" AS `{reference.name.rpartition('.')[2]}`" if reference.alias_needed else ""
     text = query.spliced(lambda each: f"`{_INPUT}`{alias}")
-    tree = _parsed(text)
+    tree = _parse(text)
     if not isinstance(tree, exp.Select):
-        raise Alone("it is not one SELECT")
+        raise NeedsOwnPass("it is not one SELECT")
     for clause, said in tree.args.items():
         if said and clause not in _UNDERSTOOD:
-            raise Alone(f"it has {clause.strip('_').replace('_', ' ').upper()}")
+            raise NeedsOwnPass(f"it has {clause.strip('_').replace('_', ' ').upper()}")
     prefixes = _prefixes(tree)
     _prove_by_row(tree)
     selected, condition = _clauses(text)
     if len(selected) != len(tree.expressions):
-        raise Alone("its columns are not understood")
+        raise NeedsOwnPass("its columns are not understood")
     columns = tuple(
-        _named(each, text, tokens, prefixes)
+        _output_columns(each, text, tokens, prefixes)
         for each, tokens in zip(tree.expressions, selected, strict=True)
     )
     where = tree.args.get("where")
-    kept = None if where is None else _words(where.this, text, condition, prefixes)
+    kept = None if where is None else _piece(where.this, text, condition, prefixes)
     return Selection(reference, columns, kept)
 
 
-def condition(text: str) -> Words:
+def condition(text: str) -> SqlPiece:
     """A condition over the columns of a table, as an expectation has it: true, or not."""
     whole = f"coalesce(({text}), false)"
-    tree = _parsed(whole)
+    tree = _parse(whole)
     _prove_by_row(tree)
-    return _words(tree, whole, sqlglot.tokenize(whole, read="spark"), frozenset())
+    return _piece(tree, whole, sqlglot.tokenize(whole, read="spark"), frozenset())
 
 
-def _parsed(text: str) -> exp.Expr:
+def _parse(text: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(text, read="spark")
     except SqlglotError as error:
-        raise Alone("it is not understood") from error
+        raise NeedsOwnPass("it is not understood") from error
 
 
 def _prefixes(tree: exp.Select) -> frozenset[str]:
     """The names that columns may be told with: `o.amount` of `FROM STREAM(orders) AS o`."""
     table = tree.args["from_"].this if tree.args.get("from_") else None
     if not isinstance(table, exp.Table):
-        raise Alone("it does not read one input alone")
+        raise NeedsOwnPass("it does not read one input alone")
     if any(said for part, said in table.args.items() if part not in ("this", "alias")):
-        raise Alone("it does more with its input than to read it")
+        raise NeedsOwnPass("it does more with its input than to read it")
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
-        raise Alone("it gives the columns of its input other names")
+        raise NeedsOwnPass("it gives the columns of its input other names")
     return frozenset({(alias.name if alias is not None else table.name).lower()})
 
 
@@ -209,11 +209,11 @@ def _prove_by_row(tree: exp.Expr) -> None:
         known = type(node).__name__.lower()
         name = node.name.lower() if isinstance(node, exp.Anonymous) else known
         if isinstance(node, _TO_MANY_ROWS) or name in _GENERATORS:
-            raise Alone(f"{name} makes several rows of one")
+            raise NeedsOwnPass(f"{name} makes several rows of one")
         if node is not tree and isinstance(node, _OF_MANY_ROWS):
-            raise Alone(f"{name} looks at more than one row")
+            raise NeedsOwnPass(f"{name} looks at more than one row")
         if name in _OF_FILES:
-            raise Alone(f"{name} asks for the file of a row")
+            raise NeedsOwnPass(f"{name} asks for the file of a row")
 
 
 def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
@@ -235,30 +235,30 @@ def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
     return parts, kept
 
 
-def _named(
+def _output_columns(
     tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[str]
-) -> tuple[str, Words] | None:
+) -> tuple[str, SqlPiece] | None:
     if tree.is_star:
         star = tree.this if isinstance(tree, exp.Column) else tree
         table = tree.table.lower() if isinstance(tree, exp.Column) else ""
         if any(star.args.values()) or (table and table not in prefixes):
-            raise Alone("it chooses among the columns of *")
+            raise NeedsOwnPass("it chooses among the columns of *")
         return None
     if isinstance(tree, exp.Alias):
         if not isinstance(tree.args.get("alias"), exp.Identifier):
-            raise Alone("it gives one column several names")
+            raise NeedsOwnPass("it gives one column several names")
         given = tokens[:-2] if tokens[-2].token_type is TokenType.ALIAS else tokens[:-1]
-        return tree.alias, _words(tree.this, text, given, prefixes)
+        return tree.alias, _piece(tree.this, text, given, prefixes)
     if isinstance(tree, exp.Column):
-        return tree.name, _words(tree, text, tokens, prefixes)
-    raise Alone("it has a column without a name")
+        return tree.name, _piece(tree, text, tokens, prefixes)
+    raise NeedsOwnPass("it has a column without a name")
 
 
-def _words(tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[str]) -> Words:
+def _piece(tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[str]) -> SqlPiece:
     first, last = tokens[0].start, tokens[-1].end + 1
     spans = [_span(column, prefixes) for column in tree.find_all(exp.Column)]
     names = tuple((start - first, end - first, name) for start, end, name in sorted(spans))
-    return Words(text[first:last], names)
+    return SqlPiece(text[first:last], names)
 
 
 def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
@@ -269,7 +269,7 @@ def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
     else:
         first = named = parts[0]
     if "start" not in first.meta or "end" not in named.meta:
-        raise Alone("its columns are not understood")
+        raise NeedsOwnPass("its columns are not understood")
     return int(first.meta["start"]), int(named.meta["end"]) + 1, named.name
 
 
@@ -278,5 +278,5 @@ def _identifiers(column: exp.Column) -> Iterator[exp.Identifier]:
         found = column.args.get(part)
         if found is not None:
             if not isinstance(found, exp.Identifier):
-                raise Alone("its columns are not understood")
+                raise NeedsOwnPass("its columns are not understood")
             yield found

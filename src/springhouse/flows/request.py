@@ -7,7 +7,7 @@ follows from what it did.
 Why it always comes to its end, however small the queues: look at the last item, in the order of the
 flow, that has a message or an output. All its consumers' queues are empty, so it has room, and an
 operator accepts any pack. The one thing that could stop it is the wish of an input to wait for
-another (`Node.waits`); when nothing else can run, `relieve` overrules that wish. It is the
+another (`FlowNode.waits`); when nothing else can run, `relieve` overrules that wish. It is the
 MsgDummyResume of 000 (Table 2).
 """
 
@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from springhouse.flows.execution import ExecutionPlan
 from springhouse.flows.flow_graph import FlowGraph, FlowOperator, NodeKind
-from springhouse.flows.item import RESUME, Item, ItemEdge, Message, Performed
+from springhouse.flows.item import RESUME, Item, ItemEdge, Message, StepResult
 from springhouse.flows.monitor import FlowMeasurements, Monitor
 from springhouse.flows.pack_queue import PackQueue
-from springhouse.flows.states import Happening, OperatorState, becomes, makes_a_task
+from springhouse.flows.states import OperatorState, StateEvent, makes_a_task, next_state
 from springhouse.units import Instant
 
 
@@ -86,7 +86,7 @@ class Request:
                 queue = PackQueue(None if staged else limit)
                 item.inbox.append(queue)
                 item.producers.append(self.items[producer])
-                self.items[producer].ways[leaves].append(ItemEdge(queue, item, port))
+                self.items[producer].outgoing[leaves].append(ItemEdge(queue, item, port))
             if not feeding:
                 # A reader of a source is told at once that nothing else has to end before.
                 begun = PackQueue(1)
@@ -105,8 +105,10 @@ class Request:
     def measured(self, now: Instant) -> FlowMeasurements:
         """What it took so far."""
         for item in self.items.values():
-            item.did.most_waiting = max((queue.most for queue in item.inbox), default=0)
-        return self.monitor.measured(now, {name: item.did for name, item in self.items.items()})
+            item.statistics.most_waiting = max((queue.most for queue in item.inbox), default=0)
+        return self.monitor.measured(
+            now, {name: item.statistics for name, item in self.items.items()}
+        )
 
     def start(self, emit: Callable[[FlowTask], None]) -> None:
         """Schedule what can begin; every task, now and later, is given to `emit`."""
@@ -118,9 +120,9 @@ class Request:
         """A task was taken: its item runs."""
         self.waiting_tasks -= 1
         self.running += 1
-        item.state = becomes(item.state, Happening.BEGAN)
-        item.did.turns += 1
-        self.monitor.activated(now, item.name)
+        item.state = next_state(item.state, StateEvent.BEGAN)
+        item.statistics.turns += 1
+        self.monitor.record_turn(now, item.name)
 
     def message(self, item: Item, thread: int, now: Instant) -> Message | None:
         """What a running item works on next; None if its turn is over.
@@ -143,17 +145,17 @@ class Request:
             item.ended.add(port)
             return Message(port, None)
         pack, size = taken
-        item.did.rows_in += pack.num_rows
-        item.did.packs_in += 1
-        self.monitor.moved(now, -1, -size)
+        item.statistics.rows_in += pack.num_rows
+        item.statistics.packs_in += 1
+        self.monitor.count_packs(now, -1, -size)
         producer = item.producers[port]
         if was_full and producer is not None:
             self._schedule(producer, TaskUrgency.DEFERRED, thread)
         return Message(port, pack)
 
-    def performed(self, item: Item, did: Performed, seconds: float) -> None:
+    def record_step(self, item: Item, did: StepResult, seconds: float) -> None:
         """An item has worked on its message for that long."""
-        item.did.seconds += seconds
+        item.statistics.seconds += seconds
         item.rest = did.rest
         item.unsent.extend(did.outputs)
         if did.failure is not None and self.failure is None:
@@ -167,8 +169,8 @@ class Request:
             self._finish(item, thread)
         immediate = item.state is OperatorState.RUNNING_AND_SCHEDULED and item.marked_immediate
         if item.state is OperatorState.RUNNING and self._may_run(item):
-            item.state = becomes(item.state, Happening.SCHEDULED)
-        before, item.state = item.state, becomes(item.state, Happening.FINISHED)
+            item.state = next_state(item.state, StateEvent.SCHEDULED)
+        before, item.state = item.state, next_state(item.state, StateEvent.FINISHED)
         if makes_a_task(before, item.state):
             self._give(item, TaskUrgency.IMMEDIATE if immediate else TaskUrgency.DEFERRED, thread)
         if self.waiting_tasks == 0 and self.running == 0 and not self.is_over:
@@ -177,17 +179,17 @@ class Request:
     def _send(self, item: Item, thread: int, now: Instant) -> None:
         while item.unsent and item.can_send():
             port, pack, size = item.unsent.popleft()
-            item.did.rows_out += pack.num_rows
-            item.did.packs_out += 1
-            for queue, consumer, _ in item.ways[port]:
+            item.statistics.rows_out += pack.num_rows
+            item.statistics.packs_out += 1
+            for queue, consumer, _ in item.outgoing[port]:
                 queue.put(pack, size)
-                self.monitor.moved(now, 1, size)
+                self.monitor.count_packs(now, 1, size)
                 self._schedule(consumer, TaskUrgency.IMMEDIATE, thread)
 
     def _finish(self, item: Item, thread: int) -> None:
         item.finished = True
         self.unfinished -= 1
-        for ways in item.ways:
+        for ways in item.outgoing:
             for way in ways:
                 way.queue.closed = True
                 self._schedule(way.consumer, TaskUrgency.DEFERRED, thread)
@@ -205,7 +207,7 @@ class Request:
     def _schedule(self, item: Item, urgency: TaskUrgency, thread: int | None) -> None:
         if item.state is OperatorState.SCHEDULED or not self._may_run(item):
             return
-        before, item.state = item.state, becomes(item.state, Happening.SCHEDULED)
+        before, item.state = item.state, next_state(item.state, StateEvent.SCHEDULED)
         item.marked_immediate = urgency is TaskUrgency.IMMEDIATE
         if makes_a_task(before, item.state):
             self._give(item, urgency, thread)

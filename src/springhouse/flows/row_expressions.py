@@ -22,32 +22,36 @@ from springhouse.flows.sql.terms import Term, array_of
 from springhouse.flows.sql.types import NULL
 
 Value: TypeAlias = pa.Array | pa.ChunkedArray | pa.Scalar
-Compiled: TypeAlias = Callable[[pa.RecordBatch], Value]
+CompiledExpression: TypeAlias = Callable[[pa.RecordBatch], Value]
 Expression: TypeAlias = str | pc.Expression | Tree
 """SQL, its tree, or an expression of pyarrow."""
 
 
-def compiled(expression: Expression, schema: pa.Schema, activity: str) -> Compiled:
+def compile_expression(
+    expression: Expression, schema: pa.Schema, activity: str
+) -> CompiledExpression:
     """What computes the expression on a pack of that schema."""
-    return _compiled(expression, schema, activity)[0]
+    return _compile(expression, schema, activity)[0]
 
 
-def placed(expression: Expression, schema: pa.Schema, activity: str) -> int | Compiled:
+def place_or_compile(
+    expression: Expression, schema: pa.Schema, activity: str
+) -> int | CompiledExpression:
     """The place of the column that an expression names and leaves as it is, or what computes it."""
     if not isinstance(expression, pc.Expression):
         tree = tree_of(expression, activity)
         if isinstance(tree, Name) and len(tree.parts) == 1:
-            with _blaming(activity):
+            with _naming_activity(activity):
                 return place_of(tree.parts[0], schema)
-    return compiled(expression, schema, activity)
+    return compile_expression(expression, schema, activity)
 
 
 def type_of(expression: Expression, schema: pa.Schema, activity: str) -> pa.DataType:
     """The type of what the expression gives."""
-    place = placed(expression, schema, activity)
+    place = place_or_compile(expression, schema, activity)
     if isinstance(place, int):
         return schema.field(place).type
-    return _compiled(expression, schema, activity)[1]
+    return _compile(expression, schema, activity)[1]
 
 
 def column(value: Value, rows: int) -> pa.Array:
@@ -62,19 +66,19 @@ def schema_of(text: str, activity: str) -> pa.Schema:
     id: int64
     price: decimal128(12, 2)
     """
-    with _blaming(activity):
+    with _naming_activity(activity):
         return _schema_of(text)
 
 
 def order_of(text: str, activity: str) -> list[SortKey]:
     """The keys of an order, as they stand behind ORDER BY."""
-    with _blaming(activity):
+    with _naming_activity(activity):
         return _order_of(text)
 
 
-def named(text: str, activity: str) -> tuple[str, Tree]:
+def parse_named(text: str, activity: str) -> tuple[str, Tree]:
     """The name and the tree of `expression AS name`, or of a column."""
-    with _blaming(activity):
+    with _naming_activity(activity):
         name, tree = parse_column(text)
     if name is None:
         raise FlowError(
@@ -85,19 +89,19 @@ def named(text: str, activity: str) -> tuple[str, Tree]:
 
 def term_of(expression: str | Tree, schema: pa.Schema, activity: str) -> Term:
     """The typed term of an expression in SQL."""
-    with _blaming(activity):
+    with _naming_activity(activity):
         return resolve(tree_of(expression, activity), schema)
 
 
 def tree_of(expression: str | Tree, activity: str) -> Tree:
     """The tree of an expression in SQL."""
-    with _blaming(activity):
+    with _naming_activity(activity):
         return parse_expression(expression) if isinstance(expression, str) else expression
 
 
-def _compiled(
+def _compile(
     expression: Expression, schema: pa.Schema, activity: str
-) -> tuple[Compiled, pa.DataType]:
+) -> tuple[CompiledExpression, pa.DataType]:
     if not isinstance(expression, pc.Expression):
         term = term_of(expression, schema, activity)
         if term.type == NULL:
@@ -116,7 +120,7 @@ def _compiled(
         ) from failure
 
 
-class _blaming:  # noqa: N801  it reads as a word behind `with`
+class _naming_activity:  # noqa: N801  it reads as a word behind `with`
     """Names the activity in what is wrong with its SQL, and says so if that is too deep."""
 
     def __init__(self, activity: str) -> None:
@@ -140,7 +144,7 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
-def _by_acero(expression: pc.Expression) -> Compiled:
+def _by_acero(expression: pc.Expression) -> CompiledExpression:
     def compute(pack: pa.RecordBatch) -> Value:
         given = acero.TableSourceNodeOptions(pa.Table.from_batches([pack]))
         wanted = acero.ProjectNodeOptions([expression], ["value"])

@@ -54,20 +54,20 @@ def packs_of(
         small.append(batch)
         gathered += size
         if gathered >= pack_bytes:
-            yield from cut(one_of(small), pack_bytes)
+            yield from cut(concatenate(small), pack_bytes)
             small, gathered = [], 0
     if small:
-        yield from cut(one_of(small), pack_bytes)
+        yield from cut(concatenate(small), pack_bytes)
 
 
-def scales_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
+def weigher_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
     """What tells the bytes of a pack of that schema, without the bits that say what is NULL.
 
     `RecordBatch.nbytes` follows every buffer, which takes as long as computing a column of a small
     pack; where all columns have a fixed width, the number of rows is enough.
 
     >>> pack = pa.record_batch({"a": pa.array([1, 2, 3]), "b": pa.array(["x", "yy", "zzz"])})
-    >>> scales_for(pack.schema)(pack) == 3 * 8 + pack.column("b").nbytes
+    >>> weigher_for(pack.schema)(pack) == 3 * 8 + pack.column("b").nbytes
     True
     """
     widths = [_bits(field.type) for field in schema]
@@ -83,7 +83,7 @@ def scales_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
     return weigh
 
 
-def under(schema: pa.Schema, pack: pa.RecordBatch) -> pa.RecordBatch:
+def with_schema(schema: pa.Schema, pack: pa.RecordBatch) -> pa.RecordBatch:
     """The pack with exactly this schema: its own may differ in what may be NULL, and in metadata.
 
     So inside a flow a pack has the schema that its edge declares, and nobody has to look again.
@@ -99,6 +99,6 @@ def _bits(kind: pa.DataType) -> int | None:
     return int(kind.bit_width) if any(test(kind) for test in fixed) else None
 
 
-def one_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """The same rows in one batch."""
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -15,9 +15,15 @@ from springhouse.errors import SpringhouseError
 from springhouse.flows.endpoints import PackSink, Source, operators
 from springhouse.flows.engine import Advice, Engine
 from springhouse.flows.execution import ExecutionPlan, PolicyName, execute_siss
-from springhouse.flows.flow_graph import FlowError, FlowGraph, FlowOperator, NodeKind, extended
+from springhouse.flows.flow_graph import (
+    FlowError,
+    FlowGraph,
+    FlowOperator,
+    NodeKind,
+    add_readers_and_writers,
+)
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.item import Performed
+from springhouse.flows.item import StepResult
 from springhouse.flows.monitor import FlowMeasurements, Monitor
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
@@ -50,7 +56,7 @@ class SubmittedFlow:
         """What the flow took, when it is over; raises what made it fail."""
         if not self._over.wait(patience_seconds):
             raise FlowError(f"the flow did not end within {patience_seconds} seconds")
-        return outcome(self.request, self._at)
+        return outcome_of(self.request, self._at)
 
 
 class Pool:
@@ -133,21 +139,21 @@ class Pool:
 
     def _work(self, thread: int, processors: tuple[int, ...]) -> None:
         self._settle(processors)
-        did: Performed | None = None
+        result: StepResult | None = None
         seconds = 0.0
         while not self._closing.is_set():
             with self._lock:
-                advice = self._engine.advance(thread, did, seconds, clock())
+                advice = self._engine.advance(thread, result, seconds, clock())
             self._carry_out(advice)
-            did = None
+            result = None
             if advice.step is None:
                 self.times_slept += 1
                 self._semaphores[thread].acquire()
                 with self._lock:
-                    self._engine.woke(thread)
+                    self._engine.note_awake(thread)
                 continue
             began = perf_counter()
-            did = advice.step.item.perform(advice.step.message)
+            result = advice.step.item.perform(advice.step.message)
             seconds = perf_counter() - began
 
     def _work_simply(self, thread: int, processors: tuple[int, ...]) -> None:
@@ -161,10 +167,10 @@ class Pool:
             self._carry_out(advice)
             while advice.step is not None:
                 began = perf_counter()
-                did = advice.step.item.perform(advice.step.message)
+                result = advice.step.item.perform(advice.step.message)
                 seconds = perf_counter() - began
                 with self._lock:
-                    advice = self._engine.after(thread, did, seconds, clock())
+                    advice = self._engine.after(thread, result, seconds, clock())
                 self._carry_out(advice)
 
     def _balance(self) -> None:
@@ -221,13 +227,13 @@ def request_of(
 ) -> Request:
     """A flow that is ready to be submitted."""
     if not any(node.kind is NodeKind.READER for node in graph.nodes.values()):
-        graph = extended(graph)
+        graph = add_readers_and_writers(graph)
     pack_bytes = settings.pack_bytes or read_topology().pack_bytes
     made = operators(graph, sources, sinks, pack_bytes)
-    return ready(graph, made, settings, traced=traced)
+    return make_request(graph, made, settings, traced=traced)
 
 
-def ready(
+def make_request(
     graph: FlowGraph, made: Mapping[str, FlowOperator], settings: Settings, *, traced: bool = False
 ) -> Request:
     """An extended graph with its operators, ready to be submitted."""
@@ -258,20 +264,20 @@ def run_here(request: Request, settings: Settings) -> FlowMeasurements:
     topology = one_node(1)
     engine = Engine(policy_of(settings, topology), topology.threads())
     engine.submit(request)
-    did: Performed | None = None
+    result: StepResult | None = None
     seconds = 0.0
     while not request.is_over:
-        advice = engine.advance(0, did, seconds, clock())
+        advice = engine.advance(0, result, seconds, clock())
         if advice.step is None:
             break
         began = perf_counter()
-        did = advice.step.item.perform(advice.step.message)
+        result = advice.step.item.perform(advice.step.message)
         seconds = perf_counter() - began
     assert request.is_over, "a flow that is not over has something to do"
-    return outcome(request, clock())
+    return outcome_of(request, clock())
 
 
-def outcome(request: Request, at: Instant) -> FlowMeasurements:
+def outcome_of(request: Request, at: Instant) -> FlowMeasurements:
     """What a flow that is over took; raises what made it fail."""
     failure = request.failure
     if failure is None:

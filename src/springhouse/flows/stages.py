@@ -21,13 +21,20 @@ from enum import Enum
 
 import pyarrow as pa
 
-from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, extended, recordset
+from springhouse.flows.flow_graph import (
+    Edge,
+    FlowGraph,
+    FlowNode,
+    NodeKind,
+    add_readers_and_writers,
+    recordset,
+)
 
 TASK = "this task's rows"
 """The reader of a stage: one port per input that is shuffled or stays where it is."""
 
 
-class Hand(Enum):
+class Exchange(Enum):
     """How rows come to a stage."""
 
     AS_THEY_ARE = "as they are"
@@ -53,7 +60,7 @@ class StageInput:
 
     feed: StageFeed
     schema: pa.Schema
-    hand: Hand
+    hand: Exchange
     keys: tuple[str, ...] = ()
 
 
@@ -61,43 +68,44 @@ class StageInput:
 class Stage:
     """Activities that share a task.
 
-    `graph` is what an engine runs in it. `intakes` that are not held are the ports of its reader,
+    `graph` is what an engine runs in it. `inputs` that are not held are the ports of its reader,
     in this order. `passed` are the feeds that later stages read, by the name of their sink.
     """
 
     level: int
-    intakes: tuple[StageInput, ...]
+    inputs: tuple[StageInput, ...]
     graph: FlowGraph
     targets: tuple[str, ...]
     passed: Mapping[str, StageFeed]
 
     @property
-    def shuffled(self) -> tuple[StageInput, ...]:
+    def shuffled_inputs(self) -> tuple[StageInput, ...]:
         """What comes by the task's reader."""
-        return tuple(i for i in self.intakes if i.hand is not Hand.HELD)
+        return tuple(i for i in self.inputs if i.hand is not Exchange.HELD)
 
     @property
     def alone(self) -> bool:
         """Whether one task has to see all rows."""
-        return any(intake.hand is Hand.ALL_TOGETHER for intake in self.intakes)
+        return any(intake.hand is Exchange.ALL_TOGETHER for intake in self.inputs)
 
 
-def stages(graph: FlowGraph) -> tuple[Stage, ...]:
+def divide_into_stages(graph: FlowGraph) -> tuple[Stage, ...]:
     """The stages of a declared flow, by level."""
-    whole = extended(halved(graph))
+    whole = add_readers_and_writers(split_activities(graph))
     running = [
         n for n in whole.order if whole.nodes[n].kind in (NodeKind.ACTIVITY, NodeKind.WRITER)
     ]
     level: dict[str, int] = {}
     for name in running:
-        arrivals = (_arrival(whole, level, edge) for edge in whole.incoming[name])
+        arrivals = (_first_level(whole, level, edge) for edge in whole.incoming[name])
         level[name] = max(arrivals, default=0)
     groups = _groups(whole, running, level)
     needed = {
         _feed(whole, edge)
         for name in running
         for edge in whole.incoming[name]
-        if groups.get(edge.producer) != groups[name] or hand_of(whole.nodes[name], edge.enters)[2]
+        if groups.get(edge.producer) != groups[name]
+        or exchange_of(whole.nodes[name], edge.enters)[2]
     }
     members: dict[str, list[str]] = {}
     for name in running:
@@ -106,7 +114,7 @@ def stages(graph: FlowGraph) -> tuple[Stage, ...]:
     return tuple(sorted(made, key=lambda stage: stage.level))
 
 
-def halved(graph: FlowGraph) -> FlowGraph:
+def split_activities(graph: FlowGraph) -> FlowGraph:
     """The graph with both halves of each activity of which one can be done before a shuffle."""
     nodes: dict[str, FlowNode] = {}
     first_of: dict[str, str] = {}
@@ -125,14 +133,14 @@ def halved(graph: FlowGraph) -> FlowGraph:
     return FlowGraph(nodes, tuple(edges))
 
 
-def hand_of(node: FlowNode, port: int) -> tuple[Hand, tuple[str, ...], bool]:
+def exchange_of(node: FlowNode, port: int) -> tuple[Exchange, tuple[str, ...], bool]:
     """How rows come to an input, by which keys, and whether they change hands for it."""
     if port not in node.together:
-        return Hand.AS_THEY_ARE, (), False
+        return Exchange.AS_THEY_ARE, (), False
     if len(node.together) < len(node.inputs):
-        return Hand.HELD, (), True
+        return Exchange.HELD, (), True
     keys = node.together[port]
-    return (Hand.BY_KEY if keys else Hand.ALL_TOGETHER), keys, True
+    return (Exchange.BY_KEY if keys else Exchange.ALL_TOGETHER), keys, True
 
 
 def _feed(graph: FlowGraph, edge: Edge) -> StageFeed:
@@ -142,12 +150,12 @@ def _feed(graph: FlowGraph, edge: Edge) -> StageFeed:
     return StageFeed(edge.producer, edge.leaves)
 
 
-def _arrival(graph: FlowGraph, level: Mapping[str, int], edge: Edge) -> int:
+def _first_level(graph: FlowGraph, level: Mapping[str, int], edge: Edge) -> int:
     """The first level at which an activity can have the rows of an edge."""
     if graph.nodes[edge.producer].kind is NodeKind.READER:
         (name,) = graph.producers(edge.producer)
         return max((level[writer] + 1 for writer in graph.producers(name)), default=0)
-    changes_hands = hand_of(graph.nodes[edge.consumer], edge.enters)[2]
+    changes_hands = exchange_of(graph.nodes[edge.consumer], edge.enters)[2]
     return level[edge.producer] + changes_hands
 
 
@@ -163,7 +171,7 @@ def _groups(graph: FlowGraph, running: list[str], level: Mapping[str, int]) -> d
     first_reader: dict[tuple[str, int], str] = {}
     for name in running:
         for edge in graph.incoming[name]:
-            if hand_of(graph.nodes[name], edge.enters)[2]:
+            if exchange_of(graph.nodes[name], edge.enters)[2]:
                 continue
             neighbour = edge.producer
             if neighbour not in parent:
@@ -178,19 +186,19 @@ def _stage(graph: FlowGraph, level: int, names: list[str], needed: set[StageFeed
     mine = set(names)
     nodes: dict[str, FlowNode] = {name: graph.nodes[name] for name in names}
     edges: list[Edge] = []
-    intakes: dict[tuple[StageFeed, Hand, tuple[str, ...]], StageInput] = {}
+    inputs: dict[tuple[StageFeed, Exchange, tuple[str, ...]], StageInput] = {}
     entering: list[tuple[StageInput, Edge]] = []
     for name in names:
         for edge in graph.incoming[name]:
-            hand, keys, changes_hands = hand_of(graph.nodes[name], edge.enters)
+            hand, keys, changes_hands = exchange_of(graph.nodes[name], edge.enters)
             if edge.producer in mine and not changes_hands:
                 edges.append(edge)
                 continue
             schema = graph.nodes[edge.producer].outputs[edge.leaves]
             feed = _feed(graph, edge)
-            intake = intakes.setdefault((feed, hand, keys), StageInput(feed, schema, hand, keys))
+            intake = inputs.setdefault((feed, hand, keys), StageInput(feed, schema, hand, keys))
             entering.append((intake, edge))
-    _add_readers(nodes, edges, entering, tuple(intakes.values()))
+    _add_readers(nodes, edges, entering, tuple(inputs.values()))
     passed: dict[str, StageFeed] = {}
     for feed in sorted((f for f in needed if f.name in mine), key=str):
         assert feed.port is not None
@@ -207,7 +215,7 @@ def _stage(graph: FlowGraph, level: int, names: list[str], needed: set[StageFeed
             edges.append(Edge(name, 0, target, 0))
             targets.append(target)
     return Stage(
-        level, tuple(intakes.values()), FlowGraph(nodes, tuple(edges)), tuple(targets), passed
+        level, tuple(inputs.values()), FlowGraph(nodes, tuple(edges)), tuple(targets), passed
     )
 
 
@@ -215,10 +223,10 @@ def _add_readers(
     nodes: dict[str, FlowNode],
     edges: list[Edge],
     entering: list[tuple[StageInput, Edge]],
-    intakes: tuple[StageInput, ...],
+    inputs: tuple[StageInput, ...],
 ) -> None:
     nothing = pa.schema([])
-    ports = {i: n for n, i in enumerate(i for i in intakes if i.hand is not Hand.HELD)}
+    ports = {i: n for n, i in enumerate(i for i in inputs if i.hand is not Exchange.HELD)}
     if ports:
         given = f"rows of {TASK}"
         nodes[given] = recordset(given, nothing)
@@ -226,7 +234,7 @@ def _add_readers(
         nodes[TASK] = FlowNode(TASK, NodeKind.READER, (nothing,), outputs, verb="read")
         edges.append(Edge(given, 0, TASK, 0))
     for intake, edge in entering:
-        if intake.hand is not Hand.HELD:
+        if intake.hand is not Exchange.HELD:
             edges.append(Edge(TASK, ports[intake], edge.consumer, edge.enters))
             continue
         held, reader = f"held {intake.feed}", f"read {intake.feed} in every task"

@@ -3,7 +3,7 @@
 An operator runs on at most one thread at a time. Four states see to that: whoever schedules an
 operator that runs only leaves a mark, and the mark becomes a task when the run is over.
 
->>> print(drawn())
+>>> print(draw_transitions())
 nothing               scheduled  -> scheduled (a new task)
 scheduled             scheduled  -> scheduled
 scheduled             began      -> running
@@ -28,7 +28,7 @@ class OperatorState(Enum):
     __hash__ = object.__hash__
 
 
-class Happening(Enum):
+class StateEvent(Enum):
     """To an operator."""
 
     __hash__ = object.__hash__
@@ -39,18 +39,21 @@ class Happening(Enum):
 
 
 TRANSITIONS = {
-    (OperatorState.NOTHING, Happening.SCHEDULED): OperatorState.SCHEDULED,
-    (OperatorState.SCHEDULED, Happening.SCHEDULED): OperatorState.SCHEDULED,
-    (OperatorState.SCHEDULED, Happening.BEGAN): OperatorState.RUNNING,
-    (OperatorState.RUNNING, Happening.SCHEDULED): OperatorState.RUNNING_AND_SCHEDULED,
-    (OperatorState.RUNNING, Happening.FINISHED): OperatorState.NOTHING,
-    (OperatorState.RUNNING_AND_SCHEDULED, Happening.SCHEDULED): OperatorState.RUNNING_AND_SCHEDULED,
-    (OperatorState.RUNNING_AND_SCHEDULED, Happening.FINISHED): OperatorState.SCHEDULED,
+    (OperatorState.NOTHING, StateEvent.SCHEDULED): OperatorState.SCHEDULED,
+    (OperatorState.SCHEDULED, StateEvent.SCHEDULED): OperatorState.SCHEDULED,
+    (OperatorState.SCHEDULED, StateEvent.BEGAN): OperatorState.RUNNING,
+    (OperatorState.RUNNING, StateEvent.SCHEDULED): OperatorState.RUNNING_AND_SCHEDULED,
+    (OperatorState.RUNNING, StateEvent.FINISHED): OperatorState.NOTHING,
+    (
+        OperatorState.RUNNING_AND_SCHEDULED,
+        StateEvent.SCHEDULED,
+    ): OperatorState.RUNNING_AND_SCHEDULED,
+    (OperatorState.RUNNING_AND_SCHEDULED, StateEvent.FINISHED): OperatorState.SCHEDULED,
 }
 """What is not here can't happen."""
 
 
-def becomes(state: OperatorState, happening: Happening) -> OperatorState:
+def next_state(state: OperatorState, happening: StateEvent) -> OperatorState:
     """The state after something happened."""
     after = TRANSITIONS.get((state, happening))
     assert after is not None, f"an operator in state {state.value} can't be {happening.value}"
@@ -62,7 +65,7 @@ def makes_a_task(before: OperatorState, after: OperatorState) -> bool:
     return after is OperatorState.SCHEDULED and before is not OperatorState.SCHEDULED
 
 
-def drawn() -> str:
+def draw_transitions() -> str:
     """The table above, as text."""
     return "\n".join(
         f"{state.value:<21} {happening.value:<10} -> {after.value}"

@@ -12,7 +12,7 @@ one unit here: `derive_sis_sets` merges them first.
 from collections.abc import Mapping, Sequence
 
 from springhouse.flows.flow_graph import FlowGraph
-from springhouse.flows.subflow import Subflow, break_into_subflows, zoomed_out
+from springhouse.flows.subflow import Subflow, break_into_subflows, subflow_graph
 
 
 def derive_sis_sets(feeding: Mapping[int, frozenset[int]]) -> tuple[tuple[int, ...], ...]:
@@ -28,15 +28,15 @@ def derive_sis_sets(feeding: Mapping[int, frozenset[int]]) -> tuple[tuple[int, .
     return tuple(strata)
 
 
-def stratified(graph: FlowGraph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ...], ...]]:
+def stratify(graph: FlowGraph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ...], ...]]:
     """The subflows of a flow, with those that would wait for each other made one, and the strata.
 
     A diamond of which one arm has a boundary and the other has none is such a circle: what comes
     before and what comes after the boundary pipeline along the other arm.
     """
     subflows = break_into_subflows(graph)
-    feeding = zoomed_out(graph, subflows)
-    groups = _circles(feeding)
+    feeding = subflow_graph(graph, subflows)
+    groups = _strongly_connected(feeding)
     if any(len(group) > 1 for group in groups):
         place = {name: i for i, name in enumerate(graph.order)}
         merged = [
@@ -45,13 +45,13 @@ def stratified(graph: FlowGraph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, 
         ]
         merged.sort(key=lambda names: place[names[0]])
         subflows = tuple(Subflow(i, names) for i, names in enumerate(merged))
-        feeding = zoomed_out(graph, subflows)
+        feeding = subflow_graph(graph, subflows)
     return subflows, derive_sis_sets(feeding)
 
 
-def _circles(feeding: Mapping[int, frozenset[int]]) -> Sequence[frozenset[int]]:
+def _strongly_connected(feeding: Mapping[int, frozenset[int]]) -> Sequence[frozenset[int]]:
     """The strongly connected parts: subflows that can reach each other are together."""
-    reach = {number: _reached(number, feeding) for number in feeding}
+    reach = {number: _reachable(number, feeding) for number in feeding}
     return list(
         dict.fromkeys(
             frozenset(m for m in feeding if m == n or (m in reach[n] and n in reach[m]))
@@ -60,7 +60,7 @@ def _circles(feeding: Mapping[int, frozenset[int]]) -> Sequence[frozenset[int]]:
     )
 
 
-def _reached(start: int, feeding: Mapping[int, frozenset[int]]) -> frozenset[int]:
+def _reachable(start: int, feeding: Mapping[int, frozenset[int]]) -> frozenset[int]:
     met: set[int] = set()
     todo = list(feeding[start])
     while todo:

@@ -19,7 +19,7 @@ class Subflow:
     nodes: tuple[str, ...]
 
 
-def mergeable(graph: FlowGraph, one: str, other: str) -> bool:
+def can_merge(graph: FlowGraph, one: str, other: str) -> bool:
     """Whether two adjacent nodes may be in the same subflow: neither is a boundary."""
     return not (graph.nodes[one].is_boundary or graph.nodes[other].is_boundary)
 
@@ -40,7 +40,7 @@ def break_into_subflows(graph: FlowGraph) -> tuple[Subflow, ...]:
 
     for name in graph.order:
         for consumer in graph.consumers(name):
-            if mergeable(graph, name, consumer):
+            if can_merge(graph, name, consumer):
                 parent[root(consumer)] = root(name)
     members: dict[str, list[str]] = {}
     for name in graph.order:
@@ -53,7 +53,7 @@ def subflow_of(subflows: tuple[Subflow, ...]) -> Mapping[str, int]:
     return {name: subflow.number for subflow in subflows for name in subflow.nodes}
 
 
-def zoomed_out(graph: FlowGraph, subflows: tuple[Subflow, ...]) -> Mapping[int, frozenset[int]]:
+def subflow_graph(graph: FlowGraph, subflows: tuple[Subflow, ...]) -> Mapping[int, frozenset[int]]:
     """The subflow graph: for each subflow, those that feed it."""
     of = subflow_of(subflows)
     feeding: dict[int, set[int]] = {subflow.number: set() for subflow in subflows}

@@ -1,7 +1,8 @@
 """What does a loop know about its warehouse?
 
-The declaration, the logs, what waits in sources, and the plans that follow from these. A warehouse
-and a simulator put the same parts together, over real or over pretend logs and sources.
+It knows the declaration, the logs, the data that waits in sources, and the plans that follow from
+these. A warehouse puts these parts together over real logs and sources, a simulator over pretend
+ones.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ OffersOf = Callable[[Graph, Chooser], Offers]
 
 @dataclass(frozen=True)
 class Facts:
-    """The parts of one warehouse that decisions stand on; `lock` is held while they change."""
+    """The parts of one warehouse that decisions depend on; `lock` is held while they change."""
 
     project: Project
     graph: Graph

@@ -1,8 +1,8 @@
 """What waits in the sources of base tables, and since when?
 
-The sources are asked by their periods (`Sources`), and what they answer is remembered: where they
-ended whenever that was further than before, so that a refresh of a part can stop at one of those
-places. Asking writes nothing; what was found gets its offsets for good when a refresh takes it in.
+`Observing` asks each source by its period (`Sources`) and remembers the answers: since when data
+waits, and where the source ended each time that it had grown, so that a refresh of a part can stop
+at one of these ends. To ask writes nothing. New data gets its offsets only when a refresh loads it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,16 +17,16 @@ STREAM_PATIENCE = Seconds(10.0)
 
 _LONG_AGO = Instant(float("-inf"))
 _MOST_ENDS = 256
-"""How many steps of what waits are remembered: a refresh of a part stops at one of them."""
+"""How many ends of a source are remembered, at which a refresh of a part may stop."""
 
 
 @dataclass(frozen=True)
 class SourceAnswer:
-    """What the sources of one table have for it.
+    """The new data in the sources of one table.
 
-    Between `begins` and `ends` lies what can be taken in now, by transaction; with `is_cut` more
-    waits than one commit takes. With `calls` there is something to do beside that. A `problem`
-    keeps a source from being asked; a `warning` does not.
+    It lies between `begins` and `ends`, by transaction; with `is_cut` there is more than one commit
+    takes. With `calls` there is other work to do. A `problem` keeps the source from answering; a
+    `warning` does not.
     """
 
     begins: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Sources(Protocol):
     """The sources of base tables."""
 
     def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
-        """What is there for a table that it does not have."""
+        """The data that a table does not have yet."""
         ...
 
     def versions_read(self, table: str) -> Sequence[int]:
@@ -61,24 +61,24 @@ class Sources(Protocol):
         ...
 
     def purpose(self, table: str) -> str:
-        """Why the table is to be refreshed, if something waits for it."""
+        """The reason for a refresh of the table, if data waits for it."""
         ...
 
     def companions(self, table: str, others: Sequence[str]) -> list[str]:
-        """Those of `others` for which the very records wait that wait for this table."""
+        """The tables among `others` for which the same records wait as for this table."""
         ...
 
 
 @dataclass
 class _Seen:
-    """What is known of the sources of one table."""
+    """What was seen of the sources of one table."""
 
     asked: Instant = _LONG_AGO
     # The versions of the warehouse's own tables among them.
     read: Sequence[int] = ()
     waiting_since: Instant | None = None
     answer: SourceAnswer = field(default_factory=SourceAnswer)
-    # Where the sources ended, whenever that was seen to have changed: all that is not loaded yet.
+    # The ends of the sources whenever they had changed, as far as they are not loaded yet.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
     last: LastRun = field(default_factory=LastRun)
 
@@ -97,9 +97,9 @@ class Observing:
     # --- Asking ----------------------------------------------------------------------------------
 
     def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
-        """Ask the sources that are due for what they have: by their period.
+        """Ask the sources that are due by their periods.
 
-        What comes from tables of the warehouse is seen in their logs as soon as it is there.
+        Tables of the warehouse among them are seen in their logs at once.
         """
         for name, table in self._owned():
             seen, versions = self._seen[name], self._sources.versions_read(name)
@@ -121,7 +121,7 @@ class Observing:
         seen.ends = [each for each in seen.ends if _is_beyond(each[1], answer.begins)]
         if answer.ends and (not seen.ends or seen.ends[-1][1] != answer.ends):
             seen.ends = [*seen.ends[-_MOST_ENDS:], (now, answer.ends)]
-        # A refresh will meet the same problem, report it, and be retried.
+        # A refresh meets the same problem, reports it, and is tried again.
         if not answer.ends and not answer.calls and answer.problem is None:
             seen.waiting_since = None
         elif seen.waiting_since is None:
@@ -130,16 +130,16 @@ class Observing:
     # --- What happens ----------------------------------------------------------------------------
 
     def take_over(self, table: str) -> None:
-        """Another process refreshed a table until now: what was seen of it says nothing."""
+        """Another process refreshed a table until now: forget what was seen of its sources."""
         if table in self._seen:
             self._seen[table] = _Seen()
 
     def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
-        """A refresh of a table ended: what waits is counted from its next poll.
+        """A refresh of a table ended: data waits again from its next poll on.
 
-        That is at once if the refresh left something that was known to wait. What has come since
-        waits for the source's period: else one that always has a little more would be refreshed
-        all the time.
+        The next poll is at once if the refresh left data that was known to wait. Data that came
+        during the refresh waits for the period of the source. Else a source that always has a
+        little more would be refreshed all the time.
         """
         seen = self._seen.get(table)
         if seen is None:
@@ -154,10 +154,7 @@ class Observing:
     # --- What was seen ---------------------------------------------------------------------------
 
     def since(self, table: str) -> Instant | None:
-        """Since when something waits for a table; None if nothing does.
-
-        What another node takes in is not asked for here: what was seen of it once says nothing.
-        """
+        """Since when data waits for a table; None if none does, or another node loads it."""
         return self._seen[table].waiting_since if self._owns(table) else None
 
     def reason(self, table: str) -> str:
@@ -175,14 +172,14 @@ class Observing:
         return ends[-1][0] if ends else None
 
     def ends_at(self, table: str, moment: Instant) -> Mapping[str, int] | None:
-        """Where the sources ended at a moment, for a refresh that goes no further; None for all."""
+        """Where the sources ended at a moment; None if they have not grown since."""
         ends = self._seen[table].ends
         if not ends or moment >= ends[-1][0]:
             return None
         return next((ends_then for at, ends_then in reversed(ends) if at <= moment), ends[0][1])
 
     def companions(self, table: str) -> list[str]:
-        """The tables of ours for which the very records wait that wait for this one."""
+        """The tables of this node for which the same records wait as for this table."""
         waiting = [
             name
             for name, seen in self._seen.items()
@@ -195,5 +192,5 @@ class Observing:
 
 
 def _is_beyond(ends: Mapping[str, int], begins: Mapping[str, int]) -> bool:
-    """Whether there is something between what is loaded and these ends."""
+    """Whether there is data between the loaded part and these ends."""
     return any(end > begins.get(transaction, end) for transaction, end in ends.items())

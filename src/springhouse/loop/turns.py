@@ -1,13 +1,13 @@
 """What happens in one turn of the loop?
 
-    observe     the sources that are due are asked, and the logs are looked at
-    plan        what moved is planned anew
-    schedule    plans wait for their turn; some of them start now, on free tracks
-    note        what ended is learned from, and every second how late each table is
+    observe     ask the sources that are due, and look at the logs
+    plan        plan views anew whose inputs moved
+    schedule    pass plans to the scheduler; some start now, on free tracks
+    note        once a second, how late each table is
 
-`Turns` is all of that without a clock and without threads. Who turns it carries out the orders, in
-a warehouse on tracks that are threads, in a simulator by an event that ends later, and tells what
-became of them. It is asked again after `pause`, or as soon as something ends.
+`Turns` has no clock and no threads. Its caller carries out the orders and reports how they ended: a
+warehouse on threads, a simulator by an event that ends later. The caller turns again after `pause`,
+or as soon as a refresh ends.
 """
 
 from collections import deque
@@ -78,14 +78,14 @@ class Turns:
         return orders
 
     def pause(self, now: Instant) -> Seconds:
-        """Until a source is to be asked, or a refresh has to start that may wait until then."""
+        """The seconds until a source is due, or until a waiting refresh may have to start."""
         change = self.schedule.next_change(now)
         until_poll = self._facts.observing.next_poll(now)
         until_change = until_poll if change is None else change - now
         return Seconds(max(min(until_poll, until_change), _SHORTEST_PAUSE))
 
     def _wanted(self, now: Instant, running: Collection[str]) -> list[RefreshPlan]:
-        """The refreshes that are wanted here and not running; a unit only as a whole."""
+        """The plans for tables of this node that are not running; a unit only as a whole."""
         with self._facts.lock:
             self._facts.planning.look()
             plans = self._facts.planning.plans(now)
@@ -93,12 +93,12 @@ class Turns:
         return [plan for plan in plan_of.values() if all(each in plan_of for each in plan.needs)]
 
     def _observe(self, now: Instant) -> None:
-        """Note how late every table is; what has to wait for others may make these hurry."""
+        """Note how late every table is; a table that waits for others makes them hurry."""
         waiting = self.schedule.order(now)
         self.backlog = Seconds(sum(w.expected_seconds for _, w in waiting if w.released <= now))
         for name, record in self.kept.items():
             waits = self._facts.planning.waits.waiting_since(name, now)
-            # Also for views of other nodes: what they read may have to hurry here.
+            # Also for views of other nodes: this node may own what they read.
             self.schedule.observe(name, waits, now)
             if not self._owns(name):
                 continue

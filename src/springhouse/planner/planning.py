@@ -99,7 +99,7 @@ class Planning:
     # --- What is wanted --------------------------------------------------------------------------
 
     def plans(self, now: Instant) -> list[RefreshPlan]:
-        """Every refresh that is wanted now, in topological order."""
+        """All refreshes that are wanted now, in topological order."""
         with self._lock:
             self._update(now)
             known = {name: plan for name in self._graph.order if (plan := self._known(name))}
@@ -117,9 +117,9 @@ class Planning:
             return self._known(name)
 
     def whole(self, name: str, now: Instant) -> RefreshPlan | None:
-        """The refresh that brings all that there is into a table or view; None if nothing waits.
+        """The refresh that loads everything into a table or view; None if nothing waits.
 
-        It goes to the newest moment, without regard to where other views are.
+        It goes to the newest moment, wherever other views are.
         """
         with self._lock:
             if name in self._project.tables:
@@ -147,9 +147,9 @@ class Planning:
             return self._strict.plan_to(self._project.views[name], choice, reason, now)
 
     def step(self, plan: RefreshPlan, now: Instant) -> RefreshPlan | None:
-        """A step of a unit, as it is to be done now that those before it are through.
+        """A step of a unit, planned again now that the steps before it are done.
 
-        None if it is no longer wanted, or if it would reflect data that lies too far apart.
+        None if it is no longer wanted, or if it would reflect data that lies too far apart in time.
         """
         with self._lock:
             self.look()
@@ -159,8 +159,8 @@ class Planning:
                 return plan_now
             if plan_now is None and plan.first:
                 return None
-            # Only the unit wants it, or newer data came upstream meanwhile. It must not wait for
-            # that: the next data would come before the last is through, again and again.
+            # Only the unit wants it, or newer data came upstream meanwhile. The step must not wait
+            # for newer data, or it would wait again and again.
             return self._over_what_was_made(plan)
 
     def _over_what_was_made(self, plan: RefreshPlan) -> RefreshPlan | None:
@@ -193,9 +193,9 @@ class Planning:
         return newest.provenance.converted(start, end)
 
     def part(self, plan: RefreshPlan, moment: Instant, now: Instant) -> RefreshPlan:
-        """The same refresh, but of a view no further than a moment, if that brings it forward.
+        """The same refresh, but no further than a moment, if that brings the view forward.
 
-        One that may be inconsistent has its own way of going only so far: by inputs.
+        A view that may be inconsistent stays whole: the search cuts its refresh by inputs.
         """
         with self._lock:
             view = self._project.views.get(plan.table)
@@ -205,7 +205,7 @@ class Planning:
             return plan if step is None else self._strict.plan_to(view, step, plan.reason, now)
 
     def from_one_scan(self, lead: RefreshPlan, others: Iterable[RefreshPlan]) -> list[RefreshPlan]:
-        """A refresh, and those of the others that are best done with it, from one scan."""
+        """A refresh, and the others that are best done with it from one scan."""
         with self._lock:
             return from_one_scan(self._logs, lead, others)
 

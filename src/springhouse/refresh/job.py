@@ -1,7 +1,4 @@
-"""What is the order to start a refresh?
-
-Nothing here knows what a refresh does.
-"""
+"""The order to start a refresh, as data. The scheduler does not know what a refresh does."""
 
 from dataclasses import dataclass
 
@@ -12,8 +9,8 @@ from springhouse.units import Instant, Seconds
 class Start:
     """An order: start the refresh of `table` on `track`.
 
-    It is to load what is there up to the time stamp `until` (None: all), of which the oldest
-    arrived at `since`. `number` is what decided, and `why` what that number is.
+    The refresh loads data up to the time stamp `until` (None: all). The oldest of it arrived at
+    `since`. `number` decided that this table starts, and `why` says what that number is.
     """
 
     table: str

@@ -1,9 +1,9 @@
-"""Which of the paper's choices does a warehouse make?
+"""Which scheduling policy does a warehouse use?
 
-Each choice is a value of its own: the basic algorithm, how tracks are divided, how priority is
-inherited, how much is loaded at once, whether a long refresh may take the last free track, and
-whether promises are heeded. `read_*` understand the words that stand in `configuration:`, and `str`
-of a policy says the same words again.
+A policy has six parts: the basic algorithm, how tracks are divided, how priority is inherited, how
+much is loaded at once, whether a long refresh may take the last free track, and whether promises
+are heeded. The `read_*` functions understand the words of `configuration:`, and `str` of a policy
+writes the same words.
 
     basic        whittle | max-benefit | lookahead | edf | edf-p | random | fifo | round-robin
     tracks       global | edf-partitioned [aggressive]
@@ -37,7 +37,7 @@ class Global:
 
 @dataclass(frozen=True)
 class EdfPartitioned:
-    """Tracks on which no table misses a deadline, and promotion to those of others."""
+    """Tracks on which no table misses a deadline, with promotion to other tracks."""
 
     aggressive: bool = False
 
@@ -50,7 +50,7 @@ class EdfPartitioned:
 
 @dataclass(frozen=True)
 class Proportional:
-    """Tracks in proportion to load; `allotted` of them: None is all, 0 as few as will do."""
+    """Tracks in proportion to load; `allotted` of them: None is all, 0 the fewest that suffice."""
 
     allotted: int | None = None
     aggressive: bool = True
@@ -71,10 +71,11 @@ TrackRule = Global | EdfPartitioned | Proportional
 
 @dataclass(frozen=True)
 class Policy:
-    """How refreshes are scheduled. `PAPER` is what the paper found best; the default is ours.
+    """How refreshes are scheduled. `PAPER` is the policy that the paper found best.
 
-    Ours are: benefit over time (`index`), chains (`priority`), parts that are worth a cut
-    (`chopping`), promises (`promise`), and a last track that has to be earned (`last_track`).
+    The default adds our own rules: benefit over time (`ranking.patience`), chains
+    (`inheritance.priority`), cuts that pay (`ranking.chopping`), promises (`promises.urgency`), and
+    a last track that has to be earned (`foresight.last_track`).
     """
 
     basic: Basic = Basic.WHITTLE

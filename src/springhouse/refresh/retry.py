@@ -1,7 +1,7 @@
 """When is a refresh that failed tried again?
 
-After a wait that doubles with every failure in a row, up to a limit: what heals by itself (a file
-that was being written, a server that restarts) heals soon, and what does not costs little.
+It waits, and the wait doubles with every failure in a row, up to a limit. A failure that heals by
+itself (a file that was being written, a server that restarts) heals soon. Any other costs little.
 """
 
 from dataclasses import dataclass

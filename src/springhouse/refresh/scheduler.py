@@ -1,8 +1,8 @@
 """Which refresh starts now, and on which track?
 
-A `Scheduler` is told what happens (a table is declared, data arrives for it, a refresh ends) and is
-asked what to start. It has no clock, no threads and, but for the dice it is given, no chance: the
-same events bring the same orders, in a warehouse and in a simulator.
+A `Scheduler` hears of events (a table is declared, data arrives for it, a refresh ends) and says
+what to start. It has no clock and no threads, and its only chance are the dice that it gets. So the
+same events bring the same starts, in a warehouse and in a simulator.
 
     scheduler = Scheduler(tracks=2)
     scheduler.declare(Table("orders", period_seconds=Seconds(5.0)))
@@ -12,14 +12,13 @@ same events bring the same orders, in a warehouse and in a simulator.
     sleep_until(scheduler.next_change())
 
 A refresh may take others along that cost little once it runs (tables that read the same source).
-They are started with it, on its track, whenever they wait, and end each for itself.
+They start with it, on its track, if data waits for them. Each ends for itself.
 
 Invariants: a table has at most one refresh under way; a track has at most one refresh, and those
-that it took along; a refresh takes the oldest data first; what was taken by a refresh that failed
-waits again.
+that go along with it; a refresh loads the oldest data first; data of a failed refresh waits again.
 
-All that happens to a table, and every start, is logarithmic in the number of tables, and the layout
-of tracks is made anew only now and then (`lanes`).
+The cost of an event and of a start is logarithmic in the number of tables. The layout of tracks is
+made anew only now and then (`tracks.lanes`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -67,10 +66,10 @@ class Scheduler:
     def tracks(self) -> tuple[int, ...]:
         return self._lanes.tracks
 
-    # --- What happens ---------------------------------------------------------------------------
+    # --- Events ---------------------------------------------------------------------------
 
     def declare(self, profile: TableProfile, freshness: Instant | None = None) -> None:
-        """A table is there, or is declared anew; `freshness` is what it holds already."""
+        """Declare a table, or declare it anew; `freshness` is how fresh it is already."""
         self._settlement.touch_neighbours(profile.name)
         self._hierarchy.put(profile)
         self._settlement.touch_neighbours(profile.name)
@@ -92,7 +91,7 @@ class Scheduler:
         self._lanes.moves += 1
 
     def drop(self, name: str) -> None:
-        """A table is gone; a refresh of it that is under way still holds its track."""
+        """A table is gone; its refresh, if one is under way, still holds a track."""
         if name not in self._hierarchy.tables:
             return
         self._settlement.touch_neighbours(name)
@@ -115,12 +114,12 @@ class Scheduler:
         since: Instant | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Data up to the time stamp `freshness` could be loaded; it merges with what waits.
+        """Data up to the time stamp `freshness` waits for a table; it merges with waiting data.
 
-        Without one, the data is taken to reach up to now, once until it is loaded. `since` is when
-        the data came into the warehouse, if it was before it came within reach of this table.
-        `seconds` are what it takes to load all that waits, if that is known better than from what
-        was learned. A table that holds nothing yet counts as one period behind its first data.
+        Without a `freshness` the data reaches up to now; repeated calls count once until it is
+        loaded. `since` is when the data came into the warehouse, if that was before it came within
+        reach of this table. `seconds` is the planner's estimate for loading all data that waits; it
+        replaces the learned cost. An empty table counts as one period behind its first data.
         """
         table = self._tables.get(name)
         if table is None or table.leaving:
@@ -142,10 +141,10 @@ class Scheduler:
             self._rank(table, now)
 
     def held_up(self, name: str, since: Instant, now: Instant) -> None:
-        """Data that came at `since` can't reach `name` before what it reads is refreshed.
+        """Data that came at `since` can't reach `name` before the tables above it are refreshed.
 
-        What it reads and what that is made of hurries, as far as something waits there, so that the
-        promise of `name` is kept even if theirs leave more time.
+        The tables above it hurry if data waits for them. So the promise of `name` is kept even if
+        their own promises leave more time.
         """
         table = self._tables.get(name)
         if table is None or table.leaving:
@@ -165,7 +164,7 @@ class Scheduler:
                 self._rank(held, now)
 
     def withdrawn(self, name: str, now: Instant) -> None:
-        """Nothing is wanted of a table any more: somebody else did it, or there was nothing."""
+        """No refresh of a table is wanted any more: another node did it, or no data was there."""
         table = self._tables.get(name)
         if table is not None:
             table.pending.clear()
@@ -181,9 +180,9 @@ class Scheduler:
         rows: RowCount | None = None,
         freshness: Instant | None = None,
     ) -> None:
-        """A refresh ended well; its cost is learned if `seconds` are told.
+        """A refresh ended well; with `seconds` its cost is learned.
 
-        `freshness` is what the table reflects now, if that is not what the order asked for.
+        `freshness` is how fresh the table is now, if not as fresh as its start said.
         """
         table = self._tables.get(name)
         if table is None or table.running is None:
@@ -193,21 +192,21 @@ class Scheduler:
         reached = target if freshness is None else freshness
         before = table.freshness if table.freshness is not None else reached
         if reached < target and reached > before:
-            # Some of it could not be loaded yet, and waits on.
+            # Some data could not be loaded yet, and still waits.
             table.pending.put_back([b for b in table.taken if b.freshness > reached])
         table.freshness = max(before, reached)
         table.unmade = False
         table.retry_at = -inf
         if table.declared_cost is not None or (seconds is not None and table.cost.count):
-            # By the clock, not by what the refresh says that it took: what comes before and
-            # after it, and what it waits for, breaks a promise just as well.
+            # By the clock, and not by the seconds of the refresh itself: time before and after it
+            # breaks a promise just as well.
             table.error.observe(now - table.last_started - start.expected_seconds)
         if seconds is not None:
             self._settlement.learn_cost(table, max(reached - before, 0.0), seconds, rows)
         self._ended(table, start.track, now)
 
     def failed(self, name: str, now: Instant, retry_at: Instant) -> None:
-        """A refresh failed: what it took waits again, and may start at `retry_at`."""
+        """A refresh failed: its data waits again, and may be loaded from `retry_at` on."""
         table = self._tables.get(name)
         if table is None or table.running is None:
             return
@@ -220,7 +219,7 @@ class Scheduler:
     def remember(
         self, name: str, *, loaded: Seconds, seconds: float, rows: RowCount | None = None
     ) -> None:
-        """Learn from a refresh of the past, that loaded so many seconds of data."""
+        """Learn from a refresh of the past that loaded so many seconds of data."""
         table = self._tables.get(name)
         if table is None:
             return
@@ -230,12 +229,12 @@ class Scheduler:
             self._settlement.note_pace(table)
 
     def resize(self, tracks: int | Iterable[int]) -> None:
-        """There are more tracks, or fewer; what runs on one that is gone runs on."""
+        """Change the number of tracks; a refresh on a track that is gone runs on."""
         self._lanes.tracks = track_ids(tracks)
         self._lanes.moves += len(self._tables)
         self._ranks.crowd.resize(len(self.tracks))
 
-    # --- What to do -----------------------------------------------------------------------------
+    # --- Decisions -----------------------------------------------------------------------------
 
     def starts(
         self,
@@ -245,8 +244,8 @@ class Scheduler:
     ) -> list[Start]:
         """The refreshes to start now. They count as under way until they finish or fail.
 
-        Those that one takes `along`, as far as something waits for them, come right after it, with
-        the same track.
+        `along` names the tables that may go along with a table. Those for which data waits come
+        right after it, with the same track.
         """
         self._wake(now)
         orders: list[Start] = []
@@ -268,7 +267,7 @@ class Scheduler:
             if track is None and best[0] <= Urgency.ABOUT_TO_BREAK:
                 track = min(available)
             if track is None:
-                # Tracks only become fewer in this loop: the rest of the lane waits as well.
+                # Free tracks only get fewer in this loop, so the rest of the lane waits as well.
                 blocked |= 1 << lane
                 continue
             if best[0] is Urgency.NONE:
@@ -292,19 +291,19 @@ class Scheduler:
                 yield start
 
     def _can_go_along(self, table: ScheduledTable, now: Instant) -> bool:
-        """Whether something waits for a table, however long it might, and it did not just fail."""
+        """Whether data waits for a table, released or not, and no retry is pending."""
         waits = bool(table.pending) and table.running is None and not table.leaving
         return waits and table.retry_at <= now
 
     def ready_at(self, name: str) -> Instant | None:
-        """When a refresh that waits may start, long ago if it may by now; None if none waits."""
+        """When a waiting refresh may start, long ago if it may now; None if none waits."""
         table = self._tables.get(name)
         if table is None or not table.pending or table.running is not None:
             return None
         return Instant(-inf if table.entry is not None else table.ready_at)
 
     def order(self, now: Instant) -> list[Waiting]:
-        """Everything that waits: what may start, best first, and then what may not yet."""
+        """Everything that waits: first what may start, best first, then what may not start yet."""
         self._wake(now)
         held: list[ScheduledTable] = []
         released: list[Entry] = []
@@ -324,12 +323,12 @@ class Scheduler:
         return self._ranks.next_change()
 
     def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
-        """The promises that can't be kept, as far as costs are known, and those that could be."""
+        """The promises that can't be kept, with the shortest that could be, by known costs."""
         self._wake(now)
         return findings(self._hierarchy, self._tables, len(self.tracks))
 
     def known(self, name: str, now: Instant) -> Known | None:
-        """What is known of a table; None if it is not declared."""
+        """What the scheduler knows of a table; None if it is not declared."""
         self._wake(now)
         table = self._tables.get(name)
         if table is None or table.leaving:
@@ -378,8 +377,8 @@ class Scheduler:
             why,
         )
         if table.allowance is not None and not table.crowded:
-            # One that starts early because of a crowd did not wait for a track since it might have.
-            # No more than the promise: there is nothing to gain from a release before the arrival.
+            # A refresh that starts early because of a crowd did not wait for a track. And no wait
+            # counts for more than the promise: a release before the arrival gains nothing.
             table.wait.observe(min(now - table.ready_at, table.allowance))
         if entry[0] in (Urgency.UNMADE, Urgency.NONE):
             self._lanes.queues[table.lane].passed = entry[1]

@@ -1,11 +1,12 @@
-"""How old is what a table shows, and how long has new data waited for it?
+"""How stale is a table, and how long has new data waited for it?
 
-Two measures, both shown. Staleness is 001 section 2.3: now less the freshness of the table, so it
-grows even when nothing new arrives. Lag is 004's: how long the oldest data has waited that arrived
-and is not reflected; 0 when the table is up to date. Promises bound the lag.
+There are two measures. Staleness is that of paper 001 (section 2.3): now less the freshness of the
+table. It grows even when no new data arrives. Lag is that of paper 004: how long the oldest data
+has waited that arrived and is not reflected. It is 0 when the table is up to date. Promises bound
+the lag.
 
-What the scheduler minimises is the weighted staleness over time, `S = Σ p ∫ S(t) dt`. Between two
-refreshes the curve is a straight line, so the area is exact: `((b - F)² - (a - F)²) / 2`.
+The scheduler minimises the weighted staleness over time, `S = Σ p ∫ S(t) dt`. Between two refreshes
+the curve is a straight line, so the area is exact: `((b - F)² - (a - F)²) / 2`.
 """
 
 from collections.abc import Iterable
@@ -24,12 +25,12 @@ def trailing_edge(freshness: Iterable[Instant | None]) -> Instant | None:
 
 
 def lag(waiting_since: Iterable[Instant], now: Instant) -> Seconds:
-    """How long the oldest of the data that arrived then has waited."""
+    """How long the oldest of the waiting data has waited."""
     return Seconds(max((now - since for since in waiting_since), default=0.0))
 
 
 def kept_share(promise: Seconds, lags: Iterable[Seconds]) -> float:
-    """The share of observations at which the promise was kept; 1 if there were none.
+    """The share of observations at which the promise was kept; 1 without any.
 
     >>> kept_share(Seconds(10.0), [Seconds(1.0), Seconds(12.0), Seconds(9.0), Seconds(10.0)])
     0.75

@@ -1,6 +1,6 @@
-"""What does a scheduler tell of its tables and of what waits?
+"""What does the scheduler report about its tables and waiting jobs?
 
-Plain data, for whoever shows it: `springhouse plan`, `springhouse status`, a simulator.
+The answers are plain data for `springhouse plan`, `springhouse status` and simulators.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from springhouse.units import Instant, Seconds
 
 @dataclass(frozen=True)
 class Waiting:
-    """A job that waits: what it would do, and the number that decides when.
+    """A waiting job, and the number that decides when it starts.
 
-    `released` is when it may start, at the latest because of a promise; `homes` are the tracks
-    that it is meant for.
+    `released` is when it may start; a promise may let it rest until then. `homes` are the home
+    tracks of its lane.
     """
 
     table: str

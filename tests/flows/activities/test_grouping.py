@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from springhouse.flows.activities import grouping
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.flow_graph import FlowError, FlowGraph, NodeKind
-from springhouse.flows.stages import halved
+from springhouse.flows.stages import split_activities
 
 VALUES = st.lists(
     st.tuples(
@@ -68,7 +68,7 @@ def test_many_groups_are_merged_before_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 def in_two(graph: FlowGraph, rows: pa.Table, tasks: int) -> pa.Table:
     """The one aggregate of a flow as tasks do it: a half over some of the rows, and the rest."""
-    whole = halved(graph)
+    whole = split_activities(graph)
     (name,) = (node.name for node in graph.of_kind(NodeKind.ACTIVITY))
     first, second = whole.nodes[f"{name} in each task"], whole.nodes[name]
     assert first.make is not None
@@ -117,7 +117,7 @@ def test_too_many_groups_are_passed_on_and_not_gathered(monkeypatch: pytest.Monk
     def once(flow: Draft) -> None:
         flow.read("t", schema).aggregate("k", total="sum(v)").write("groups")
 
-    whole = halved(once.graph())
+    whole = split_activities(once.graph())
     make = whole.nodes["aggregate in each task"].make
     assert make is not None
     half = make(1000)

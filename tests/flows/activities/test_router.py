@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from springhouse.flows.activities.router import Judge
+from springhouse.flows.activities.router import ExpectationRouter
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.flow_graph import FlowError
-from springhouse.flows.row_expressions import compiled
+from springhouse.flows.row_expressions import compile_expression
 
 NUMBERS = pa.record_batch({"a": pa.array([1, 5, None, 12, -3], pa.int64())})
 
@@ -28,13 +28,13 @@ def test_the_first_condition_that_holds_and_the_rest() -> None:
     assert sorted(found["again"], key=repr) == sorted([1, -3, None, 12], key=repr)
 
 
-def judge(**fates: str) -> Judge:
+def judge(**fates: str) -> ExpectationRouter:
     conditions = {"there": "a IS NOT NULL", "small": "a < 10", "positive": "a > 0"}
     expected = {
-        name: (compiled(conditions[name], NUMBERS.schema, name), fate, conditions[name])
+        name: (compile_expression(conditions[name], NUMBERS.schema, name), fate, conditions[name])
         for name, fate in fates.items()
     }
-    return Judge("orders", expected)
+    return ExpectationRouter("orders", expected)
 
 
 def test_expectations_keep_drop_and_set_aside_in_one_pass() -> None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from springhouse.flows.activities.sort import by_name, in_order
 from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_pack import cut
-from springhouse.flows.sql.order import ordered
+from springhouse.flows.sql.order import sortable_keys
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 DIMENSION, CHANGES = 0, 1
@@ -68,7 +68,7 @@ class ChangingDimension:
 
 def newest(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -> pa.Table:
     """Type 1: the last row of each key."""
-    rows = _ordered(pa.concat_tables([before, changes]), spec.keys, spec.sequence)
+    rows = _in_order_of(pa.concat_tables([before, changes]), spec.keys, spec.sequence)
     return rows.filter(pc.invert(_same_as_next(rows, spec.keys)))
 
 
@@ -79,7 +79,7 @@ def versions(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -
     )
     plain = [name for name in spec.dimension.names if name != VALID_TO]
     rows = pa.concat_tables([before.select(plain), dated.select(plain)])
-    rows = _ordered(rows, spec.keys, VALID_FROM)
+    rows = _in_order_of(rows, spec.keys, VALID_FROM)
     # Of several changes at one moment the last one counts.
     rows = rows.filter(pc.invert(_same_as_next(rows, (*spec.keys, VALID_FROM))))
     values = [name for name in plain if name != VALID_FROM]
@@ -93,7 +93,7 @@ def versions(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -
     return rows.append_column(VALID_TO, until).select(spec.dimension.names).cast(spec.dimension)
 
 
-def _ordered(rows: pa.Table, keys: Sequence[str], sequence: str) -> pa.Table:
+def _in_order_of(rows: pa.Table, keys: Sequence[str], sequence: str) -> pa.Table:
     return in_order(rows, [by_name(name) for name in (*keys, sequence)])
 
 
@@ -102,7 +102,7 @@ def _same_as_next(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     count = rows.num_rows
     same = pa.repeat(pa.scalar(True), max(0, count - 1))
     for name in names:
-        values = ordered(rows[name].combine_chunks())
+        values = sortable_keys(rows[name].combine_chunks())
         one, other = values[:-1], values[1:]
         both_null = pc.and_(pc.is_null(one), pc.is_null(other))
         same = pc.and_(same, pc.or_(pc.fill_null(pc.equal(one, other), False), both_null))

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.flow_graph import Output
-from springhouse.flows.row_expressions import Compiled, column
-from springhouse.flows.row_pack import cut, one_of
+from springhouse.flows.row_expressions import CompiledExpression, column
+from springhouse.flows.row_pack import concatenate, cut
 from springhouse.flows.sql.numbers import mean_of
-from springhouse.flows.sql.order import ordered, restored, with_one_zero
+from springhouse.flows.sql.order import restore_values, sortable_keys, with_one_zero
 
 PORTION_ROWS = 16_384
 """Group that many rows at once: to group a few takes a quarter of a millisecond, too."""
@@ -32,7 +32,7 @@ class Measure(NamedTuple):
     """One aggregate: sum, count, min, max or avg of an expression of a type (None: count(*))."""
 
     function: str
-    expression: Compiled | None
+    expression: CompiledExpression | None
     given: pa.DataType | None = None
 
 
@@ -62,7 +62,7 @@ class GroupedAggregate:
         given_parts: bool = False,
     ) -> None:
         self._schema, self._keys, self._measures = schema, list(keys), measures
-        self._mark = mark_beside(keys)
+        self._mark = marker_of(keys)
         self._pack_bytes = pack_bytes
         self._given_parts = given_parts
         self._portion: list[pa.RecordBatch] = []
@@ -82,7 +82,7 @@ class GroupedAggregate:
         """Make a partial result of the rows that were gathered."""
         if not self._portion:
             return
-        pack = one_of(self._portion)
+        pack = concatenate(self._portion)
         self._portion, self._portion_rows = [], 0
         if self._given_parts:
             # By names alone: what is merged forgets which columns are never NULL.
@@ -115,7 +115,7 @@ class GroupedAggregate:
                 mode = pc.CountOptions(mode="only_valid") if part == "count" else None
                 wanted.append((given, part, mode) if mode else (given, part))
                 names.append(part_name(self._mark, name, part))
-        return _grouped(pa.table(columns), self._keys, wanted, names)
+        return _group_by(pa.table(columns), self._keys, wanted, names)
 
     def _merge(self) -> pa.Table:
         wanted, names = [], []
@@ -124,7 +124,7 @@ class GroupedAggregate:
                 names.append(part_name(self._mark, name, part))
                 wanted.append((names[-1], _MERGES[part]))
         parts = pa.concat_tables(self._parts)
-        return _grouped(parts, self._keys, wanted, names, merging=True)
+        return _group_by(parts, self._keys, wanted, names, merging=True)
 
     def _groups(self) -> Iterator[Output]:
         self._group()
@@ -177,7 +177,7 @@ class PartialAggregate(GroupedAggregate):
             yield from self._packs(merged.columns)
 
 
-def mark_beside(keys: Sequence[str]) -> str:
+def marker_of(keys: Sequence[str]) -> str:
     """How columns begin that are no keys: with more underscores than any key."""
     most = max((len(key) - len(key.lstrip("_")) for key in keys), default=0)
     return "_" * max(2, most + 1)
@@ -191,7 +191,7 @@ def part_name(mark: str, measure: str, part: str) -> str:
 def parts_schema(keys: Sequence[pa.Field], measures: Mapping[str, Measure]) -> pa.Schema:
     """The columns of partial results."""
     fields = list(keys)
-    mark = mark_beside([key.name for key in keys])
+    mark = marker_of([key.name for key in keys])
     for name, measure in measures.items():
         for part in _PARTS[measure.function]:
             given = measure.given
@@ -228,7 +228,7 @@ def _mean(totals: pa.ChunkedArray, counts: pa.ChunkedArray, kind: pa.DataType) -
     return pa.chunked_array([pa.array(means, kind)])
 
 
-def _grouped(
+def _group_by(
     rows: pa.Table,
     keys: list[str],
     wanted: Sequence[tuple[object, ...]],
@@ -243,19 +243,19 @@ def _grouped(
             name = str(part[0])
             kind = rows.schema.field(name).type
             kinds[name] = kind if merging else measured_type("sum", kind)
-            rows = _widened(rows, name)
+            rows = _widen(rows, name)
     extremes = {str(part[0]): rows.schema.field(str(part[0])).type for part in _extremes(wanted)}
     for name in extremes:
         index = rows.schema.get_field_index(name)
-        rows = rows.set_column(index, name, ordered(rows[name]))
+        rows = rows.set_column(index, name, sortable_keys(rows[name]))
     made = rows.group_by(keys, use_threads=False).aggregate(list(wanted))
     columns = [made[name] for name in keys]
     for part, name in zip(wanted, names, strict=True):
         given = made[f"{part[0]}_{part[1]}"]
         if part[1] == "sum":
-            given = _narrowed(given, kinds[str(part[0])], name)
+            given = _narrow(given, kinds[str(part[0])], name)
         elif part[1] in ("min", "max"):
-            given = restored(given, extremes[str(part[0])])
+            given = restore_values(given, extremes[str(part[0])])
         columns.append(given)
     return pa.Table.from_arrays(columns, names=[*keys, *names])
 
@@ -265,7 +265,7 @@ def _extremes(wanted: Sequence[tuple[object, ...]]) -> Iterator[tuple[object, ..
     return (part for part in wanted if part[1] in ("min", "max"))
 
 
-def _widened(rows: pa.Table, name: str) -> pa.Table:
+def _widen(rows: pa.Table, name: str) -> pa.Table:
     """The rows with a column in which no sum of it can go round; most can't as they are."""
     values = rows[name]
     kind = values.type
@@ -287,7 +287,7 @@ def _widened(rows: pa.Table, name: str) -> pa.Table:
     return rows.set_column(index, name, values.cast(wider))
 
 
-def _narrowed(values: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+def _narrow(values: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
     """Sums in their own type, or an error if one of them does not fit."""
     if values.type == kind:
         return values

@@ -1,13 +1,12 @@
-"""Rows of two inputs that have the same key.
+"""How are rows of two streams joined by their keys?
 
-Port 0 is held (the smaller side, a lookup table), port 1 is probed. A lookup pipelines: probed rows
-are gathered to a portion that is worth building a hash table for, and leave again. Rows that come
-to be probed before the other side is there are held too, as an operator accepts any pack (`Node.
-waits` keeps such packs in their queue for as long as possible). A merge join blocks on both sides,
-as the paper's sort-merge join does, so it is a boundary of subflows; it gathers both, and takes a
-pack of either whenever one comes.
+One input is held, the other one is probed. A lookup pipelines: it gathers probed rows until a hash
+table is worth building, joins them, and passes them on. An operator accepts any pack, so probed
+rows that come before the held input has ended are held too; `FlowNode.waits` keeps such packs in
+their queue for as long as possible. A merge join blocks on both inputs, as the sort-merge join of
+000 does, so it is a boundary of subflows.
 
-Only keys and row numbers are joined by Arrow, and rows are taken by number afterwards: it can join
+Arrow joins only keys and row numbers, and the rows are taken by number afterwards: Arrow can join
 no lists or structs, and would copy wide rows twice.
 """
 
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 
 from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_pack import cut
-from springhouse.flows.sql.order import ordered
+from springhouse.flows.sql.order import sortable_keys
 
 PORTION_ROWS = 65_536
 HELD, PROBED = 0, 1
@@ -64,7 +63,7 @@ class Join:
             return ()
         self._portion.append(pack)
         self._rows += pack.num_rows
-        if self._held is None or self._blocking or self._rows < self._worthwhile():
+        if self._held is None or self._blocking or self._rows < self._least_rows():
             return ()
         return self._probe()
 
@@ -78,7 +77,7 @@ class Join:
             self._probed_ended = True
         return self._probe() if self._probed_ended and self._held is not None else ()
 
-    def _worthwhile(self) -> int:
+    def _least_rows(self) -> int:
         assert self._held is not None
         return max(PORTION_ROWS, int(self._held.num_rows) // 2)
 
@@ -125,4 +124,6 @@ def _keys(rows: pa.Table, names: Sequence[str], number: str) -> pa.Table:
 
 
 def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else ordered(values)
+    return (
+        pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else sortable_keys(values)
+    )

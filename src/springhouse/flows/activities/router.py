@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.activities.each import set_aside
+from springhouse.flows.activities.per_pack import set_aside
 from springhouse.flows.flow_graph import FlowError, Output
-from springhouse.flows.row_expressions import Compiled, column
+from springhouse.flows.row_expressions import CompiledExpression, column
 
 
 class Router:
     """Each row leaves by the first port whose condition holds, or by the last port if none does."""
 
-    def __init__(self, conditions: Sequence[Compiled]) -> None:
+    def __init__(self, conditions: Sequence[CompiledExpression]) -> None:
         self._conditions = conditions
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
@@ -33,7 +33,7 @@ class Router:
                 return outputs
             if count:
                 outputs.append((way, left.filter(holds)))
-                left = left.filter(_does_not(holds))
+                left = left.filter(_not_true(holds))
         outputs.append((len(self._conditions), left))
         return outputs
 
@@ -41,14 +41,16 @@ class Router:
         return ()
 
 
-class Judge:
+class ExpectationRouter:
     """Expectations as a router of the same pass: 0 are the rows that stay, 1 the quarantine.
 
     `expected` gives for each name its condition, whether a broken row is "kept", "dropped", "set
     aside" or a "failure", and the condition's text. `violations` counts the rows that broke each.
     """
 
-    def __init__(self, name: str, expected: Mapping[str, tuple[Compiled, str, str]]) -> None:
+    def __init__(
+        self, name: str, expected: Mapping[str, tuple[CompiledExpression, str, str]]
+    ) -> None:
         self._name = name
         self._expected = expected
         self.violations: dict[str, int] = dict.fromkeys(expected, 0)
@@ -67,7 +69,7 @@ class Judge:
                     f'{count} row{"s" if count != 1 else ""} in "{self._name}" broke the '
                     f'expectation "{name}": {text}'
                 )
-            broken = _does_not(holds)
+            broken = _not_true(holds)
             if gone is not None:
                 broken = pc.and_not(broken, gone)
             if fate == "set aside" and broken.true_count:
@@ -84,6 +86,6 @@ class Judge:
         return ()
 
 
-def _does_not(holds: pa.BooleanArray) -> pa.BooleanArray:
+def _not_true(holds: pa.BooleanArray) -> pa.BooleanArray:
     """Where a condition is false or NULL."""
     return pc.invert(pc.fill_null(holds, False) if holds.null_count else holds)

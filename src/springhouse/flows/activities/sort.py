@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.flow_graph import Output
-from springhouse.flows.row_expressions import Compiled, column
+from springhouse.flows.row_expressions import CompiledExpression, column
 from springhouse.flows.row_pack import cut
-from springhouse.flows.sql.order import ordered
+from springhouse.flows.sql.order import sortable_keys
 
 
 class Key(NamedTuple):
     """One key of an order: what computes it, and where large values and NULLs are."""
 
-    compute: Compiled
+    compute: CompiledExpression
     descending: bool = False
     nulls_first: bool = True
 
@@ -54,7 +54,7 @@ def in_order(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
     columns: dict[str, pa.Array] = {}
     directions: list[tuple[str, str]] = []
     for number, key in enumerate(keys):
-        values = ordered(column(key.compute(whole), whole.num_rows))
+        values = sortable_keys(column(key.compute(whole), whole.num_rows))
         if values.null_count:
             columns[f"known {number}"] = values.is_valid()
             directions.append((f"known {number}", _direction(not key.nulls_first)))

@@ -29,27 +29,27 @@ class SurrogateKey:
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         if port == KNOWN:
             keys = pack.column(self._key).to_pylist()
-            values = map(_told_apart, pack.column(self._on).to_pylist())
+            values = map(_dictionary_key, pack.column(self._on).to_pylist())
             self._keys.update(zip(values, keys, strict=True))
             self._last = max([self._last, *(key for key in keys if key is not None)])
             return ()
         if not self._known_ended:
             self._early.append(pack)
             return ()
-        return self._keyed(pack)
+        return self._with_keys(pack)
 
     def end(self, port: int) -> Iterable[Output]:
         if port == ROWS:
             return ()
         self._known_ended = True
         early, self._early = self._early, []
-        return (output for pack in early for output in self._keyed(pack))
+        return (output for pack in early for output in self._with_keys(pack))
 
-    def _keyed(self, pack: pa.RecordBatch) -> list[Output]:
+    def _with_keys(self, pack: pa.RecordBatch) -> list[Output]:
         # Each value once: the loop in Python is over new values, not over rows.
         encoded = pc.dictionary_encode(with_one_zero(pack.column(self._on)))
         values = encoded.dictionary.to_pylist()
-        apart = [_told_apart(value) for value in values]
+        apart = [_dictionary_key(value) for value in values]
         new = [
             value
             for value, key in zip(values, apart, strict=True)
@@ -57,7 +57,7 @@ class SurrogateKey:
         ]
         for value in new:
             self._last += 1
-            self._keys[_told_apart(value)] = self._last
+            self._keys[_dictionary_key(value)] = self._last
         numbers = pa.array([self._keys.get(key) for key in apart], pa.int64())
         keys = numbers.take(encoded.indices)
         outputs = [
@@ -67,12 +67,14 @@ class SurrogateKey:
             kind = self._known_schema.field(self._on).type
             pairs = {self._on: pa.array(new, kind)}
             number = self._known_schema.field(self._key).type
-            pairs[self._key] = pa.array([self._keys[_told_apart(value)] for value in new], number)
+            pairs[self._key] = pa.array(
+                [self._keys[_dictionary_key(value)] for value in new], number
+            )
             made = [pairs[name] for name in self._known_schema.names]
             outputs.append((1, pa.RecordBatch.from_arrays(made, schema=self._known_schema)))
         return outputs
 
 
-def _told_apart(value: object) -> object:
+def _dictionary_key(value: object) -> object:
     """A value that is equal to itself: NaN is not."""
     return "NaN" if value != value else value

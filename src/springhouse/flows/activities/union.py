@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from springhouse.flows.flow_graph import Output
-from springhouse.flows.row_pack import under
+from springhouse.flows.row_pack import with_schema
 
 
 class Union:
@@ -15,7 +15,7 @@ class Union:
         self._schema = schema
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        return ((0, under(self._schema, pack)),)
+        return ((0, with_schema(self._schema, pack)),)
 
     def end(self, port: int) -> Iterable[Output]:
         return ()

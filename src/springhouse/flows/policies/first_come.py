@@ -44,5 +44,5 @@ class FirstCome(TaskPolicy):
     def retire(self, request: Request) -> None:
         self._lists = [deque(t for t in w if t.request is not request) for w in self._lists]
 
-    def takeable(self, node: int) -> int:
+    def takeable_tasks(self, node: int) -> int:
         return sum(map(len, self._lists))

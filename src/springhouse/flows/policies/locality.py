@@ -128,7 +128,7 @@ class Locality(TaskPolicy):
     def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         raise AssertionError("locality does not look at all tasks")
 
-    def takeable(self, node: int) -> int:
+    def takeable_tasks(self, node: int) -> int:
         return self._responsible[node]
 
     def balance(self, idle: Sequence[int]) -> None:

@@ -56,11 +56,11 @@ class Mixed(TaskPolicy):
     def left(self, turn: Turn, thread: int) -> None:
         self._running.pop(_subflow(turn.task), None)
 
-    def takeable(self, node: int) -> int:
+    def takeable_tasks(self, node: int) -> int:
         return sum(self._is_free(subflow) for subflow in self._subflows)
 
     def _is_free(self, subflow: _Subflow) -> bool:
-        return subflow not in self._running and self._subflows[subflow].takeable(0) > 0
+        return subflow not in self._running and self._subflows[subflow].takeable_tasks(0) > 0
 
 
 def _subflow(task: FlowTask) -> _Subflow:

@@ -52,7 +52,7 @@ class TaskPolicy(ABC):
     def left(self, turn: Turn, thread: int) -> None:  # noqa: B027  most need not know
         """The turn is over."""
 
-    def takeable(self, node: int) -> int:
+    def takeable_tasks(self, node: int) -> int:
         """How many threads of the node would find a task if they asked now."""
         return len(self.tasks)
 

@@ -10,7 +10,7 @@ from springhouse.flows.sql.operand_types import (
     comparable_pair,
     in_one_type,
 )
-from springhouse.flows.sql.terms import Term, constant
+from springhouse.flows.sql.terms import Term, constant_term
 from springhouse.flows.sql.types import NULL, is_plain
 
 
@@ -18,7 +18,7 @@ def case_of(parts: Terms) -> Term | None:
     pairs = len(parts) // 2
     conditions = as_conditions([parts[2 * i] for i in range(pairs)])
     values = [parts[2 * i + 1] for i in range(pairs)]
-    values.append(parts[-1] if len(parts) % 2 else constant(None, NULL))
+    values.append(parts[-1] if len(parts) % 2 else constant_term(None, NULL))
     found = in_one_type(values)
     if conditions is None or found is None:
         return None

@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.numbers import fitted, shortest, to_long
+from springhouse.flows.sql.numbers import fit_decimal, shortest_digits, to_long
 from springhouse.flows.sql.terms import (
     Kernel,
     NotInSpark,
     Term,
     Value,
     array_of,
-    each,
+    give_type,
     on_arrays,
-    strict,
-    typed,
+    per_row,
+    strict_term,
 )
 from springhouse.flows.sql.text_values import (
     JAVA_BLANKS,
@@ -52,7 +52,7 @@ from springhouse.flows.sql.types import (
     TIMESTAMP_NTZ,
     is_fraction,
     is_moment,
-    spelled,
+    type_name,
 )
 
 EXACT_DIGITS = 15
@@ -70,23 +70,24 @@ def cast(term: Term, kind: pa.DataType, *, tries: bool = False) -> Term:
     if given == kind:
         return term
     if given == NULL:
-        return typed(term, kind)
+        return give_type(term, kind)
     if given == STRING and is_moment(kind):
         _prove_not_special(term, kind)
-    found = _kernel(given, kind)
+    found = _kernel_for(given, kind)
     if found is None:
         raise NotInSpark(
-            f"a flow can't cast {spelled(given)} to {spelled(kind)}", hint=_way_round(given, kind)
+            f"a flow can't cast {type_name(given)} to {type_name(kind)}",
+            hint=_way_round(given, kind),
         )
     kernel, fallible = found
     if tries and fallible:
         if (given, kind) in ((STRING, TIMESTAMP), (STRING, TIMESTAMP_NTZ)):
             raise NotInSpark(
-                f"a flow can't TRY_CAST {spelled(given)} to {spelled(kind)}",
+                f"a flow can't TRY_CAST {type_name(given)} to {type_name(kind)}",
                 hint="Not all spellings that Spark knows are known here. Use CAST.",
             )
-        return strict(kind, _tried(kernel, kind), [term])
-    return strict(kind, kernel, [term], fallible=fallible)
+        return strict_term(kind, _try_kernel(kernel, kind), [term])
+    return strict_term(kind, kernel, [term], fallible=fallible)
 
 
 def _prove_not_special(term: Term, kind: pa.DataType) -> None:
@@ -96,7 +97,7 @@ def _prove_not_special(term: Term, kind: pa.DataType) -> None:
     text = term.value()
     if text is not None and _SPECIAL.match(text.strip(JAVA_BLANKS)):
         raise NotInSpark(
-            f"a flow does not know the {spelled(kind)} '{text}'", hint="Write it in digits."
+            f"a flow does not know the {type_name(kind)} '{text}'", hint="Write it in digits."
         )
 
 
@@ -106,7 +107,7 @@ def _way_round(given: pa.DataType, kind: pa.DataType) -> str:
     return "Use a Python function with `apply`."
 
 
-def _tried(kernel: Kernel, kind: pa.DataType) -> Kernel:
+def _try_kernel(kernel: Kernel, kind: pa.DataType) -> Kernel:
     def attempt(values: pa.Array) -> pa.Array:
         try:
             return array_of(kernel(values), len(values))
@@ -119,7 +120,7 @@ def _tried(kernel: Kernel, kind: pa.DataType) -> Kernel:
     return on_arrays(attempt)
 
 
-def _kernel(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+def _kernel_for(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
     """What casts, and whether it can fail."""
     for group in (_to_text, _from_text, _between_numbers, _with_truth, _between_moments):
         found = group(given, kind)
@@ -128,7 +129,7 @@ def _kernel(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None
     return None
 
 
-def _safely(kind: pa.DataType) -> Kernel:
+def _safe_cast(kind: pa.DataType) -> Kernel:
     return lambda value: pc.cast(value, kind)
 
 
@@ -145,7 +146,7 @@ def _between_numbers(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, boo
 
 def _from_whole(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
     if kind in INTEGERS:
-        return _safely(kind), given.bit_width > kind.bit_width
+        return _safe_cast(kind), given.bit_width > kind.bit_width
     if is_fraction(kind):
         return _as_fraction(kind), False
     return _whole_as_decimal(given, kind) if pa.types.is_decimal128(kind) else None
@@ -157,7 +158,7 @@ def _from_fraction(kind: pa.DataType) -> tuple[Kernel, bool] | None:
     if kind in INTEGERS:
         return on_arrays(lambda values: _whole(values, kind)), True
     if pa.types.is_decimal128(kind):
-        return each(kind, lambda value: _decimal_of(value, kind)), True
+        return per_row(kind, lambda value: _decimal_of(value, kind)), True
     return None
 
 
@@ -165,8 +166,8 @@ def _from_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] 
     if pa.types.is_decimal128(kind):
         return _other_decimal(given, kind)
     if kind == DOUBLE and given.precision <= EXACT_DIGITS:
-        return each(DOUBLE, float), False
-    return (each(kind, int), True) if kind in INTEGERS else None
+        return per_row(DOUBLE, float), False
+    return (per_row(kind, int), True) if kind in INTEGERS else None
 
 
 def _as_fraction(kind: pa.DataType) -> Kernel:
@@ -189,7 +190,7 @@ def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array:
             pc.less_equal(pc.floor(numbers), limit - 1), pc.greater_equal(pc.ceil(numbers), -limit)
         )
     if not pc.all(pc.fill_null(inside, True)).as_py():
-        raise OverflowError(f"a number does not fit {spelled(kind)}")
+        raise OverflowError(f"a number does not fit {type_name(kind)}")
     return to_long(numbers).cast(kind)
 
 
@@ -198,14 +199,14 @@ def _whole_as_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bo
     if kind.precision - kind.scale >= digits:
         between = pa.decimal128(digits, 0)
         return (lambda value: pc.cast(pc.cast(value, between), kind)), False
-    return each(kind, lambda value: fitted(Decimal(value), kind)), True
+    return per_row(kind, lambda value: fit_decimal(Decimal(value), kind)), True
 
 
 def _other_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]:
     wide_enough = kind.precision - kind.scale >= given.precision - given.scale
     if wide_enough and kind.scale >= given.scale:
-        return _safely(kind), False
-    return each(kind, lambda value: fitted(value, kind)), True
+        return _safe_cast(kind), False
+    return per_row(kind, lambda value: fit_decimal(value, kind)), True
 
 
 def _decimal_of(value: float, kind: pa.DataType) -> Decimal | None:
@@ -213,8 +214,8 @@ def _decimal_of(value: float, kind: pa.DataType) -> Decimal | None:
     if not isfinite(value):
         return None
     if abs(value) >= 10.0 ** (kind.precision - kind.scale + 1):
-        raise OverflowError(f"{value} does not fit {spelled(kind)}")
-    return fitted(shortest(value), kind)
+        raise OverflowError(f"{value} does not fit {type_name(kind)}")
+    return fit_decimal(shortest_digits(value), kind)
 
 
 # Truth values.
@@ -224,13 +225,13 @@ def _with_truth(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | 
     if given == BOOLEAN and (kind in INTEGERS or is_fraction(kind)):
         return (lambda value: pc.cast(pc.cast(value, pa.int8()), kind)), False
     if given == BOOLEAN and pa.types.is_decimal128(kind):
-        return each(kind, lambda value: fitted(Decimal(int(value)), kind)), True
+        return per_row(kind, lambda value: fit_decimal(Decimal(int(value)), kind)), True
     if kind == BOOLEAN and given in INTEGERS:
         return (lambda value: pc.not_equal(value, pa.scalar(0, given))), False
     if kind == BOOLEAN and is_fraction(given):
         return (lambda value: pc.not_equal(value, pa.scalar(0.0, given))), False
     if kind == BOOLEAN and pa.types.is_decimal128(given):
-        return each(kind, bool), False
+        return per_row(kind, bool), False
     return None
 
 
@@ -241,15 +242,15 @@ def _to_text(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | Non
     if kind != STRING:
         return None
     if given in INTEGERS:
-        return _safely(STRING), False
+        return _safe_cast(STRING), False
     if given == BOOLEAN:
-        return _safely(STRING), False
+        return _safe_cast(STRING), False
     if pa.types.is_decimal128(given):
-        return each(STRING, lambda value: f"{value:f}"), False
+        return per_row(STRING, lambda value: f"{value:f}"), False
     if given == DATE:
-        return each(STRING, lambda value: f"{value:%Y-%m-%d}".zfill(10)), False
+        return per_row(STRING, lambda value: f"{value:%Y-%m-%d}".zfill(10)), False
     if given in (TIMESTAMP, TIMESTAMP_NTZ):
-        return each(STRING, _moment_text), False
+        return per_row(STRING, _moment_text), False
     return None
 
 
@@ -269,12 +270,12 @@ def _from_text(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | N
         TIMESTAMP_NTZ: read_moment_without_zone,
     }
     if kind in INTEGERS:
-        return each(kind, lambda text: read_whole(text, kind)), True
+        return per_row(kind, lambda text: read_whole(text, kind)), True
     if pa.types.is_decimal128(kind):
-        return each(kind, lambda text: read_decimal(text, kind)), True
+        return per_row(kind, lambda text: read_decimal(text, kind)), True
     if kind == BINARY:
-        return _safely(BINARY), False
-    return (each(kind, readers[kind]), True) if kind in readers else None
+        return _safe_cast(BINARY), False
+    return (per_row(kind, readers[kind]), True) if kind in readers else None
 
 
 # Dates and timestamps.

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.sql.logic import compare
-from springhouse.flows.sql.terms import Compute, Term, Value, constant, on_rows
+from springhouse.flows.sql.terms import Compute, Term, Value, constant_term, on_rows
 from springhouse.flows.sql.types import NULL
 
 
@@ -21,12 +21,12 @@ def case(branches: Sequence[tuple[Term, Term]], otherwise: Term, kind: pa.DataTy
         left: Value = pa.scalar(True)
         ways: list[tuple[Value, Compute]] = []
         for condition, value in branches:
-            met = _met(pack, left, condition)
+            met = _rows_where(pack, left, condition)
             ways.append((met, value.compute))
             left = pc.and_not(left, met)
-        made = _chosen(pack, left, otherwise, kind)
+        made = _compute_for(pack, left, otherwise, kind)
         for (met, _), (_, value) in zip(reversed(ways), reversed(branches), strict=True):
-            made = pc.if_else(met, _chosen(pack, met, value, kind), made)
+            made = pc.if_else(met, _compute_for(pack, met, value, kind), made)
         return made
 
     return Term(
@@ -37,7 +37,7 @@ def case(branches: Sequence[tuple[Term, Term]], otherwise: Term, kind: pa.DataTy
     )
 
 
-def _met(pack: pa.RecordBatch, left: Value, condition: Term) -> Value:
+def _rows_where(pack: pa.RecordBatch, left: Value, condition: Term) -> Value:
     """The rows among those that are left for which the condition is true."""
     if not condition.fallible:
         holds = condition.compute(pack)
@@ -48,7 +48,7 @@ def _met(pack: pa.RecordBatch, left: Value, condition: Term) -> Value:
     return pc.and_(left, pc.fill_null(holds, False))
 
 
-def _chosen(pack: pa.RecordBatch, rows: Value, term: Term, kind: pa.DataType) -> Value:
+def _compute_for(pack: pa.RecordBatch, rows: Value, term: Term, kind: pa.DataType) -> Value:
     if not term.fallible:
         return term.compute(pack)
     made = on_rows(pack, rows, term.compute)
@@ -61,7 +61,9 @@ def coalesce(parts: Sequence[Term], kind: pa.DataType) -> Term:
     def compute(pack: pa.RecordBatch) -> Value:
         made = parts[0].compute(pack)
         for part in parts[1:]:
-            made = pc.if_else(pc.is_valid(made), made, _chosen(pack, pc.is_null(made), part, kind))
+            made = pc.if_else(
+                pc.is_valid(made), made, _compute_for(pack, pc.is_null(made), part, kind)
+            )
         return made
 
     return Term(
@@ -74,7 +76,7 @@ def coalesce(parts: Sequence[Term], kind: pa.DataType) -> Term:
 
 def null_if(one: Term, equal: Term) -> Term:
     """NULL where the values are equal, else the first."""
-    return case([(equal, constant(None, one.type))], one, one.type)
+    return case([(equal, constant_term(None, one.type))], one, one.type)
 
 
 def extreme(sign: str, parts: Sequence[Term], kind: pa.DataType) -> Term:

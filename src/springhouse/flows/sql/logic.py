@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.terms import Term, Value, constant, on_rows, strict
+from springhouse.flows.sql.terms import Term, Value, constant_term, on_rows, strict_term
 from springhouse.flows.sql.types import BOOLEAN, NULL, is_fraction
 
 _KERNELS: dict[str, Callable[[Value, Value], Value]] = {
@@ -24,13 +24,13 @@ _UNKNOWN = pa.scalar(None, BOOLEAN)
 def compare(sign: str, one: Term, other: Term) -> Term:
     """A comparison of two terms of one type."""
     if one.type == NULL:
-        return constant(None, BOOLEAN)
+        return constant_term(None, BOOLEAN)
     if sign == "<>":
         return negate(compare("=", one, other))
     kernel = _KERNELS[sign]
     if not is_fraction(one.type):
-        return strict(BOOLEAN, kernel, [one, other])
-    return strict(BOOLEAN, lambda a, b: _compare_fractions(sign, kernel, a, b), [one, other])
+        return strict_term(BOOLEAN, kernel, [one, other])
+    return strict_term(BOOLEAN, lambda a, b: _compare_fractions(sign, kernel, a, b), [one, other])
 
 
 def _compare_fractions(
@@ -51,10 +51,10 @@ def _compare_fractions(
     return pc.if_else(either, special, plain)
 
 
-def same(one: Term, other: Term) -> Term:
+def null_safe_equal(one: Term, other: Term) -> Term:
     """`<=>`: whether both are equal, or both NULL."""
     if one.type == NULL:
-        return constant(value=True, kind=BOOLEAN)
+        return constant_term(value=True, kind=BOOLEAN)
     equal = compare("=", one, other)
 
     def compute(pack: pa.RecordBatch) -> Value:
@@ -67,7 +67,7 @@ def same(one: Term, other: Term) -> Term:
 
 
 def negate(term: Term) -> Term:
-    return strict(BOOLEAN, pc.invert, [term])
+    return strict_term(BOOLEAN, pc.invert, [term])
 
 
 def conjunction(one: Term, other: Term) -> Term:
@@ -115,16 +115,16 @@ def is_truth(term: Term, truth: bool) -> Term:
 def is_in(term: Term, wanted: Sequence[Term]) -> Term:
     """IN: true if one is equal, else NULL if one is NULL, else false."""
     if term.type == NULL:
-        return constant(None, BOOLEAN)
+        return constant_term(None, BOOLEAN)
     if all(each.constant and not each.fallible for each in wanted):
-        return strict(BOOLEAN, _among(wanted, term.type), [term], fallible=False)
+        return strict_term(BOOLEAN, _membership(wanted, term.type), [term], fallible=False)
     found = compare("=", term, wanted[0])
     for each in wanted[1:]:
         found = disjunction(found, compare("=", term, each))
     return found
 
 
-def _among(wanted: Sequence[Term], kind: pa.DataType) -> Callable[[Value], Value]:
+def _membership(wanted: Sequence[Term], kind: pa.DataType) -> Callable[[Value], Value]:
     scalars = [each.compute(pa.RecordBatch.from_arrays([], names=[])) for each in wanted]
     known = [scalar for scalar in scalars if scalar.is_valid]
     unknown = len(known) < len(scalars)

@@ -19,7 +19,7 @@ def _comparison(sign: str) -> MakeTerm:
         pair = comparable_pair(parts)
         if pair is None:
             return None
-        return logic.same(*pair) if sign == "<=>" else logic.compare(sign, *pair)
+        return logic.null_safe_equal(*pair) if sign == "<=>" else logic.compare(sign, *pair)
 
     return make
 

@@ -8,7 +8,7 @@ from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.sql import moments
 from springhouse.flows.sql.casts import cast
 from springhouse.flows.sql.operand_types import MakeTerm, Terms, as_type
-from springhouse.flows.sql.terms import Term, folded, typed
+from springhouse.flows.sql.terms import Term, fold_constants, give_type
 from springhouse.flows.sql.types import (
     DATE,
     INT,
@@ -18,7 +18,7 @@ from springhouse.flows.sql.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     is_moment,
-    spelled,
+    type_name,
 )
 
 
@@ -27,7 +27,7 @@ def add_days(parts: Terms, *, sign: int) -> Term | None:
         return None
     if parts[1].type not in (*INTEGERS[:3], NULL):
         return None
-    return moments.later(typed(parts[0], DATE), *as_type(INT, parts[1]), sign=sign)
+    return moments.later(give_type(parts[0], DATE), *as_type(INT, parts[1]), sign=sign)
 
 
 def _day_field(name: str) -> MakeTerm:
@@ -57,16 +57,16 @@ def _to_date(parts: Terms) -> Term | None:
 def _date_difference(parts: Terms) -> Term | None:
     if len(parts) != 2 or any(part.type not in (DATE, NULL) for part in parts):
         return None
-    return moments.between(*(typed(part, DATE) for part in parts))
+    return moments.between(*(give_type(part, DATE) for part in parts))
 
 
 def _typed_literal(kind: pa.DataType) -> MakeTerm:
     """A literal like DATE '2024-02-29': it is read when the flow is built."""
 
     def make(parts: Terms) -> Term | None:
-        made = folded(cast(parts[0], kind))
+        made = fold_constants(cast(parts[0], kind))
         if made.fallible:
-            raise FlowError(f"'{parts[0].value()}' is not a {spelled(kind)} that a flow can read")
+            raise FlowError(f"'{parts[0].value()}' is not a {type_name(kind)} that a flow can read")
         return made
 
     return make

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.terms import Term, Value, strict
+from springhouse.flows.sql.terms import Term, Value, strict_term
 from springhouse.flows.sql.types import DATE, INT
 
 DAY_FIELDS: dict[str, Callable[[Value], Value]] = {
@@ -26,7 +26,7 @@ TIME_FIELDS: dict[str, Callable[[Value], Value]] = {
 
 def part(function: Callable[[Value], Value], term: Term) -> Term:
     """A field of a date or a timestamp, as INT."""
-    return strict(INT, lambda value: pc.cast(function(value), INT), [term])
+    return strict_term(INT, lambda value: pc.cast(function(value), INT), [term])
 
 
 def later(term: Term, days: Term, *, sign: int) -> Term:
@@ -36,7 +36,7 @@ def later(term: Term, days: Term, *, sign: int) -> Term:
     def compute(value: Value, count: Value) -> Value:
         return pc.cast(kernel(pc.cast(value, INT), count), DATE)
 
-    return strict(DATE, compute, [term, days])
+    return strict_term(DATE, compute, [term, days])
 
 
 def between(end: Term, start: Term) -> Term:
@@ -45,4 +45,4 @@ def between(end: Term, start: Term) -> Term:
     def compute(one: Value, other: Value) -> Value:
         return pc.subtract(pc.cast(one, INT), pc.cast(other, INT))
 
-    return strict(INT, compute, [end, start])
+    return strict_term(INT, compute, [end, start])

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from springhouse.flows.sql import numbers
 from springhouse.flows.sql.moment_functions import add_days
 from springhouse.flows.sql.operand_types import MakeTerm, Terms, as_type, number_pair
-from springhouse.flows.sql.terms import Term, strict
+from springhouse.flows.sql.terms import Term, strict_term
 from springhouse.flows.sql.types import (
     BIGINT,
     DATE,
@@ -91,7 +91,7 @@ def _sign_changing(make: Callable[[Term], Term]) -> MakeTerm:
 
 
 def _invert_bits(term: Term) -> Term:
-    return strict(term.type, pc.bit_wise_not, [term])
+    return strict_term(term.type, pc.bit_wise_not, [term])
 
 
 def _of_doubles(make: Callable[[Term], Term]) -> Callable[[Term], Term]:
@@ -104,14 +104,14 @@ def _rounding(*, even: bool) -> MakeTerm:
         if not 1 <= len(parts) <= 2 or not is_number(parts[0].type) or parts[0].type == FLOAT:
             return None
         if len(parts) == 1:
-            return numbers.rounded(parts[0], 0, even=even)
+            return numbers.round_to(parts[0], 0, even=even)
         places = parts[1]
         if not places.constant or places.type not in INTEGERS[:3] or places.fallible:
             return None
         found = places.value()
         if found is None or not -400 <= found <= 400:
             return None
-        return numbers.rounded(parts[0], found, even=even)
+        return numbers.round_to(parts[0], found, even=even)
 
     return make
 
@@ -134,15 +134,15 @@ NUMBER_FUNCTIONS: Mapping[str, MakeTerm] = {
     "|": _bits("|"),
     "^": _bits("^"),
     "~": _of_one_number(_invert_bits, whole=True),
-    "negative": _sign_changing(numbers.negative),
+    "negative": _sign_changing(numbers.negate_number),
     "positive": _of_one_number(lambda term: term),
-    "abs": _sign_changing(numbers.absolute),
+    "abs": _sign_changing(numbers.absolute_value),
     "sqrt": _of_one_number(_of_doubles(numbers.square_root)),
     "sign": _of_one_number(_of_doubles(numbers.sign_of)),
     "signum": _of_one_number(_of_doubles(numbers.sign_of)),
-    "floor": _of_one_number(lambda term: numbers.limit(term, up=False)),
-    "ceil": _of_one_number(lambda term: numbers.limit(term, up=True)),
-    "ceiling": _of_one_number(lambda term: numbers.limit(term, up=True)),
+    "floor": _of_one_number(lambda term: numbers.floor_or_ceiling(term, up=False)),
+    "ceil": _of_one_number(lambda term: numbers.floor_or_ceiling(term, up=True)),
+    "ceiling": _of_one_number(lambda term: numbers.floor_or_ceiling(term, up=True)),
     "round": _rounding(even=False),
     "bround": _rounding(even=True),
     "isnan": _is_nan,

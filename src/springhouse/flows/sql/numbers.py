@@ -19,19 +19,19 @@ from springhouse.flows.sql.terms import (
     NotInSpark,
     Term,
     Value,
-    constant,
-    each,
+    constant_term,
     on_arrays,
-    strict,
+    per_row,
+    strict_term,
 )
 from springhouse.flows.sql.types import (
     BIGINT,
     DOUBLE,
     INTEGERS,
     MOST_DIGITS,
-    adjusted,
     is_fraction,
-    spelled,
+    limit_digits,
+    type_name,
 )
 
 EXACT = decimal.Context(prec=200, rounding=ROUND_HALF_UP)
@@ -48,12 +48,12 @@ _KERNELS = {
 }
 
 
-def fitted(value: Decimal, kind: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal:
+def fit_decimal(value: Decimal, kind: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal:
     """The decimal rounded to the scale of a type; an error if it is too large for it."""
     made = value.quantize(Decimal(1).scaleb(-kind.scale), rounding, EXACT)
     # Not abs(): it would round to the digits of the thread's context.
     if made.copy_abs() >= Decimal(1).scaleb(kind.precision - kind.scale):
-        raise OverflowError(f"{value} does not fit {spelled(kind)}")
+        raise OverflowError(f"{value} does not fit {type_name(kind)}")
     return made
 
 
@@ -61,7 +61,7 @@ def calculate(sign: str, one: Term, other: Term) -> Term:
     """`+`, `-` or `*` of two terms of one type that is not DECIMAL."""
     checked, plain, _ = _KERNELS[sign]
     kernel = checked if one.type in INTEGERS else plain
-    return strict(one.type, kernel, [one, other], fallible=one.type in INTEGERS)
+    return strict_term(one.type, kernel, [one, other], fallible=one.type in INTEGERS)
 
 
 def calculate_decimals(sign: str, one: Term, other: Term) -> Term:
@@ -77,24 +77,27 @@ def calculate_decimals(sign: str, one: Term, other: Term) -> Term:
         precision = whole_a + b.scale + scale
     else:
         precision = min(whole_a, whole_b) + scale
-    kind = adjusted(precision, scale)
+    kind = limit_digits(precision, scale)
     if sign in ("+", "-", "*") and precision <= MOST_DIGITS:
         # Arrow's rules are the same, and nothing is rounded or too large.
-        return strict(kind, _KERNELS[sign][1], [one, other])
+        return strict_term(kind, _KERNELS[sign][1], [one, other])
     exact: Callable[[Decimal, Decimal], Decimal]
     if sign in ("/", "%"):
         exact = _quotient if sign == "/" else _remainder
-        kernel = each(kind, lambda x, y: fitted(exact(x, y), kind))
-        return _divided(kind, kernel, one, other)
+        kernel = per_row(kind, lambda x, y: fit_decimal(exact(x, y), kind))
+        return _division(kind, kernel, one, other)
     exact = _KERNELS[sign][2]
-    return strict(
-        kind, each(kind, lambda x, y: fitted(exact(x, y), kind)), [one, other], fallible=True
+    return strict_term(
+        kind,
+        per_row(kind, lambda x, y: fit_decimal(exact(x, y), kind)),
+        [one, other],
+        fallible=True,
     )
 
 
-def _divided(kind: pa.DataType, kernel: Kernel, one: Term, other: Term) -> Term:
+def _division(kind: pa.DataType, kernel: Kernel, one: Term, other: Term) -> Term:
     """A division: the second part is computed first, and the first only where that is not NULL."""
-    return strict(kind, lambda y, x: kernel(x, y), [other, one], fallible=True)
+    return strict_term(kind, lambda y, x: kernel(x, y), [other, one], fallible=True)
 
 
 def _quotient(one: Decimal, other: Decimal) -> Decimal:
@@ -106,7 +109,7 @@ def _quotient(one: Decimal, other: Decimal) -> Decimal:
 
 def mean_of(total: Decimal, count: int, kind: pa.DataType) -> Decimal:
     """The average of DECIMALs."""
-    return fitted(_quotient(total, Decimal(count)), kind)
+    return fit_decimal(_quotient(total, Decimal(count)), kind)
 
 
 def _remainder(one: Decimal, other: Decimal) -> Decimal:
@@ -127,7 +130,7 @@ def divide(one: Term, other: Term) -> Term:
             raise ZeroDivisionError("division by zero")
         return pc.divide(a, b)
 
-    return _divided(DOUBLE, kernel, one, other)
+    return _division(DOUBLE, kernel, one, other)
 
 
 def remainder(one: Term, other: Term) -> Term:
@@ -148,7 +151,7 @@ def remainder(one: Term, other: Term) -> Term:
         with np.errstate(all="ignore"):
             return pa.array(np.fmod(x, y), one.type, mask=~known)
 
-    return _divided(one.type, on_arrays(kernel), one, other)
+    return _division(one.type, on_arrays(kernel), one, other)
 
 
 def quotient(one: Term, other: Term) -> Term:
@@ -159,35 +162,35 @@ def quotient(one: Term, other: Term) -> Term:
         one_there = pc.if_else(pc.is_valid(a), b, pa.scalar(1, BIGINT))
         return pc.divide_checked(a, pc.if_else(pc.is_valid(a), one_there, pa.scalar(1, BIGINT)))
 
-    return _divided(BIGINT, on_arrays(kernel), one, other)
+    return _division(BIGINT, on_arrays(kernel), one, other)
 
 
-def negative(term: Term) -> Term:
+def negate_number(term: Term) -> Term:
     """`-x`."""
     if pa.types.is_decimal128(term.type):
-        return strict(term.type, pc.negate, [term])
+        return strict_term(term.type, pc.negate, [term])
     kernel = pc.negate_checked if term.type in INTEGERS else pc.negate
-    return strict(term.type, kernel, [term], fallible=term.type in INTEGERS)
+    return strict_term(term.type, kernel, [term], fallible=term.type in INTEGERS)
 
 
-def absolute(term: Term) -> Term:
+def absolute_value(term: Term) -> Term:
     """abs(x)."""
     kernel = pc.abs_checked if term.type in INTEGERS else pc.abs
-    return strict(term.type, kernel, [term], fallible=term.type in INTEGERS)
+    return strict_term(term.type, kernel, [term], fallible=term.type in INTEGERS)
 
 
 def bits(sign: str, one: Term, other: Term) -> Term:
     """`&`, `|`, `^` of two terms of one type of whole numbers."""
     kernel = {"&": pc.bit_wise_and, "|": pc.bit_wise_or, "^": pc.bit_wise_xor}[sign]
-    return strict(one.type, kernel, [one, other])
+    return strict_term(one.type, kernel, [one, other])
 
 
-def rounded(term: Term, places: int, *, even: bool = False) -> Term:
+def round_to(term: Term, places: int, *, even: bool = False) -> Term:
     """round(x, places): halves go away from zero; with `even` (bround) to the even digit."""
     mode = ROUND_HALF_EVEN if even else ROUND_HALF_UP
     kind = term.type
     if pa.types.is_decimal128(kind):
-        return _rounded_decimal(term, places, mode)
+        return _round_decimal(term, places, mode)
     if kind in INTEGERS:
         if places >= 0:
             return term
@@ -196,15 +199,15 @@ def rounded(term: Term, places: int, *, even: bool = False) -> Term:
         def whole(value: int) -> int:
             return int(Decimal(value).quantize(unit, mode, EXACT))
 
-        return strict(kind, each(kind, whole), [term], fallible=True)
+        return strict_term(kind, per_row(kind, whole), [term], fallible=True)
 
     def fraction(value: float) -> float:
         if not isfinite(value) or (places >= 0 and abs(value) >= _WHOLE_FROM):
             return value
         # Digits have no negative zero.
-        return float(shortest(value).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
+        return float(shortest_digits(value).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
 
-    return strict(kind, each(kind, fraction), [term], fallible=places < 0)
+    return strict_term(kind, per_row(kind, fraction), [term], fallible=places < 0)
 
 
 _WIDE = decimal.Context(prec=1000, rounding=ROUND_HALF_UP)
@@ -214,7 +217,7 @@ _WHOLE_FROM = 2.0**53
 """From here on a DOUBLE holds whole numbers only, and not all of them."""
 
 
-def shortest(value: float) -> Decimal:
+def shortest_digits(value: float) -> Decimal:
     """The DOUBLE in the fewest digits that tell it from all others.
 
     These are the digits that Java knows it by, if it is smaller than 2^53. What older versions of
@@ -228,7 +231,7 @@ def shortest(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
-def _rounded_decimal(term: Term, places: int, mode: str) -> Term:
+def _round_decimal(term: Term, places: int, mode: str) -> Term:
     given = term.type
     whole = given.precision - given.scale + 1
     if places < 0:
@@ -240,29 +243,29 @@ def _rounded_decimal(term: Term, places: int, mode: str) -> Term:
 
     def function(value: Decimal) -> Decimal:
         cut = value.quantize(unit, mode, EXACT) if places < given.scale else value
-        return fitted(cut, kind)
+        return fit_decimal(cut, kind)
 
-    return strict(kind, each(kind, function), [term], fallible=True)
+    return strict_term(kind, per_row(kind, function), [term], fallible=True)
 
 
-def limit(term: Term, *, up: bool) -> Term:
+def floor_or_ceiling(term: Term, *, up: bool) -> Term:
     """ceil(x) or floor(x): a BIGINT of a fraction, a DECIMAL of a DECIMAL."""
     kind = term.type
     if kind in INTEGERS:
-        return strict(BIGINT, lambda value: pc.cast(value, BIGINT), [term])
+        return strict_term(BIGINT, lambda value: pc.cast(value, BIGINT), [term])
     if pa.types.is_decimal128(kind):
         if kind.scale == 0:
             return term
         made = pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0)
         mode = ROUND_CEILING if up else ROUND_FLOOR
-        function = each(made, lambda value: fitted(value, made, mode))
-        return strict(made, function, [term], fallible=True)
+        function = per_row(made, lambda value: fit_decimal(value, made, mode))
+        return strict_term(made, function, [term], fallible=True)
     kernel = pc.ceil if up else pc.floor
 
     def long(value: pa.Array) -> pa.Array:
         return to_long(kernel(pc.cast(value, DOUBLE)))
 
-    return strict(BIGINT, on_arrays(long), [term])
+    return strict_term(BIGINT, on_arrays(long), [term])
 
 
 def to_long(value: pa.Array) -> pa.Array:
@@ -279,12 +282,12 @@ def to_long(value: pa.Array) -> pa.Array:
 
 def square_root(term: Term) -> Term:
     """sqrt(x): NaN of what is negative."""
-    return strict(DOUBLE, pc.sqrt, [term])
+    return strict_term(DOUBLE, pc.sqrt, [term])
 
 
 def sign_of(term: Term) -> Term:
     """Signum of a DOUBLE."""
-    return strict(DOUBLE, pc.multiply, [_unit(term), constant(1.0, DOUBLE)])
+    return strict_term(DOUBLE, pc.multiply, [_unit(term), constant_term(1.0, DOUBLE)])
 
 
 def _unit(term: Term) -> Term:
@@ -294,7 +297,7 @@ def _unit(term: Term) -> Term:
         same = pc.or_(pc.is_nan(value), pc.equal(value, pa.scalar(0.0)))
         return pc.if_else(same, value, unit)
 
-    return strict(DOUBLE, kernel, [term])
+    return strict_term(DOUBLE, kernel, [term])
 
 
 def is_not_a_number(term: Term) -> Term:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from springhouse.flows.sql.casts import cast
-from springhouse.flows.sql.terms import Term, constant, folded, typed
+from springhouse.flows.sql.terms import Term, constant_term, fold_constants, give_type
 from springhouse.flows.sql.types import (
     BOOLEAN,
     DOUBLE,
@@ -34,7 +34,7 @@ MakeTerm: TypeAlias = Callable[[Terms], Term | None]
 
 
 def as_type(kind: pa.DataType, *parts: Term) -> list[Term]:
-    return [folded(cast(part, kind)) for part in parts]
+    return [fold_constants(cast(part, kind)) for part in parts]
 
 
 def in_one_type(parts: Terms) -> tuple[pa.DataType, list[Term]] | None:
@@ -54,7 +54,9 @@ def fewest_digits(part: Term, beside: Term) -> Term:
     if part.type == TINYINT:  # Spark forgets these
         return part
     value = Decimal(part.value())
-    return replace(constant(value, pa.decimal128(len(value.as_tuple().digits), 0)), constant=True)
+    return replace(
+        constant_term(value, pa.decimal128(len(value.as_tuple().digits), 0)), constant=True
+    )
 
 
 def number_pair(parts: Terms) -> list[Term] | None:
@@ -63,9 +65,9 @@ def number_pair(parts: Terms) -> list[Term] | None:
         return None
     one, other = parts
     if one.type == NULL and is_number(other.type):
-        one = typed(one, other.type)
+        one = give_type(one, other.type)
     if other.type == NULL and is_number(one.type):
-        other = typed(other, one.type)
+        other = give_type(other, one.type)
     if not (is_number(one.type) and is_number(other.type)):
         return None
     one, other = fewest_digits(one, other), fewest_digits(other, one)
@@ -80,13 +82,13 @@ def number_pair(parts: Terms) -> list[Term] | None:
 
 def as_conditions(parts: Terms) -> list[Term] | None:
     if all(part.type in (BOOLEAN, NULL) for part in parts):
-        return [typed(part, BOOLEAN) for part in parts]
+        return [give_type(part, BOOLEAN) for part in parts]
     return None
 
 
 def as_texts(parts: Terms) -> list[Term] | None:
     if all(part.type in (STRING, NULL) for part in parts):
-        return [typed(part, STRING) for part in parts]
+        return [give_type(part, STRING) for part in parts]
     return None
 
 

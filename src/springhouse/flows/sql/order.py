@@ -30,7 +30,7 @@ def with_one_zero(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
     return pa.array(numbers, values.type, mask=~known)
 
 
-def ordered(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def sortable_keys(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Values that Arrow puts into SQL's order; they are equal where SQL's are."""
     if values.type == BOOLEAN:
         return pc.cast(values, pa.int8())
@@ -39,21 +39,23 @@ def ordered(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     whole = array_of(with_one_zero(values), 0)
     known = pc.is_valid(whole).to_numpy(zero_copy_only=False)
     numbers = pc.fill_null(pc.cast(whole, DOUBLE), 0.0).to_numpy(zero_copy_only=False)
-    return pa.array(_turned(numbers.view(np.int64)), pa.int64(), mask=~known)
+    return pa.array(_turn_bits(numbers.view(np.int64)), pa.int64(), mask=~known)
 
 
-def restored(keys: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """What `ordered` was given, if that was of this type."""
+def restore_values(
+    keys: pa.Array | pa.ChunkedArray, kind: pa.DataType
+) -> pa.Array | pa.ChunkedArray:
+    """What `sortable_keys` was given, if that was of this type."""
     if kind == BOOLEAN:
         return pc.cast(keys, BOOLEAN)
     if kind not in (FLOAT, DOUBLE):
         return keys
     whole = array_of(keys, 0)
     known = pc.is_valid(whole).to_numpy(zero_copy_only=False)
-    bits = _turned(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False))
+    bits = _turn_bits(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False))
     return pc.cast(pa.array(bits.view(np.float64), DOUBLE, mask=~known), kind, safe=False)
 
 
-def _turned(bits: _Bits) -> _Bits:
+def _turn_bits(bits: _Bits) -> _Bits:
     """Of negative numbers all bits but the sign, turned round; twice gives what it was."""
     return bits ^ ((bits >> _SIGN) & _ALL_BUT_SIGN)

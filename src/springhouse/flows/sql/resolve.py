@@ -16,9 +16,16 @@ from springhouse.flows.sql.logic_functions import LOGIC_FUNCTIONS
 from springhouse.flows.sql.moment_functions import MOMENT_FUNCTIONS
 from springhouse.flows.sql.number_functions import NUMBER_FUNCTIONS
 from springhouse.flows.sql.syntax_tree import CastTo, Literal, Name, Tree
-from springhouse.flows.sql.terms import NotInSpark, Term, Value, constant, folded, strict
+from springhouse.flows.sql.terms import (
+    NotInSpark,
+    Term,
+    Value,
+    constant_term,
+    fold_constants,
+    strict_term,
+)
 from springhouse.flows.sql.text_functions import TEXT_FUNCTIONS
-from springhouse.flows.sql.types import spelled, understood
+from springhouse.flows.sql.types import type_in_flows, type_name
 
 _FUNCTIONS = {
     **NUMBER_FUNCTIONS,
@@ -33,7 +40,7 @@ _WAY_OUT = "Or use an expression of pyarrow, or a Python function with `apply`."
 def resolve(tree: Tree, schema: pa.Schema) -> Term:
     """The term of a tree over rows of this schema."""
     if isinstance(tree, Literal):
-        return replace(constant(tree.value, tree.type), literal=True)
+        return replace(constant_term(tree.value, tree.type), literal=True)
     if isinstance(tree, Name):
         return _column(tree, schema)
     if isinstance(tree, CastTo):
@@ -51,7 +58,7 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
         )
     made = make(parts)
     if made is None:
-        given = ", ".join(spelled(part.type) for part in parts) or "nothing"
+        given = ", ".join(type_name(part.type) for part in parts) or "nothing"
         raise NotInSpark(
             f"a flow can't compute {tree.function} of {given}",
             hint=f"Cast what it is applied to. {_WAY_OUT}",
@@ -61,7 +68,7 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
 
 def _computed(made: Term) -> Term:
     # What a function or a cast leaves as it is does not stand in the text any more.
-    return folded(replace(made, literal=False))
+    return fold_constants(replace(made, literal=False))
 
 
 def place_of(name: str, schema: pa.Schema) -> int:
@@ -69,7 +76,7 @@ def place_of(name: str, schema: pa.Schema) -> int:
     exact = [i for i, known in enumerate(schema.names) if known == name]
     index = exact or [i for i, k in enumerate(schema.names) if k.lower() == name.lower()]
     if len(index) != 1:
-        listed = ", ".join(f"{field.name} {spelled(field.type)}" for field in schema)
+        listed = ", ".join(f"{field.name} {type_name(field.type)}" for field in schema)
         problem = "which its rows don't have" if not index else "which its rows have twice"
         raise FlowError(f'it names a column "{name}", {problem}', hint=f"The columns are {listed}.")
     return index[0]
@@ -78,7 +85,7 @@ def place_of(name: str, schema: pa.Schema) -> int:
 def _column(name: Name, schema: pa.Schema) -> Term:
     place = place_of(name.parts[0], schema)
     given = schema.field(place).type
-    kind = understood(given)
+    kind = type_in_flows(given)
     if kind is None:
         raise NotInSpark(
             f'a flow can\'t compute with the column "{name.parts[0]}" of type {given}',
@@ -95,13 +102,13 @@ def _column(name: Name, schema: pa.Schema) -> Term:
 
 def _field(term: Term, name: str) -> Term:
     if not pa.types.is_struct(term.type):
-        raise FlowError(f'there is no field "{name}" in {spelled(term.type)}')
+        raise FlowError(f'there is no field "{name}" in {type_name(term.type)}')
     fields = list(term.type)
     places = [i for i, f in enumerate(fields) if f.name.lower() == name.lower()]
-    kind = understood(fields[places[0]].type) if len(places) == 1 else None
+    kind = type_in_flows(fields[places[0]].type) if len(places) == 1 else None
     if kind is None or kind != fields[places[0]].type:
         raise FlowError(
-            f'there is no field "{name}" that a flow can read in {spelled(term.type)}',
+            f'there is no field "{name}" that a flow can read in {type_name(term.type)}',
             hint=f"The fields are {', '.join(f.name for f in fields)}.",
         )
 
@@ -110,4 +117,4 @@ def _field(term: Term, name: str) -> Term:
             return value[places[0]] if value.is_valid else pa.scalar(None, kind)
         return pc.struct_field(value, places[0])
 
-    return strict(kind, compute, [term])
+    return strict_term(kind, compute, [term])

@@ -274,8 +274,8 @@ def _tokens_of_spark(tokens: Sequence[Token], text: str) -> Iterator[Token]:
     """The tokens, with numbers and strings cut as Spark cuts them."""
     waiting: Token | None = None
     for token in tokens:
-        token = _of_spark(token, text)
-        joined = waiting and _joined(waiting, token)
+        token = _as_spark_reads(token, text)
+        joined = waiting and _join_tokens(waiting, token)
         if waiting and not joined:
             yield waiting
         waiting = joined or token
@@ -283,34 +283,34 @@ def _tokens_of_spark(tokens: Sequence[Token], text: str) -> Iterator[Token]:
         yield waiting
 
 
-def _of_spark(token: Token, text: str) -> Token:
+def _as_spark_reads(token: Token, text: str) -> Token:
     written = text[token.start : token.end + 1]
     if any(comment.endswith("\\") for comment in token.comments):
         raise FlowError(f'"{text}" has a comment that goes on behind the end of its line')
     if token.token_type == TokenType.VAR and token.text[0].isdigit():
-        return _changed(token, TokenType.NUMBER, token.text)
+        return _with_text(token, TokenType.NUMBER, token.text)
     if token.token_type == TokenType.VAR and not _NAME.fullmatch(token.text):
         raise not_understood(text, token.start)
     if token.token_type != TokenType.NUMBER and written[:2] in ("0x", "0X"):
         raise not_understood(text, token.start)
     if token.token_type == TokenType.RAW_STRING:
-        return _changed(token, TokenType.STRING, token.text)
+        return _with_text(token, TokenType.STRING, token.text)
     if token.token_type == TokenType.STRING:
         _prove_characters(token.text, written)
     return token
 
 
-def _joined(one: Token, other: Token) -> Token | None:
+def _join_tokens(one: Token, other: Token) -> Token | None:
     """One token of two: of strings side by side, and of a point and the digits behind it."""
     kinds = (one.token_type, other.token_type)
     if kinds == (TokenType.STRING, TokenType.STRING):
-        return _changed(one, TokenType.STRING, one.text + other.text, other.end)
+        return _with_text(one, TokenType.STRING, one.text + other.text, other.end)
     if kinds == (TokenType.DOT, TokenType.NUMBER) and one.end + 1 == other.start:
-        return _changed(one, TokenType.NUMBER, f".{other.text}", other.end)
+        return _with_text(one, TokenType.NUMBER, f".{other.text}", other.end)
     return None
 
 
-def _changed(token: Token, kind: TokenType, text: str, end: int | None = None) -> Token:
+def _with_text(token: Token, kind: TokenType, text: str, end: int | None = None) -> Token:
     return Token(
         kind, text, token.line, token.col, token.start, token.end if end is None else end, []
     )

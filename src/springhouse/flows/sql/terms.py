@@ -29,7 +29,7 @@ Kernel: TypeAlias = Callable[..., Value]
 class Term:
     """A typed value of each row.
 
-    `fallible`: computing it can raise an error for some rows. `constant`: it needs no column.
+    `fallible`: computing it can raise an error for some rows. `constant_term`: it needs no column.
     `literal`: it stands in the text as it is.
     """
 
@@ -52,13 +52,13 @@ class NotInSpark(FlowError):
     """A function, operator or combination of types that flows don't have."""
 
 
-def constant(value: object, kind: pa.DataType) -> Term:
+def constant_term(value: object, kind: pa.DataType) -> Term:
     """The same value for every row."""
     scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value, kind)
     return Term(kind, lambda pack: scalar, constant=True)
 
 
-def folded(term: Term) -> Term:
+def fold_constants(term: Term) -> Term:
     """The term as a constant, if it needs no column and can be computed."""
     if not term.constant or term.literal:
         return term
@@ -70,7 +70,7 @@ def folded(term: Term) -> Term:
     return Term(term.type, lambda pack: scalar, constant=True)
 
 
-def strict(
+def strict_term(
     kind: pa.DataType,
     kernel: Kernel,
     parts: Sequence[Term],
@@ -153,7 +153,7 @@ def on_arrays(kernel: Callable[..., pa.Array]) -> Kernel:
     return call
 
 
-def each(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
+def per_row(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
     """A kernel that asks a Python function for each row that has no NULL."""
 
     def compute(*arrays: pa.Array) -> pa.Array:
@@ -164,9 +164,9 @@ def each(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
     return on_arrays(compute)
 
 
-def typed(term: Term, kind: pa.DataType) -> Term:
+def give_type(term: Term, kind: pa.DataType) -> Term:
     """A term whose values have exactly this type: a NULL without a type gets it."""
     if term.type == kind:
         return term
     assert term.type == pa.null(), f"{term.type} is not {kind}"
-    return replace(constant(None, kind), literal=term.literal)
+    return replace(constant_term(None, kind), literal=term.literal)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from springhouse.flows.sql import texts
 from springhouse.flows.sql.operand_types import MakeTerm, Terms, as_texts, as_type
-from springhouse.flows.sql.terms import Term, constant, typed
+from springhouse.flows.sql.terms import Term, constant_term, give_type
 from springhouse.flows.sql.types import BINARY, INT, INTEGERS, NULL, STRING, is_fraction, is_plain
 
 
@@ -38,9 +38,9 @@ def _trim(side: str) -> MakeTerm:
         if given is None or not 1 <= len(given) <= 2:
             return None
         if len(given) == 1:
-            return texts.trimmed(side, given[0], " ")
+            return texts.trim(side, given[0], " ")
         characters = _constant_text(given[0])
-        return None if characters is None else texts.trimmed(side, given[1], characters)
+        return None if characters is None else texts.trim(side, given[1], characters)
 
     return make
 
@@ -58,20 +58,24 @@ def _substring(parts: Terms) -> Term | None:
     if any(part.type not in (*INTEGERS[:3], NULL) for part in parts[1:]):
         return None
     counts = as_type(INT, *parts[1:])
-    return texts.substring(typed(parts[0], STRING), counts[0], counts[1] if counts[1:] else None)
+    return texts.substring(
+        give_type(parts[0], STRING), counts[0], counts[1] if counts[1:] else None
+    )
 
 
 def _replace(parts: Terms) -> Term | None:
     given = as_texts(parts)
     if given is None or not 2 <= len(given) <= 3:
         return None
-    return texts.replaced(given[0], given[1], given[2] if given[2:] else constant("", STRING))
+    return texts.replace_text(
+        given[0], given[1], given[2] if given[2:] else constant_term("", STRING)
+    )
 
 
 def _search(test: str) -> MakeTerm:
     def make(parts: Terms) -> Term | None:
         given = as_texts(parts)
-        return None if given is None or len(given) != 2 else texts.found(test, *given)
+        return None if given is None or len(given) != 2 else texts.search(test, *given)
 
     return make
 

@@ -11,7 +11,7 @@ from math import inf, nan
 
 import pyarrow as pa
 
-from springhouse.flows.sql.numbers import fitted
+from springhouse.flows.sql.numbers import fit_decimal
 from springhouse.flows.sql.terms import NotInSpark
 from springhouse.flows.sql.types import (
     BOOLEAN,
@@ -20,7 +20,7 @@ from springhouse.flows.sql.types import (
     MOST_DIGITS,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    spelled,
+    type_name,
 )
 
 JAVA_BLANKS = "".join(map(chr, range(33)))
@@ -48,7 +48,7 @@ _LARGEST_OFFSET = timedelta(hours=18)
 
 
 def _malformed(text: str, kind: pa.DataType) -> ValueError:
-    return ValueError(f"'{text}' can't be cast to {spelled(kind)}")
+    return ValueError(f"'{text}' can't be cast to {type_name(kind)}")
 
 
 def read_whole(text: str, kind: pa.DataType) -> int:
@@ -98,7 +98,7 @@ def read_decimal(text: str, kind: pa.DataType) -> Decimal:
     # Spark counts the digits of a zero, too.
     if exponent < _LEAST_EXPONENT or (exponent > 0 and len(digits) + exponent > MOST_DIGITS):
         raise _malformed(text, kind)
-    return fitted(value, kind)
+    return fit_decimal(value, kind)
 
 
 def read_truth(text: str) -> bool:

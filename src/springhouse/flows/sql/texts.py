@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springhouse.flows.sql.terms import Kernel, NotInSpark, Term, Value, each, on_arrays, strict
+from springhouse.flows.sql.terms import (
+    Kernel,
+    NotInSpark,
+    Term,
+    Value,
+    on_arrays,
+    per_row,
+    strict_term,
+)
 from springhouse.flows.sql.types import BOOLEAN, INT, STRING
 
 _YOUNG_PAIRS = {
@@ -38,12 +46,12 @@ def _lower(text: str) -> str:
 
 def upper(term: Term) -> Term:
     """upper(x)."""
-    return strict(STRING, _by_case(pc.ascii_upper, _upper), [term])
+    return strict_term(STRING, _by_case(pc.ascii_upper, _upper), [term])
 
 
 def lower(term: Term) -> Term:
     """lower(x)."""
-    return strict(STRING, _by_case(pc.ascii_lower, _lower), [term])
+    return strict_term(STRING, _by_case(pc.ascii_lower, _lower), [term])
 
 
 def _by_case(plain: Callable[[Value], Value], function: Callable[[str], str]) -> Kernel:
@@ -53,14 +61,14 @@ def _by_case(plain: Callable[[Value], Value], function: Callable[[str], str]) ->
         # Arrow's maps one character to one: a sharp s would stay as it is.
         return every(values)
 
-    every = each(STRING, function)
+    every = per_row(STRING, function)
     return on_arrays(compute)
 
 
 def length(term: Term) -> Term:
     """length(x): characters of a text, bytes of a binary."""
     kernel = pc.utf8_length if term.type == STRING else pc.binary_length
-    return strict(INT, lambda value: pc.cast(kernel(value), INT), [term])
+    return strict_term(INT, lambda value: pc.cast(kernel(value), INT), [term])
 
 
 def concat(parts: Sequence[Term]) -> Term:
@@ -70,52 +78,54 @@ def concat(parts: Sequence[Term]) -> Term:
     if len(parts) == 1:
         return parts[0]
     # Spark computes all parts, though one of them is NULL.
-    return strict(
+    return strict_term(
         kind, lambda *values: pc.binary_join_element_wise(*values, between), parts, all_parts=True
     )
 
 
-def trimmed(side: str, term: Term, characters: str) -> Term:
+def trim(side: str, term: Term, characters: str) -> Term:
     """trim, ltrim, rtrim: without any of these characters at its ends."""
     kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
     if not characters:
         return term
-    return strict(STRING, lambda value: kernel(value, characters), [term])
+    return strict_term(STRING, lambda value: kernel(value, characters), [term])
 
 
 def substring(term: Term, start: Term, count: Term | None) -> Term:
     """substring(x, start, count): 1 is the first character, -1 the last, 0 the first too."""
     if count is None:
-        return strict(
-            STRING, each(STRING, lambda text, at: _cut(text, at, 2**31 - 1)), [term, start]
+        return strict_term(
+            STRING,
+            per_row(STRING, lambda text, at: _slice_text(text, at, 2**31 - 1)),
+            [term, start],
         )
-    return strict(STRING, each(STRING, _cut), [term, start, count])
+    return strict_term(STRING, per_row(STRING, _slice_text), [term, start, count])
 
 
-def _cut(text: str, at: int, count: int) -> str:
+def _slice_text(text: str, at: int, count: int) -> str:
     first = at - 1 if at > 0 else len(text) + at if at < 0 else 0
     return text[max(first, 0) : max(first + count, 0)]
 
 
-def replaced(term: Term, wanted: Term, by: Term) -> Term:
+def replace_text(term: Term, wanted: Term, by: Term) -> Term:
     """replace(x, wanted, by): nothing is replaced if nothing is wanted."""
-    function = each(STRING, lambda text, old, new: text.replace(old, new) if old else text)
-    return strict(STRING, function, [term, wanted, by])
+    function = per_row(STRING, lambda text, old, new: text.replace(old, new) if old else text)
+    return strict_term(STRING, function, [term, wanted, by])
 
 
-def found(test: str, term: Term, wanted: Term) -> Term:
+def search(test: str, term: Term, wanted: Term) -> Term:
     """startswith, endswith, contains."""
     functions: dict[str, Callable[[str, str], bool]] = {
         "startswith": str.startswith,
         "endswith": str.endswith,
         "contains": str.__contains__,
     }
-    return strict(BOOLEAN, each(BOOLEAN, functions[test]), [term, wanted])
+    return strict_term(BOOLEAN, per_row(BOOLEAN, functions[test]), [term, wanted])
 
 
 def like(term: Term, pattern: str, escape: str) -> Term:
     """X LIKE pattern, for a pattern that stands in the text."""
-    pieces = list(_pieces(pattern, escape))
+    pieces = list(_pattern_pieces(pattern, escape))
     plain = "".join(piece for kind, piece in pieces if kind == "text")
     kinds = [kind for kind, _ in pieces]
     kernels: dict[tuple[str, ...], Kernel] = {
@@ -130,11 +140,11 @@ def like(term: Term, pattern: str, escape: str) -> Term:
         signs = {"any": ".*", "one": "."}
         regex = "".join(signs.get(kind) or re.escape(piece) for kind, piece in pieces)
         matches = re.compile(regex, re.DOTALL).fullmatch
-        kernel = each(BOOLEAN, lambda text: matches(text) is not None)
-    return strict(BOOLEAN, kernel, [term])
+        kernel = per_row(BOOLEAN, lambda text: matches(text) is not None)
+    return strict_term(BOOLEAN, kernel, [term])
 
 
-def _pieces(pattern: str, escape: str) -> list[tuple[str, str]]:
+def _pattern_pieces(pattern: str, escape: str) -> list[tuple[str, str]]:
     """The parts of a pattern: texts, `any` for %, `one` for _."""
     pieces: list[tuple[str, str]] = []
     at = 0

@@ -46,18 +46,18 @@ MOST_DIGITS = 38
 _LEAST_SCALE = 6
 
 
-def spelled(kind: pa.DataType) -> str:
+def type_name(kind: pa.DataType) -> str:
     """The type as SQL names it.
 
-    >>> spelled(pa.decimal128(12, 2)), spelled(pa.list_(pa.int64()))
+    >>> type_name(pa.decimal128(12, 2)), type_name(pa.list_(pa.int64()))
     ('DECIMAL(12,2)', 'ARRAY<BIGINT>')
     """
     if pa.types.is_decimal128(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     if pa.types.is_list(kind):
-        return f"ARRAY<{spelled(kind.value_type)}>"
+        return f"ARRAY<{type_name(kind.value_type)}>"
     if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'{f.name}: {spelled(f.type)}' for f in kind)}>"
+        return f"STRUCT<{', '.join(f'{f.name}: {type_name(f.type)}' for f in kind)}>"
     return _NAMES.get(kind, str(kind))
 
 
@@ -81,7 +81,7 @@ def is_plain(kind: pa.DataType) -> bool:
     return kind in _NAMES or bool(pa.types.is_decimal128(kind))
 
 
-def understood(kind: pa.DataType) -> pa.DataType | None:
+def type_in_flows(kind: pa.DataType) -> pa.DataType | None:
     """The type in which a column of this Arrow type is computed with; None if Spark has none."""
     if is_plain(kind) or pa.types.is_nested(kind):
         return kind
@@ -99,10 +99,10 @@ def decimal_of(kind: pa.DataType) -> pa.DataType:
     return pa.decimal128(_DIGITS[kind], 0) if kind in _DIGITS else kind
 
 
-def adjusted(precision: int, scale: int) -> pa.DataType:
+def limit_digits(precision: int, scale: int) -> pa.DataType:
     """The DECIMAL of a result: if it has too many digits, those behind the point go first.
 
-    >>> adjusted(40, 10), adjusted(76, 36)
+    >>> limit_digits(40, 10), limit_digits(76, 36)
     (Decimal128Type(decimal128(38, 8)), Decimal128Type(decimal128(38, 6)))
     """
     if precision <= MOST_DIGITS:

@@ -100,7 +100,7 @@ class TableSource:
             return tuple(map(Portion, self.files))
         made: list[Portion] = []
         for file, size in zip(self.files, sizes, strict=True):
-            made += _parts(file) if size > PORTION_BYTES else [Portion(file)]
+            made += _portions_of(file) if size > PORTION_BYTES else [Portion(file)]
         return tuple(made)
 
     def numbers(self, spark: "SparkSession", portions: Sequence[Portion]) -> "DataFrame":
@@ -137,10 +137,10 @@ def rows_of_portion(portion: Portion, schema: pa.Schema) -> Iterator[pa.RecordBa
         for batch in file.iter_batches(
             _BATCH_ROWS, row_groups=portion.groups, columns=present, use_threads=False
         ):
-            yield _fitted(batch, schema)
+            yield _with_columns(batch, schema)
 
 
-def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if batch.schema.equals(schema):
         return batch
     # As Spark reads them: a file may spell a column in other letters.
@@ -156,7 +156,7 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _parts(file: str) -> Iterator[Portion]:
+def _portions_of(file: str) -> Iterator[Portion]:
     storage = Storage(file)
     with storage.filesystem.open_input_file(storage.path) as opened:
         footer = pq.read_metadata(opened)

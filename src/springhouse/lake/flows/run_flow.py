@@ -26,7 +26,7 @@ from springhouse.flows.declare import Flow
 from springhouse.flows.flow_graph import FlowError, FlowGraph
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
-from springhouse.flows.stages import Hand, Stage, StageFeed, StageInput, stages
+from springhouse.flows.stages import Exchange, Stage, StageFeed, StageInput, divide_into_stages
 from springhouse.lake.delta.commits import Change, commit, create
 from springhouse.lake.delta.note import FlowNote, Note
 from springhouse.lake.delta.requirements import Requirement
@@ -56,7 +56,7 @@ _REPORT = spark_schema(REPORT)
 
 
 @dataclass(frozen=True)
-class Poured:
+class WrittenFiles:
     """What a flow wrote and nobody committed yet: files by target, and what each activity did."""
 
     files: Mapping[str, tuple[AddAction, ...]]
@@ -119,29 +119,29 @@ def run_flow(
             table.prove_present()
     began = never_jumps()
     with held_in(places.values()):
-        poured = pour(spark, graph, opened, places, settings or flow.settings())
+        written = run_stages(spark, graph, opened, places, settings or flow.settings())
         seconds = never_jumps() - began
-        return deliver(flow.name, graph, places, poured, numbered, seconds, requires)
+        return commit_targets(flow.name, graph, places, written, numbered, seconds, requires)
 
 
-def pour(
+def run_stages(
     spark: "SparkSession",
     graph: FlowGraph,
     sources: "Mapping[str, DataFrame | TableSource]",
     places: Mapping[str, Storage],
     settings: Settings,
-) -> Poured:
+) -> WrittenFiles:
     """Run all stages of a flow; its targets' files are written and not committed."""
     staging = next(iter(places.values())).inside(f"_staging-{uuid.uuid4().hex}")
-    pouring = _Pouring(spark, dict(sources), places, staging, settings)
+    pouring = _StageJobs(spark, dict(sources), places, staging, settings)
     try:
-        return pouring.run(stages(graph))
+        return pouring.run(divide_into_stages(graph))
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             staging.remove()
 
 
-class _Pouring:
+class _StageJobs:
     """The stages of one run, and what they have written so far."""
 
     def __init__(
@@ -157,20 +157,20 @@ class _Pouring:
         self._files: dict[str, list[AddAction]] = {}
         self._did: dict[str, ActivityStatistics] = {}
 
-    def run(self, all_stages: tuple[Stage, ...]) -> Poured:
+    def run(self, all_stages: tuple[Stage, ...]) -> WrittenFiles:
         for level in sorted({stage.level for stage in all_stages}):
             now = [stage for stage in all_stages if stage.level == level]
             with ThreadPoolExecutor(len(now)) as side_by_side:
                 for reported in side_by_side.map(self._run_stage, now):
                     self._note(reported)
         files = {name: tuple(self._files.get(name, ())) for name in self._places}
-        return Poured(files, self._did)
+        return WrittenFiles(files, self._did)
 
     def _run_stage(self, stage: Stage) -> pa.Table:
         places = {name: self._place(name).root for name in (*stage.targets, *stage.passed)}
-        held = {str(i.feed): self._held(i) for i in stage.intakes if i.hand is Hand.HELD}
+        held = {str(i.feed): self._held(i) for i in stage.inputs if i.hand is Exchange.HELD}
         task = StageTask(stage, places, held, self._settings)
-        shuffled = stage.shuffled
+        shuffled = stage.shuffled_inputs
         if not shuffled:
             return pa.Table.from_batches(task(()))
         table = self._read_by_tasks(shuffled)
@@ -186,7 +186,7 @@ class _Pouring:
 
     def _read_by_tasks(self, shuffled: tuple[StageInput, ...]) -> TableSource | None:
         """The table that tasks read by themselves, if that is all they need."""
-        if len(shuffled) > 1 or shuffled[0].hand is not Hand.AS_THEY_ARE:
+        if len(shuffled) > 1 or shuffled[0].hand is not Exchange.AS_THEY_ARE:
             return None
         source = self._source(shuffled[0])
         return source if isinstance(source, TableSource) and source.is_plain else None
@@ -195,7 +195,7 @@ class _Pouring:
         return self._sources.get(intake.feed.name) if intake.feed.port is None else None
 
     def _gathered(self, stage: Stage, shuffled: tuple[StageInput, ...]) -> "DataFrame":
-        by_key = any(intake.hand is Hand.BY_KEY for intake in shuffled)
+        by_key = any(intake.hand is Exchange.BY_KEY for intake in shuffled)
         if len(shuffled) == 1:
             (intake,) = shuffled
             rows = self._rows(intake)
@@ -275,16 +275,16 @@ def _hashable(rows: "DataFrame", name: str) -> "Column":
     return column.cast("bigint") if kind in ("byte", "short", "integer", "long") else column
 
 
-def deliver(
+def commit_targets(
     flow: str,
     graph: FlowGraph,
     places: Mapping[str, Storage],
-    poured: Poured,
+    written: WrittenFiles,
     batch: FlowBatch | None,
     seconds: float,
     requires: Sequence[Requirement] = (),
 ) -> dict[str, int]:
-    """Commit what was poured, one atomic commit per table; gives the rows that each got."""
+    """Commit what was written, one atomic commit per table; gives the rows that each got."""
     transactions = {} if batch is None else {batch.transaction: batch.number}
     delivered: dict[str, int] = {}
     for name, place in places.items():
@@ -292,7 +292,7 @@ def deliver(
         delivered[name] = 0
         if ground is not None and any(ground.offset(a) >= n for a, n in transactions.items()):
             continue
-        adds = poured.files[name]
+        adds = written.files[name]
         delivered[name] = rows_of(adds)
         note = Note(
             kind="append",
@@ -303,8 +303,8 @@ def deliver(
             rows=delivered[name] + (ground.rows if ground is not None else 0),
             seconds=seconds,
             changes=None if adds else (),
-            flows={flow: _flow_note(batch, poured)},
-            activities={name: did.as_json() for name, did in poured.activities.items()},
+            flows={flow: _flow_note(batch, written)},
+            activities={name: did.as_json() for name, did in written.activities.items()},
         )
         change = Change(note, adds, transactions=transactions)
         try:
@@ -320,8 +320,10 @@ def deliver(
     return delivered
 
 
-def _flow_note(batch: FlowBatch | None, poured: Poured) -> FlowNote:
-    read = [did.rows_out for name, did in poured.activities.items() if name.startswith("this task")]
+def _flow_note(batch: FlowBatch | None, written: WrittenFiles) -> FlowNote:
+    read = [
+        did.rows_out for name, did in written.activities.items() if name.startswith("this task")
+    ]
     offsets = {} if batch is None else {batch.transaction: (batch.number - 1, batch.number)}
     return FlowNote(offsets, rows_in=max(read, default=0))
 

@@ -17,8 +17,8 @@ from springhouse.flows.endpoints import PackSink, Read, Source, operators
 from springhouse.flows.flow_graph import FlowOperator, NodeKind, Output
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.row_pack import packs_of
-from springhouse.flows.run import ready, run_here
-from springhouse.flows.stages import TASK, Hand, Stage
+from springhouse.flows.run import make_request, run_here
+from springhouse.flows.stages import TASK, Exchange, Stage
 from springhouse.flows.topology import read_topology
 from springhouse.lake.flows.parquet_sink import ParquetSink
 from springhouse.lake.flows.portions import Portion, rows_in, rows_of_portion
@@ -44,12 +44,12 @@ class StageTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sinks = {
-            name: ParquetSink(root, _written(self.stage, name))
+            name: ParquetSink(root, _files_written(self.stage, name))
             for name, root in self.places.items()
         }
         pack_bytes = self.settings.pack_bytes or read_topology().pack_bytes
         made = self._operators(batches, dict(sinks), pack_bytes)
-        request = ready(self.stage.graph, made, self.settings)
+        request = make_request(self.stage.graph, made, self.settings)
         try:
             measured = run_here(request, self.settings)
         except BaseException:
@@ -65,12 +65,12 @@ class StageTask:
         self, batches: Iterable[pa.RecordBatch], sinks: dict[str, PackSink], pack_bytes: int
     ) -> dict[str, FlowOperator]:
         sources: dict[str, Source] = {f"rows of {TASK}": ()}
-        for intake in self.stage.intakes:
-            if intake.hand is Hand.HELD:
+        for intake in self.stage.inputs:
+            if intake.hand is Exchange.HELD:
                 name = f"held {intake.feed}"
                 sources[name] = _FilesOf(self.held[str(intake.feed)], intake.schema)
         made = operators(self.stage.graph, sources, sinks, pack_bytes)
-        schemas = [intake.schema for intake in self.stage.shuffled]
+        schemas = [intake.schema for intake in self.stage.shuffled_inputs]
         if schemas:
             if self.portions:
                 batches = rows_in(self.portions, batches, schemas[0])
@@ -78,7 +78,7 @@ class StageTask:
         return made
 
 
-def _written(stage: Stage, name: str) -> pa.Schema:
+def _files_written(stage: Stage, name: str) -> pa.Schema:
     node = stage.graph.nodes[name]
     assert node.kind is NodeKind.RECORDSET
     return node.inputs[0]
@@ -95,7 +95,7 @@ class _TaskRows(Read):
 
     def end(self, port: int) -> Iterable[Output]:
         if len(self._schemas) == 1:
-            fitting = (fitted(batch, self._schemas[0]) for batch in self._batches)
+            fitting = (cast_to_schema(batch, self._schemas[0]) for batch in self._batches)
             return ((0, pack) for pack in packs_of(fitting, self._size))
         return self._parted()
 
@@ -107,11 +107,11 @@ class _TaskRows(Read):
                 mine = rows.filter(pc.equal(marks, port))
                 if len(mine):
                     whole = pa.RecordBatch.from_struct_array(mine)
-                    for pack in packs_of([fitted(whole, schema)], self._size):
+                    for pack in packs_of([cast_to_schema(whole, schema)], self._size):
                         yield port, pack
 
 
-def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def cast_to_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The same rows with exactly this schema: Spark names another time zone, and not every NULL."""
     if batch.schema.equals(schema):
         return batch

@@ -2,7 +2,7 @@
 
 One of the tables leads: the range that waits for it is read once, and Spark computes the columns of
 every table beside its rows, with a flag that says which rows a table takes (`flows.one_pass`). One
-flow splits the rows by table (`flows.arriving`), and then each table has a commit of its own, as if
+flow splits the rows by table (`flows.arrivals`), and then each table has a commit of its own, as if
 it had been refreshed alone: on the table version that was opened before anything was read, with the
 ends of its own ranges as transactions. If the process dies between two commits, some tables are
 committed and the others are not. Those stay where they are, read the same records by themselves,
@@ -22,16 +22,16 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import SpringhouseError
 from springhouse.flows.flow_settings import Settings
-from springhouse.flows.one_pass import Alone, OnePass, QueryOutput, condition
+from springhouse.flows.one_pass import NeedsOwnPass, OnePass, QueryOutput, condition
 from springhouse.lake.delta.alignment import same_columns
 from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import TableVersion, quoted
 from springhouse.lake.delta.writing import write_arrow
-from springhouse.lake.flows.arriving import (
-    Arrived,
+from springhouse.lake.flows.arrivals import (
+    ArrivalOutcome,
     TableShare,
-    arrive_together,
-    arrive_together_in_tasks,
+    arrive_shared,
+    arrive_shared_in_tasks,
 )
 from springhouse.lake.flows.flow_configuration import flow_settings
 from springhouse.lake.ingest.feeds import Feed
@@ -172,13 +172,13 @@ def _pass(
     lead = shared[0]
     size = lead.member.feed.size(lead.ranges)
     if not fits_here(size) and not lake.spark.shares_our_code:
-        raise Alone("Spark's tasks can't run our code here")
+        raise NeedsOwnPass("Spark's tasks can't run our code here")
     taken = IngestRows(lake, lead.member.feed, lead.ranges)
     (source,) = taken.good().values()
     rows, outputs = _selected(source, shared)
     rows, fitted = _fit_all(lake, project, shared, rows, outputs)
     if len(fitted) < 2:
-        raise Alone("no other table can share this pass")
+        raise NeedsOwnPass("no other table can share this pass")
     rows, shares = _with_verdicts(rows, [(each.ready.member, each.output) for each in fitted])
     landed = _land(lake, rows, shares, size, flow_settings(project, lead.member.table))
     for each in fitted:
@@ -200,7 +200,7 @@ def _selected(
         try:
             for _, selection in each.pipeline.steps:
                 output = one.select(output, selection)
-        except Alone:
+        except NeedsOwnPass:
             continue
         outputs.append((each, output))
     return _computed(source, one), outputs
@@ -307,16 +307,16 @@ def _land(
     landed: dict[str, Landed | SpringhouseError] = {}
     if not fits_here(size):
         session = lake.spark.session()
-        files, arrivals = arrive_together_in_tasks(session, rows, shares, places, settings)
+        files, arrivals = arrive_shared_in_tasks(session, rows, shares, places, settings)
         for name, arrived in arrivals.items():
-            if isinstance(arrived, Arrived):
+            if isinstance(arrived, ArrivalOutcome):
                 landed[name] = landed_rows(name, arrived, files[name])
             else:
                 landed[name] = arrived
         return landed
-    kept, arrivals = arrive_together(rows.toArrow(), shares, settings)
+    kept, arrivals = arrive_shared(rows.toArrow(), shares, settings)
     for name, arrived in arrivals.items():
-        if isinstance(arrived, Arrived):
+        if isinstance(arrived, ArrivalOutcome):
             add = [write_arrow(places[name], kept[name])] if kept[name].num_rows else []
             landed[name] = landed_rows(name, arrived, add, kept[name])
         else:

@@ -13,7 +13,7 @@ A table that is behind the others, or ahead of them, is refreshed alone until th
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springhouse.flows.one_pass import Alone, Selection, condition, row_by_row
+from springhouse.flows.one_pass import NeedsOwnPass, Selection, condition, row_selection
 from springhouse.lake.ingest.feeds import Feed
 from springhouse.lake.sources.source import Range
 from springhouse.project.declarations.declaration import (
@@ -58,7 +58,7 @@ def sharing(project: Project) -> Mapping[str, Sharing]:
     for name, table in project.tables.items():
         try:
             pipelines[name] = row_pipeline(project, table)
-        except Alone as reason:
+        except NeedsOwnPass as reason:
             reasons[name] = str(reason)
     result: dict[str, Sharing] = {}
     for name in project.tables:
@@ -77,27 +77,27 @@ def sharing(project: Project) -> Mapping[str, Sharing]:
 
 
 def row_pipeline(project: Project, table: Table) -> RowPipeline:
-    """The way of the rows to a table; raises `Alone` if one pass can't do it."""
+    """The way of the rows to a table; raises `NeedsOwnPass` if one pass can't do it."""
     flows = project.flows_into(table.name)
     if len(flows) != 1:
-        raise Alone(f"it has {len(flows)} flows")
+        raise NeedsOwnPass(f"it has {len(flows)} flows")
     (flow,) = flows
     if not isinstance(flow, AppendFlow):
-        raise Alone("changes are applied to it, by key")
+        raise NeedsOwnPass("changes are applied to it, by key")
     if flow.once:
-        raise Alone("its flow runs once")
+        raise NeedsOwnPass("its flow runs once")
     if not flow.by_name:
-        raise Alone("its flow names columns by their position")
+        raise NeedsOwnPass("its flow names columns by their position")
     for expectation in table.expectations:
         condition(expectation.condition)
-    steps = [(f"flow {flow.name}", row_by_row(flow.query))]
+    steps = [(f"flow {flow.name}", row_selection(flow.query))]
     reference = steps[0][1].reads
     while reference.reading is not ReadMode.SOURCE and reference.name in project.temporary_views:
         view = project.temporary_views[reference.name]
-        steps.insert(0, (view.name, row_by_row(view.query)))
+        steps.insert(0, (view.name, row_selection(view.query)))
         reference = steps[0][1].reads
     if stream_references(project, flow) != [reference] or reference.reading is ReadMode.OTHER:
-        raise Alone("it reads no stream that others could read with it")
+        raise NeedsOwnPass("it reads no stream that others could read with it")
     return RowPipeline(_source_key(reference), reference, tuple(steps))
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.delta.tables import quoted
 from springhouse.lake.delta.writing import rows_of, write_arrow, write_with_spark
-from springhouse.lake.flows.arriving import Arrived, arrive, arrive_in_tasks, instant_of
+from springhouse.lake.flows.arrivals import ArrivalOutcome, arrive, arrive_in_tasks, instant_of
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.quarantine import QuarantinedRecord
 from springhouse.lake.spark.quality import (
@@ -113,7 +113,7 @@ def land_arrow(
 
 
 def landed_rows(
-    table: str, arrived: Arrived, add: Sequence[AddAction], rows: pa.Table | None = None
+    table: str, arrived: ArrivalOutcome, add: Sequence[AddAction], rows: pa.Table | None = None
 ) -> Landed:
     """The files of a table's rows, with the counts of the flow that wrote them."""
     return Landed(

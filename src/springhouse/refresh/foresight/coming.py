@@ -1,9 +1,9 @@
 """Which jobs are about to be released?
 
-What Lookahead needs to know of the future (001 section 3.1): for each lane the tables in the order
-of their next expected arrival, one period after the last. The paper leaves open what it expects of
-a derived table; it is the same, counted from the last movement of its trailing edge. What is
-overdue is not waited for.
+Lookahead needs it (paper 001, section 3.1): for each lane the tables in the order of their next
+expected arrival, one period after the last. The paper leaves open what is expected of a derived
+table. Here it is the same, counted from the last movement of its trailing edge. An overdue arrival
+is not waited for.
 """
 
 from heapq import heappop, heappush
@@ -28,7 +28,7 @@ class Coming:
             heappush(self._heap, (at, table.order, table))
 
     def between(self, now: float, until: float, most: int) -> list[Prospect]:
-        """What the next few would bring of which nothing waits or runs."""
+        """The next few expected jobs, of tables for which nothing waits or runs."""
         heap = self._heap
         put_back: list[tuple[float, int, ScheduledTable]] = []
         prospects: list[Prospect] = []

@@ -1,7 +1,7 @@
-"""Is it better to start something else, or nothing, because of what is about to come?
+"""Is it better to start another job, or none, because of a job that is about to come?
 
-Two questions: Lookahead's (001 section 3.1, `lookahead`), whether other jobs fill the time until a
-better one comes; and whether a long refresh is worth the last free track (`last_track`).
+There are two rules. Lookahead (paper 001, section 3.1) lets other jobs fill the time until a better
+job comes. `last_track` asks whether a long refresh is worth the last free track.
 """
 
 from springhouse.refresh.foresight.last_track import (
@@ -20,7 +20,7 @@ _LOOKED_AT = 8
 
 
 class Foresight:
-    """What runs, what is about to come, and what that means for a job that could start."""
+    """Weighs a job that could start against running and expected jobs."""
 
     def __init__(self, policy: Policy, lanes: Lanes) -> None:
         self._looks_ahead = policy.basic is Basic.LOOKAHEAD
@@ -40,7 +40,7 @@ class Foresight:
             del self.on_tracks[track]
 
     def weighed(self, best: Entry, lane: int, free: int, now: float) -> Entry | None:
-        """The job to start instead of the best one of a lane; None if it is better to wait."""
+        """The job to start, the best of a lane or another; None if it is better to wait."""
         if self._looks_ahead:
             best = self._looked_ahead(best, lane, now)
         if free > 1 or not self.on_tracks or not self._weighs or self._lanes.busy >= 1.0:
@@ -61,7 +61,7 @@ class Foresight:
         return is_worth_it(table.priority * table.freshness_delta, blocked, weight)
 
     def _looked_ahead(self, best: Entry, lane: int, now: float) -> Entry:
-        """The job to start instead of the best, if one that is better still is about to come."""
+        """The job to start by Lookahead: the best, or one that ends before a better one comes."""
         horizon = now + best[4].expected_seconds
         coming = self._lanes.coming[lane].between(now, horizon, _LOOKED_AT)
         if not coming:

@@ -1,13 +1,13 @@
 """Is it worth keeping a track free for a better job that is about to come?
 
-Max Benefit with Lookahead (001 section 3.1). The best released job J would run until after a better
-one, K, is expected. If some other released jobs S fill the time until K comes, and together with K
-bring more per second than J, then the best of S starts instead:
+This is Max Benefit with Lookahead (paper 001, section 3.1). The best released job J would run until
+after a better job K is expected. If other released jobs S fill the time until K comes, and together
+with K bring more per second than J, then the best of S starts instead:
 
     r_K - now <= Σ E_m < E_J        B[S] = (Σ p_m ΔF_m + p_K ΔF_K) / (Σ E_m + E_K)
 
-The track never idles on a guess. The paper does not bound the sets that are tried; here they are
-made of the few best jobs, and only so many are looked at.
+The track never idles on a guess. The paper does not bound the sets S that are tried. Here they are
+made of the few best jobs, and their number is limited.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MOST_SETS = 128
 
 
 class Prospect(NamedTuple):
-    """A job with what it would bring and take, and when it can start."""
+    """A job with its benefit and seconds, and when it can start."""
 
     benefit: float
     seconds: float
@@ -33,7 +33,7 @@ def look_ahead(
 ) -> tuple[int, float]:
     """Which of the released jobs to start, and the benefit per second that decided.
 
-    `released` has the best job first. `coming` are those expected, with their release times.
+    `released` has the best job first. `coming` are expected jobs, with their release times.
     """
     best = released[0]
     choice, most = 0, best.marginal

@@ -1,8 +1,8 @@
-"""Who reads whom, and what passes from one to the other?
+"""Which table reads which?
 
-Periods pass downstream: a derived table has the longest period of its ancestors (001 section 2.4;
-section 3.1 says descendants, a slip). Priorities and promises pass upstream, see `priority` and
-`promise`. A change is told to the tables that it can reach and to no others.
+Periods pass downstream: a derived table has the longest period of its ancestors (paper 001, section
+2.4; section 3.1 says descendants, a slip). Priorities and promises pass upstream (`priority`,
+`promises.urgency`). A change concerns the tables that it can reach, and no others.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from springhouse.refresh.table.table_profile import TableProfile
 
 
 class Hierarchy:
-    """The tables and what they read; a name that nobody declared yet is waited for."""
+    """The tables and what they read; a table may be declared after its readers."""
 
     def __init__(self) -> None:
         self.tables: dict[str, TableProfile] = {}
@@ -32,24 +32,24 @@ class Hierarchy:
             self._readers[read].pop(name, None)
 
     def upstream(self, name: str) -> list[str]:
-        """What a table reads, of what is declared."""
+        """The declared tables that a table reads."""
         return [read for read in self.tables[name].upstream if read in self.tables]
 
     def downstream(self, name: str) -> list[str]:
-        """Who reads a table."""
+        """The readers of a table."""
         return [*self._readers.get(name, ())]
 
     def ancestors_last(self, names: Iterable[str]) -> list[str]:
-        """These tables and all that they are made of, each before what it reads."""
+        """These tables and all tables above them, each before the tables that it reads."""
         return [*reversed(_sources_first(names, self.upstream))]
 
     def dependents_last(self, names: Iterable[str]) -> list[str]:
-        """These tables and all that is made of them, each before who reads it."""
+        """These tables and all tables below them, each before its readers."""
         return [*reversed(_sources_first(names, self.downstream))]
 
 
 def _sources_first(names: Iterable[str], nexts: Callable[[str], list[str]]) -> list[str]:
-    """Everything that can be reached, each after all that it leads to."""
+    """All tables that can be reached, each after the tables that it leads to."""
     in_order: dict[str, None] = {}
     entered: set[str] = set()
     stack = [(name, False) for name in names]

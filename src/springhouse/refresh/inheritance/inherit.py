@@ -1,7 +1,7 @@
-"""What does a change of one table mean for the others?
+"""How do periods, priorities and promises pass from table to table?
 
-Periods pass downstream, and then priorities and promises upstream; each table is looked at once,
-after those from which it inherits. Only what a change can reach is looked at.
+After a change, periods pass downstream, and then priorities and promises pass upstream. Only the
+tables that the change can reach are visited, each once, after the tables that it inherits from.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ def pass_on(
     tables: Mapping[str, ScheduledTable],
     inheritance: Inheritance,
 ) -> list[str]:
-    """Let every table inherit what changed; the answer names those that may stand otherwise now."""
+    """Let tables inherit from changed ones; returns the names of all that may differ now."""
     below = hierarchy.dependents_last(changed)
     for name in below:
         _inherit_period(tables[name], hierarchy, tables)
@@ -82,7 +82,7 @@ def _leeway(own: float | None, readers: list[DownstreamReader]) -> Leeway:
 
 
 def _through(profile: TableProfile, source: str, leeway: Leeway) -> float | None:
-    """How long what comes to a table through one input may wait: for it, and for its readers."""
+    """How long data of one input may wait: for a table, and for its readers."""
     if leeway.whole is not None and source in profile.patience_by_input:
         return _patiently(profile, source, leeway.whole)
     if source not in profile.promise_by_input:
@@ -92,14 +92,14 @@ def _through(profile: TableProfile, source: str, leeway: Leeway) -> float | None
 
 
 def _granted_through(profile: TableProfile, source: str, table: ScheduledTable) -> float | None:
-    """The same of what is granted: a promise that can't be kept leaves what its readers do."""
+    """The same by promises that can be kept; a promise that can't leaves those of readers."""
     if table.is_granted:
         return _through(profile, source, table.granted)
     return _patiently(profile, source, table.granted.below)
 
 
 def _patiently(profile: TableProfile, source: str, strictest: float | None) -> float | None:
-    """A bound with what may be added to it for one input: it may be another one's pathway's."""
+    """A bound, longer by the patience for one input: the bound may be that of another input."""
     if strictest is None:
         return None
     longer = strictest + profile.patience_by_input.get(source, 0.0)
@@ -107,7 +107,7 @@ def _patiently(profile: TableProfile, source: str, strictest: float | None) -> f
 
 
 def as_reader(table: ScheduledTable, bound: float | None) -> DownstreamReader:
-    """A table to one that it reads. One that may wait loads what comes while it does."""
+    """A table as the tables that it reads see it; while it may wait, its data adds up."""
     interval = table.interval_seconds
     if table.promise is not None and bound is not None:
         interval = max(interval, bound)

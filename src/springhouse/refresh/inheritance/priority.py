@@ -1,15 +1,15 @@
-"""How important is a table to those who read it?
+"""How much priority does a table inherit from its readers?
 
-A view can't be fresher than what it reads, so a source inherits the priority of its dependents (001
-section 3.3): the sum of them, the largest, or the largest times K for every level in between. The
-paper words max-plus without levels, but says that it favours what has long chains above it; so a
-table that nobody reads keeps its own priority, and each level below it counts K times more.
+A view can't be fresher than its inputs, so a table inherits the priority of its dependents (paper
+001, section 3.3): their sum, the largest, or the largest times K for every level in between. The
+paper words max-plus without levels, but says that it favours tables with long chains of dependents.
+So a table without readers keeps its own priority, and each level upstream counts K times more.
 
-`chain` is ours. The sum counts what readers bring and not what they cost, and the largest lets
-every table of a chain claim the whole benefit. Here a table and those of its dependents that are
-worth it count as one job: the priorities in sum, over the seconds in sum. A reader is worth it if
-its own chain brings more per second than the job without it (Horn's rule for jobs in a tree,
-which is optimal there; where paths meet again, what they share counts more than once).
+`chain` is ours. The sum counts the benefit of readers but not their cost. With the largest, every
+table of a chain claims the whole benefit. In a chain a table and those of its dependents that are
+worth it count as one job: the sum of priorities over the sum of seconds. A reader is worth it if
+its own chain brings more per second than the job without it. This is Horn's rule for jobs in a
+tree, which is optimal there. Where paths meet again, the tables they share count more than once.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ class Inheritance:
 
 
 class Chain(NamedTuple):
-    """What tables that are refreshed one after the other bring, and what they cost."""
+    """Tables that are refreshed one after the other: their priorities and costs in sum."""
 
     priority: float
     cost: LoadCost
@@ -50,7 +50,7 @@ class Chain(NamedTuple):
 
 
 def chain(own: Chain, readers: Iterable[Chain], interval: float) -> Chain:
-    """A table with the chains of those readers that are worth it, for so much data.
+    """A table with the chains of the readers that are worth it, for so much data.
 
     >>> base = Chain(0.0, LoadCost(1.0, 0.0))
     >>> chain(base, [Chain(6.0, LoadCost(2.0, 0.0)), Chain(1.0, LoadCost(9.0, 0.0))], 60.0)
@@ -68,13 +68,13 @@ def chain(own: Chain, readers: Iterable[Chain], interval: float) -> Chain:
 def inherited_priority(
     name: str, hierarchy: Hierarchy, inheritance: Inheritance, of: Callable[[str], float]
 ) -> float:
-    """The priority of a table, given that of those who read it directly (`of`)."""
+    """The priority of a table; `of` returns the priority of a direct reader."""
     own = hierarchy.tables[name].priority
     match inheritance.rule:
         case Rule.NONE | Rule.CHAIN:
             return own
         case Rule.SUM:
-            # Over the dependents themselves: adding up what they inherited counts diamonds twice.
+            # Own priorities of all dependents: to sum inherited ones would count diamonds twice.
             reached = hierarchy.dependents_last([name])
             return sum(hierarchy.tables[each].priority for each in reached)
         case Rule.MAX:

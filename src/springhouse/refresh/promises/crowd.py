@@ -1,13 +1,13 @@
-"""When do promises that come due together have to be seen to?
+"""When must the first of several refreshes start whose promises come due together?
 
-Each job alone could start at its latest start, but not all of them at once: with N tracks, what
-comes due up to the k-th needs the time of all before it. So the first is seen to at
+Each job alone could start at its latest start, but not all jobs at once. With N tracks, the k-th
+job can start only after the jobs before it. So the first job has to start at
 
     wake  =  min over k of ( latest start of k  -  (E of the 1st + … + E of the (k-1)-th) / N )
 
-and when it has started, the same is asked of the rest: a crowd starts one after the other, the last
-at its latest start. Nobody is hurried before half of the time that its promise leaves has passed:
-if more is due than can be done, all would be urgent always, and nothing would be just in time.
+When it has started, the same rule counts for the rest: a crowd starts one job after the other, the
+last at its latest start. No job hurries before half of the time that its promise leaves has passed.
+Else, if more is due than can be done, every job would always be urgent, and none just in time.
 """
 
 from bisect import bisect_left, insort
@@ -16,7 +16,7 @@ from math import inf
 from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 _LOOKED_AT = 32
-"""A crowd is looked at no further than this: who comes later is seen when the first are gone."""
+"""Only the first jobs of a crowd count; later ones count when these have started."""
 
 
 class Crowd:
@@ -44,20 +44,20 @@ class Crowd:
         self._wake = None
 
     def leave(self, table: ScheduledTable) -> None:
-        """A job started, is urgent already, or is no longer wanted."""
+        """A job has started, is urgent already, or is no longer wanted."""
         if table.due is not None:
             self._remove(table.due)
             table.due = None
             self._wake = None
 
     def wake(self) -> float:
-        """When the first of them becomes urgent because of those after it."""
+        """When the first job becomes urgent because of those after it."""
         if self._wake is None:
             self._wake = self._found()
         return self._wake
 
     def hurried(self, now: float) -> list[ScheduledTable]:
-        """Those that are urgent by now; they leave the crowd."""
+        """The jobs that are urgent by now; they leave the crowd."""
         hurried = []
         while self.wake() <= now:
             table = self._due[0][2]

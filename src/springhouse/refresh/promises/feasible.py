@@ -1,16 +1,16 @@
 """Which promises can be kept, and what is the share of each table in the tracks?
 
-A table asks for `E(I) / I` of a track, where I is the data of one refresh: what comes in a period,
-or, with a promise, what comes while it waits. If all that is asked for fits on the tracks, every
-table gets it. If not, each gets as much as its priority is worth, and never more than it asks for:
+A table asks for `E(I) / I` of a track, where I is the data of one refresh: that of a period, or,
+with a promise, of the time for which the table may wait. If all requests fit on the tracks, every
+table gets what it asks for. Else each gets a share by its priority, but no more than it asks for:
 
     share = min(asked, priority × level)        with the one level at which Σ share = tracks
 
-So a table that asks for little is served in full, and what it leaves goes to the others. A promise
-can be kept if its refreshes, one after the other from the base tables on, take less time than it
-leaves, and if the share of each of these tables is enough for one refresh per wait. If not, the
-finding names the bound that could be kept. What blocks it for a moment (a long refresh on every
-track) is not looked at: this is about what is never possible, not about what is always certain.
+So a table that asks for little gets all of it, and the rest goes to the others. A promise can be
+kept if two conditions hold. Its refreshes, one after the other from the base tables on, take less
+time than it leaves. And the share of each of these tables is enough for one refresh per wait. Else
+the finding names the shortest bound that could be kept. Momentary blocks (a long refresh on every
+track) do not count: the question is which promises can never be kept.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ _HALVINGS = 5
 
 @dataclass(frozen=True)
 class TableLoad:
-    """What is known of a table: its data of one period, and what it costs to load it.
+    """The data of one usual refresh of a table, and the cost to load it.
 
-    `upstream` names tables that are asked before it; `promise_seconds` bounds how long data waits.
+    `upstream` names the tables that it reads; `promise_seconds` bounds how long data waits.
     """
 
     name: str
@@ -39,7 +39,7 @@ class TableLoad:
     cost: LoadCost
 
     def use(self, wait: float | None) -> float:
-        """The share of a track that it takes to load what comes in a wait, again and again."""
+        """The share of a track that it takes to load the data of a wait, again and again."""
         interval = max(self.interval_seconds, wait or 0.0)
         return self.cost.seconds(interval) / interval
 
@@ -95,7 +95,7 @@ def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromi
 
 
 def _inherited(tables: Sequence[TableLoad]) -> list[TableLoad]:
-    """The same with the priorities and promises that they have for those who read them."""
+    """The same tables with the priorities and promises that they inherit from readers."""
     inheriting: dict[str, TableLoad] = {}
     readers: dict[str, list[TableLoad]] = {}
     for each in reversed(tables):
@@ -111,7 +111,7 @@ def _inherited(tables: Sequence[TableLoad]) -> list[TableLoad]:
 
 
 def _made_of(table: TableLoad, by_name: Mapping[str, TableLoad]) -> Iterable[TableLoad]:
-    """A table and all that it is made of, each once."""
+    """A table and all tables above it, each once."""
     tables, left = {table.name: table}, [table]
     while left:
         for name in left.pop().upstream:
@@ -123,7 +123,7 @@ def _made_of(table: TableLoad, by_name: Mapping[str, TableLoad]) -> Iterable[Tab
 
 @dataclass(frozen=True)
 class _Wish:
-    """A promise to be kept by a table and what it is made of, `before` it one after the other."""
+    """A promise of a table; `before` are the seconds of the refreshes that come before its own."""
 
     table: TableLoad
     made_of: tuple[TableLoad, ...]

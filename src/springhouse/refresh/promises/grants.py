@@ -1,6 +1,6 @@
 """Which promises are deadlines now?
 
-`feasible` says which can be kept; here it is asked with what the scheduler knows of its tables.
+`feasible` says which promises can be kept. Here it gets what the scheduler knows of its tables.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def findings(
 
 
 def granted(hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int) -> list[str]:
-    """Note which promises are deadlines; the answer names those for which that changed."""
+    """Note which promises are deadlines; returns the tables for which that changed."""
     refused = {each.table for each in findings(hierarchy, tables, tracks)}
     changed = [name for name in hierarchy.tables if tables[name].is_granted == (name in refused)]
     for name in changed:

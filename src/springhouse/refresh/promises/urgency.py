@@ -5,18 +5,18 @@ A promise bounds the lag: data that arrived at `since` has to be reflected by `s
     latest start  =  since + allowance - expected seconds - error margin
     release       =  latest start - wait margin
 
-A table with a promise is released then and not before: just in time, with as much data in one
-refresh as can be. Between its release and its latest start it competes by weighted staleness like
-any other; after that its promise is about to break, and it goes first.
+A table with a promise is released just in time, so that one refresh loads as much data as can be.
+Between its release and its latest start it competes by weighted staleness like any other table.
+After its latest start its promise is about to break, and it goes first.
 
-That is so for promises that can be kept (`feasible`), within the share of the tracks that they need
-(`claims_again`). One that can't be kept still lets its table rest, and then its weight decides.
+That counts for promises that can be kept (`feasible`), within the share of the tracks that they
+need (`claims_again`). A promise that can't be kept still lets its table rest; then weight decides.
 
-The margins are learned: how much longer refreshes took than was expected, and how long released
-ones waited for a track. The allowance is the promise less what tables further down still need, with
-the margin for errors: a source hurries for the strictest promise among its dependents. (Not with
-the one for waits: sources that hurry make views wait, which would make sources hurry more.)
-Promises that come due together start earlier, see `crowd`.
+The margins are learned: how much longer refreshes took than expected, and how long released tables
+waited for a track. The allowance is the promise less the time that tables downstream still need,
+with their error margins: a source hurries for the strictest promise among its dependents. (Wait
+margins do not count: sources that hurry make views wait, and then sources would hurry even more.)
+Promises that come due together start earlier (`crowd`).
 """
 
 from collections.abc import Iterable
@@ -28,15 +28,14 @@ _SAFETY = 1.25
 
 
 class Urgency(IntEnum):
-    """What a waiting refresh is to its promise; the smaller starts first.
+    """How urgent a waiting refresh is because of its promise; the smaller starts first.
 
-    What has never been made is nothing that anybody could read, nor could what is made of it. It
-    needs its turn once, and in an overload it would not get it by benefit per second: what it costs
-    grows with what waits for it.
+    A table that was never made comes first (`UNMADE`), because nobody can read it or its views. In
+    an overload it would get no turn by benefit per second: its cost grows with its waiting data.
 
-    One that can still be kept goes before one that is broken already, or in an overload every
-    promise would be broken by a little instead of a few by much. One that has time left, but not
-    for all that come due with it, goes after those.
+    A promise that can still be kept goes before a broken one. Else, in an overload, every promise
+    would be broken by a little instead of a few by much. A promise that has time left, but not
+    enough for all that come due with it (`CROWDED`), goes after those.
     """
 
     UNMADE = 0
@@ -47,7 +46,7 @@ class Urgency(IntEnum):
 
 
 class Margin:
-    """An amount of time that was rarely exceeded: it rises fast and falls slowly."""
+    """An amount of time that is rarely exceeded: it rises fast and falls slowly."""
 
     __slots__ = ("_level",)
 
@@ -66,7 +65,7 @@ class Margin:
 def claims_again(began: float, ended: float, use: float) -> float:
     """When a promise may claim a track again, after a refresh that took from `began` to `ended`.
 
-    `use` is the share of a track that it needs. It has twice as much, or half of what is left.
+    `use` is the share of a track that it needs. It may claim twice as much, or half of the rest.
 
     >>> claims_again(began=100.0, ended=105.0, use=0.1)
     125.0
@@ -77,14 +76,14 @@ def claims_again(began: float, ended: float, use: float) -> float:
 
 
 class Leeway(NamedTuple):
-    """How long data may wait for a table (`whole`), and if only those `below` had promises."""
+    """How long data may wait by all promises (`whole`), and by those of tables `below` alone."""
 
     whole: float | None = None
     below: float | None = None
 
 
 class DownstreamReader(NamedTuple):
-    """Who reads a table: its allowance, what its refresh needs, and how wrong that may be."""
+    """A reader of a table: its allowance, the seconds of its refresh, and their error margin."""
 
     allowance: float | None
     seconds: float
@@ -92,7 +91,7 @@ class DownstreamReader(NamedTuple):
 
 
 def allowance(own: float | None, readers: Iterable[DownstreamReader]) -> float | None:
-    """How long data may wait for a table: for its own promise, and for those of its readers.
+    """How long data may wait for a table, by its own promise and those of its readers.
 
     >>> allowance(60.0, [DownstreamReader(30.0, 4.0, margin=2.0), DownstreamReader(None, 9.0)])
     24.0
@@ -104,9 +103,9 @@ def allowance(own: float | None, readers: Iterable[DownstreamReader]) -> float |
 
 
 def left_upstream(seconds: float, reader: DownstreamReader) -> float:
-    """What is left of so much time for what a reader reads, when it took what it needs.
+    """How much of so many seconds a reader leaves for the tables that it reads.
 
-    The margin takes at most half: a few bad days must not leave nothing for the tables above.
+    The error margin takes at most half: a few bad days must leave some time for the tables above.
 
     >>> left_upstream(10.0, DownstreamReader(10.0, 4.0, margin=60.0))
     3.0

@@ -1,9 +1,9 @@
 """Which of the waiting refreshes is the best one?
 
-A basic algorithm (001 section 3.1) orders the jobs of one track by a key; the smallest starts
-first. Every key stays the same until data arrives for the table or a refresh of it ends, also Max
-Benefit's, since staleness grows by itself but the freshness *delta* does not: so waiting jobs are
-kept in heaps and never sorted.
+A basic algorithm (paper 001, section 3.1) orders the jobs of one track by a key; the smallest key
+starts first. A key stays the same until data arrives for the table or a refresh of it ends. That is
+so for Max Benefit, too: staleness grows by itself, but the freshness *delta* does not. So waiting
+jobs are kept in heaps and never sorted.
 
     EDF          release + period
     EDF-P        priority, then release + period
@@ -13,8 +13,8 @@ kept in heaps and never sorted.
     Round robin  the last start
     Random       a die
 
-The paper defines the release twice; it is taken as the moment when the freshness delta became
-nonzero, because a deadline that recedes with every arrival could never be missed.
+The paper defines the release twice. Here it is the moment when the freshness delta became nonzero,
+because a deadline that recedes with every arrival could never be missed.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,11 +25,11 @@ from typing import Protocol
 from springhouse.units import Dice
 
 Key = tuple[float, float]
-"""What is ordered by: the first number, then the second; smaller is sooner."""
+"""Jobs are ordered by the first number, then by the second; smaller is sooner."""
 
 
 class Basic(Enum):
-    """The basic algorithms, by the names that `configuration:` has for them."""
+    """The basic algorithms, by their names in `configuration:`."""
 
     EDF = "edf"
     EDF_P = "edf-p"
@@ -42,7 +42,7 @@ class Basic(Enum):
 
 
 class JobFacts(Protocol):
-    """What is known of a job when it is ranked."""
+    """The facts about a job that its key depends on."""
 
     priority: float
     ahead_alpha: float
@@ -102,13 +102,13 @@ NUMBERS: Mapping[Basic, tuple[str, float]] = {
     Basic.FIFO: ("released", 1.0),
     Basic.ROUND_ROBIN: ("last start", 1.0),
 }
-"""What the first number of a key is called when it is shown, and its sign."""
+"""The name of a key's first number when it is shown, and its sign."""
 
 
 def race(passed: float, dice: Dice) -> Key:
     """A key under which every waiting job is equally likely to be next, however long it waits.
 
-    Each runs towards a moment that is exponentially far ahead of the last winner's. Such a
-    moment has no memory, so those who waited and those who just came stand the same chance.
+    Each job runs towards a moment that is exponentially far ahead of the last winner's. Such a
+    moment has no memory, so old and new jobs stand the same chance.
     """
     return passed - log(1.0 - dice.between(0.0, 1.0)), 0.0

@@ -1,22 +1,22 @@
 """How much is loaded at once?
 
-A table that had to wait has much to load, and while it loads it blocks others. Chopping (001
-section 3.4) lets one refresh load at most `c` periods of data; what is left waits for the next. As
-the paper's introduction has it, data is loaded in multiples of its natural groupings: the cut lies
-between two batches, and a single batch is never cut, however long it is.
+A table that had to wait has much data to load, and while it loads it blocks others. Chopping (paper
+001, section 3.4) lets one refresh load at most `c` periods of data; the rest waits for the next
+refresh. Data is loaded in multiples of its natural groupings, as the paper's introduction says: a
+cut lies between two batches, and a single batch is never cut, however long it is.
 
-Every part starts once more, and in an overload that time is missing: with parts of a fixed length
-four tables of alpha 4 and beta 0.4 on two tracks fall behind without end, although they keep up if
-each refresh takes all that waits. So, unless the paper's way is asked for (`fixed`), a cut has to
-pay. A part of x seconds of data starts once per x, and blocks for E(x) those that are worth more,
-W in sum per track; a second of a track is worth `price` elsewhere. What both cost per second of
-data,
+Every part needs a start of its own, and in an overload that time is missing. With parts of a fixed
+length, four tables of alpha 4 and beta 0.4 on two tracks fall behind without end, although they
+keep up if each refresh loads everything. So a cut has to pay, unless the user asks for the paper's
+way (`fixed`). A part of x seconds of data starts once per x seconds, and for E(x) seconds it blocks
+better tables, whose priorities are W in sum per track. A second of a track is worth `price`
+elsewhere. Both costs per second of data,
 
     (price × alpha  +  W × (alpha + beta x)² / 2) / x,
 
-is least at x = sqrt(alpha² + 2 price alpha / W) / beta. If nothing is worth more, nothing is
-cut. The starts of all parts together must fit into what loading the data leaves of the tracks:
-then no backlog grows that would not grow without a cut.
+are least at x = sqrt(alpha² + 2 price alpha / W) / beta. If no table is better, nothing is cut.
+The starts of all parts together have to fit into the time that loading the data leaves. Then no
+backlog grows that would not grow without cuts.
 """
 
 from dataclasses import dataclass
@@ -30,19 +30,21 @@ _SPARE = 8.0
 """The starts of parts take at most an eighth of the time that loading the data leaves."""
 
 _AMPLE, _HOPELESS = 0.85, 1.15
-"""Up to the first share there is time for more starts. From the second on there is none anyway: a
-backlog grows whatever is done. In between, for shares are estimates, starts may take little.
+"""Below the first share of the tracks there is time for more starts. Above the second there is none
+anyway, because a backlog grows in any case. In between starts may take little time, because shares
+are estimates.
 """
 
 _SCARCE = 32.0
-"""There the starts of a table's parts take at most this part of the time that its data takes. With
-no cuts at all, a table of no weight that had waited for an hour blocked a track for half of one.
+"""In between, the starts of a table's parts take at most one of so many parts of the time to load
+its data. Without any cuts, a table of no weight that had waited for an hour blocked a track for
+half an hour.
 """
 
 
 @dataclass(frozen=True)
 class Chopping:
-    """Parts of so many periods, or what pays; `fixed` is the paper's way, which always cuts."""
+    """Parts of so many periods, or longer if that pays; `fixed` always cuts, as in the paper."""
 
     periods: float = 3.0
     fixed: bool = False
@@ -53,7 +55,7 @@ class Chopping:
     def most(
         self, period: float, cost: LoadCost, allowance: float | None, pays: float = 0.0
     ) -> float:
-        """How many seconds of data one refresh loads at most; `pays` is the least that pays.
+        """The most seconds of data that one refresh loads; `pays` is the shortest part that pays.
 
         >>> Chopping(3.0).most(100.0, LoadCost(alpha=1.0, beta=0.1), None)
         300.0
@@ -67,11 +69,11 @@ class Chopping:
 
 
 def part_that_pays(cost: LoadCost, price: float, blocked: float, share: float) -> float:
-    """How many seconds of data to load at once, so that starts and blocked tables cost least.
+    """The seconds of data to load at once so that starts and blocked tables cost least.
 
-    `price` is what a second of a track brings elsewhere, `blocked` the priorities, per track, of
-    those that may come while the refresh runs and are worth more, and `share` what loading the data
-    of all tables takes of the tracks.
+    `price` is the benefit of a second of a track elsewhere. `blocked` are the priorities, per
+    track, of better tables that may come while the refresh runs. `share` is the share of the tracks
+    that loading the data of all tables takes.
 
     >>> part_that_pays(LoadCost(1.0, 0.1), price=12.0, blocked=8.0, share=0.2)
     20.0
@@ -83,8 +85,8 @@ def part_that_pays(cost: LoadCost, price: float, blocked: float, share: float) -
     if blocked <= 0.0 or not 0.0 < cost.beta < 1.0:
         return inf
     part = sqrt(cost.alpha**2 + 2.0 * price * cost.alpha / blocked) / cost.beta
-    # More starts must leave time to load what comes, or a backlog grows that would not: on the
-    # track of this table, and on all of them.
+    # More starts must leave time to load new data, on the track of this table and on all tracks.
+    # Else a backlog grows that would not grow without cuts.
     part = max(part, _SPARE * cost.alpha / (1.0 - cost.beta))
     if share < _AMPLE:
         return max(part, _SPARE * cost.alpha / cost.beta * share / (1.0 - share))

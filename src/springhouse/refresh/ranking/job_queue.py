@@ -1,8 +1,8 @@
-"""Who is next, and when does that change by itself?
+"""Which job is next, and when does that change by itself?
 
-Heaps in which an entry that no longer counts is left where it is and skipped when it comes up: a
-change costs a push, and a heap that is mostly such leftovers is cleaned. So all of it is
-logarithmic in the number of tables, whatever the order in which tables change.
+Both answers come from heaps. An entry that is out of date stays in its heap and is skipped when it
+comes up, so a change costs one push. A heap that is mostly out of date is cleaned. So every
+operation is logarithmic in the number of tables, in whatever order tables change.
 """
 
 from heapq import heapify, heappop, heappush
@@ -26,7 +26,7 @@ class JobQueue:
         return self._waiting
 
     def push(self, entry: Entry) -> None:
-        """Put a job in its place; it leaves the one that it had."""
+        """Put a job in its place; it leaves its old place."""
         table = entry[4]
         if table.entry is None:
             self._waiting += 1
@@ -42,7 +42,7 @@ class JobQueue:
             self._waiting -= 1
 
     def head(self) -> Entry | None:
-        """The best one, still in its place."""
+        """The best job; it stays in its place."""
         heap = self._heap
         while heap:
             entry = heap[0]
@@ -52,7 +52,7 @@ class JobQueue:
         return None
 
     def best(self, most: int) -> list[Entry]:
-        """The best ones, still in their places."""
+        """The best jobs; they stay in their places."""
         entries: list[Entry] = []
         while len(entries) < most and (entry := self.head()) is not None:
             entries.append(entry)
@@ -72,7 +72,7 @@ class Timers:
         self._most = _LEFTOVERS
 
     def set(self, table: ScheduledTable, at: float | None) -> None:
-        """Wake a table then, and no longer when it was to be woken before."""
+        """Wake a table then, and not at the moment set before."""
         if at is None or table.timer == at:
             table.timer = at
             return
@@ -84,7 +84,7 @@ class Timers:
             heapify(self._heap)
 
     def next(self) -> float | None:
-        """When the first is woken."""
+        """When the first table is woken."""
         heap = self._heap
         while heap:
             if heap[0][2].timer == heap[0][0]:
@@ -93,7 +93,7 @@ class Timers:
         return None
 
     def due(self, now: float) -> list[ScheduledTable]:
-        """Those who are woken by now."""
+        """The tables that are woken by now."""
         heap = self._heap
         if not heap or heap[0][0] > now:
             return []

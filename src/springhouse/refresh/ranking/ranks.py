@@ -1,12 +1,13 @@
-"""Where does a job stand among those that wait?
+"""Where does a job stand among all jobs that wait?
 
-A job is ranked when something happens to its table, and when its urgency changes by itself: it is
-released just in time, its promise is about to break (because of its own latest start, or because of
-the crowd that comes due with it), or is broken. Between those moments its rank stays as it is.
+A job is ranked when something happens to its table, and when its urgency changes by itself: the job
+is released just in time, its promise is about to break (because of its own latest start, or because
+of the crowd that comes due with it), or its promise is broken. Between those moments its rank stays
+the same.
 
-Chopping (001 section 3.4) changes what a job loads, not how it ranks: the benefit is that of all
-that waits. Ranked by the part alone, a table that is far behind would rank no higher than one that
-is three periods behind, although nothing but its own turn can make it fresh.
+Chopping (paper 001, section 3.4) changes how much a job loads, but not its rank: the benefit is
+that of all data that waits. Ranked by the part alone, a table that is far behind would rank no
+higher than one that is three periods behind, although only its own turn can make it fresh.
 """
 
 from math import inf
@@ -23,11 +24,11 @@ from springhouse.refresh.tracks.lanes import Lanes
 from springhouse.units import Dice, Instant
 
 _BY_DEADLINE = (Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
-"""Among these the first that has to start is next, whatever it brings."""
+"""With these urgencies the earliest latest start is first, whatever the benefit."""
 
 
 class Ranks:
-    """The places of all jobs that wait, and when they change by themselves."""
+    """The places of all waiting jobs, and when they change by themselves."""
 
     def __init__(self, policy: Policy, lanes: Lanes, typical: TypicalRefresh, dice: Dice) -> None:
         self.crowd = Crowd(len(lanes.tracks))
@@ -37,12 +38,12 @@ class Ranks:
         self._dice = dice
         self._timers = Timers()
         self._ordinary = KEYS.get(policy.basic)
-        # What a second of a track brought lately.
+        # The benefit that a second of a track brought lately.
         self.price = 0.0
         self._by_index = policy.basic is Basic.WHITTLE
 
     def wake(self, now: float) -> None:
-        """Rank those anew whose urgency has changed by itself."""
+        """Rank the jobs anew whose urgency has changed by itself."""
         for table in self._timers.due(now):
             self.rank(table, now)
         if self.crowd.wake() <= now:
@@ -144,7 +145,7 @@ class Ranks:
     def _by_deadline(
         self, table: ScheduledTable, ready: float, breaks: float, needs: float, now: float
     ) -> tuple[Urgency | None, float, float | None]:
-        """The same for a job that has a deadline, because its promise can be kept."""
+        """The same for a job with a deadline: its promise can be kept."""
         latest, release = breaks - needs, table.ready_at
         if table.claims_from > now >= release:
             self.crowd.leave(table)
@@ -162,7 +163,7 @@ class Ranks:
         return Urgency.BROKEN, latest, None
 
     def number(self, entry: Entry, now: float) -> tuple[float, str]:
-        """The number that decides about a job, and what it is."""
+        """The number that decides about a job, and the name of that number."""
         if entry[0] in _BY_DEADLINE:
             return _breaks(entry[4]) - now, "seconds until its promise breaks"
         name, sign = NUMBERS[self._policy.basic]
@@ -171,6 +172,6 @@ class Ranks:
 
 
 def _breaks(table: ScheduledTable) -> float:
-    """When a promise is broken, that of a table or of who reads it."""
+    """When a promise breaks: of the table, or of a reader that it holds up."""
     assert table.allowance is not None
     return min(table.pending.oldest.since + table.allowance, table.due_by)

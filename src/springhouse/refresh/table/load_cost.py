@@ -1,20 +1,20 @@
 """How long will a refresh take?
 
-`E(n) = alpha + beta × n` (001 section 2.4): a start, and a time for each second of data that is
-loaded. Both are learned from finished refreshes by least squares in which old ones fade. A refresh
-that took far longer or shorter than expected counts only up to a limit, which widens when it
-happens again and again: one pause of the machine changes little, a new pace is learned in a few
-refreshes.
+`E(n) = alpha + beta × n` (paper 001, section 2.4): a start, and a time for each second of data that
+is loaded. Both are learned from finished refreshes by least squares, in which old refreshes fade. A
+refresh that took far longer or shorter than expected counts only up to a limit. The limit widens if
+that happens again and again. So one pause of the machine changes little, and a new pace is learned
+in a few refreshes.
 
-Where rows are told, the time is learned per row, and apart from that how many rows a second of data
-has: all rows over all seconds, so that a long silence counts as long as it was. A table's data may
-come seldom and be much, or often and little; `beta` is the product of both.
+If the number of rows is known, two rates are learned: the time per row, and the rows per second of
+data. (These are all rows over all seconds, so that a long silence counts as long as it was.) Then
+`beta` is the product of both.
 
-The paper does not say what to do when every refresh loaded equally much, so that alpha and beta
-can't be told apart: then the prior says which share of the time is the start. A table that was
-never refreshed is taken to be like a typical refresh of the others, and all of it to be start.
-That is a guess on the good side, on purpose: if a guess said that data is dear, a table with much
-waiting would look too long to be worth a turn, and without a turn the guess is never put right.
+If every refresh loaded equally much, alpha and beta can't be told apart, and the paper does not say
+what to do. Then the prior says which share of the time is the start. A table that was never
+refreshed counts as a typical refresh of the other tables, and all of it as start. This guess errs
+on the low side on purpose: with a guess that data is dear, a table with much data would look too
+long to be worth a turn, and without a turn the guess is never corrected.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from math import exp, log
 from springhouse.units import Seconds
 
 FIRST_GUESS = Seconds(1.0)
-"""What a refresh is taken to need before any has finished."""
+"""The expected seconds of a refresh before any refresh has finished."""
 
 SHORTEST = 1e-9
-"""What a refresh takes at least: benefits are divided by it."""
+"""The least seconds of a refresh, because benefits are divided by them."""
 
 _FADE = 0.95
 _TRUSTED_AFTER = 4
@@ -50,7 +50,7 @@ class LoadCost:
 
 
 class LearnedCost:
-    """The cost of one table's refreshes, and how wrong it was (mean absolute error)."""
+    """The learned cost of one table's refreshes, and its mean absolute error."""
 
     __slots__ = (
         "_counted",
@@ -72,14 +72,14 @@ class LearnedCost:
         self.count = 0
         self.deviation = 0.0
         self._prior = prior
-        # The same per row, where rows are told.
+        # The cost per row, if numbers of rows are known.
         self._counted = prior
-        # The rows that were told, and the seconds of data in which they came.
+        # The known rows, and the seconds of data in which they came.
         self._rows = self._seconds = 0.0
         self._w = self._n = self._nn = self._s = self._ns = 0.0
 
     def seconds(self, interval: float) -> float:
-        """What loading so many seconds of data is expected to take."""
+        """The expected seconds to load so many seconds of data."""
         return max(self.cost.alpha + self.cost.beta * interval, SHORTEST)
 
     def observe(self, interval: float, seconds: float, rows: float | None = None) -> None:
@@ -94,7 +94,7 @@ class LearnedCost:
             error = min(max(error, -limit), limit)
             seconds = expected + error
         if self.count:
-            # The first error is that of the prior, and says nothing about what was learned.
+            # The first error is the prior's, and says nothing about what was learned.
             weight = max(0.1, 1.0 / self.count)
             self.deviation += weight * (abs(error) - self.deviation)
         self.count += 1
@@ -108,12 +108,12 @@ class LearnedCost:
 
     @property
     def _rate(self) -> float:
-        """How many rows a second of data has; where none are told, a second is what is counted."""
+        """The rows per second of data; 1 if rows are unknown, so that seconds are counted."""
         return self._rows / self._seconds if self._seconds else 1.0
 
     def _learn_rate(self, interval: float, rows: float) -> None:
         if not self._seconds:
-            # What was seen before was counted in seconds: from here on in rows.
+            # Until now the data was counted in seconds, from now on in rows.
             rate = rows / interval
             self._n, self._nn, self._ns = self._n * rate, self._nn * rate * rate, self._ns * rate
             self._counted = LoadCost(self.cost.alpha, self.cost.beta / rate)
@@ -153,5 +153,5 @@ class TypicalRefresh:
         )
 
     def cost(self) -> LoadCost:
-        """What to expect of a table that was never refreshed."""
+        """The cost to expect of a table that was never refreshed."""
         return LoadCost(FIRST_GUESS if self._log is None else exp(self._log), 0.0)

@@ -1,9 +1,9 @@
 """How often does new data come?
 
-The period of a base table is declared: how often its source is asked. Data may come more seldom,
-and then utilisation, deadlines and chopping have to count by the pace at which it does come. So
-the pace is the mean gap between arrivals, in which old gaps fade and a long silence (a night)
-counts only as a few gaps; the declared period is its lower bound.
+The declared period of a base table says how often its source is asked. Data may come more seldom.
+Then utilisation, deadlines and chopping count by the pace at which data comes. The pace is the mean
+gap between arrivals. Old gaps fade, and a long silence (a night) counts only as a few gaps. The
+declared period is its lower bound.
 """
 
 from springhouse.units import Instant, Seconds
@@ -29,7 +29,7 @@ class Pace:
             self.saw(now - last)
 
     def saw(self, gap: float) -> None:
-        """There was so much time between two arrivals, or between two refreshes of the past."""
+        """Learn a gap between two arrivals, or between two refreshes of the past."""
         if self._gaps:
             gap = min(gap, _SILENCE * self._gap)
         self._gaps += 1
@@ -42,7 +42,7 @@ class Pace:
         return Seconds(max(declared, self._gap))
 
     def interval(self, usual: float) -> float:
-        """The mean gap, or what is usual as long as it is not known."""
+        """The mean gap; `usual` as long as it is unknown."""
         return usual if self._gaps < _TRUSTED_AFTER else self._gap
 
     def next_arrival(self, period: float) -> Instant | None:

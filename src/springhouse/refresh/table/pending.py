@@ -1,9 +1,9 @@
 """What has arrived for a table and is not reflected in it?
 
-Batches, in the order of their time stamps. Pending updates merge (001 section 2.4): one refresh
-takes everything up to a time stamp, always the oldest first, so that data is loaded in
-chronological order. What was taken is put back when the refresh fails: nothing is ever dropped.
-A batch that does not reach beyond what is there (late records) still has to be loaded.
+Batches wait in the order of their time stamps. Pending updates merge (paper 001, section 2.4): one
+refresh loads everything up to a time stamp, the oldest first, so data is loaded in chronological
+order. The batches of a failed refresh are put back, so nothing is lost. A batch of late records
+makes the table no fresher, and still has to be loaded.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ _MOST_BATCHES = 1024
 
 
 class PendingBatch(NamedTuple):
-    """Data up to `freshness`: `since` when it reached the warehouse, `released` this table."""
+    """Data up to `freshness`; it reached the warehouse at `since`, and this table at `released`."""
 
     freshness: Instant
     since: Instant
@@ -38,7 +38,7 @@ class PendingBatches:
 
     @property
     def newest(self) -> Instant:
-        """The time stamp up to which everything that waits would bring the table."""
+        """The time stamp up to which the waiting data reaches."""
         return self._batches[-1].freshness
 
     @property
@@ -47,9 +47,10 @@ class PendingBatches:
         return self._batches[0]
 
     def arrived(self, freshness: Instant, since: Instant, released: Instant) -> bool:
-        """Whether this is news: something where nothing waited, or data that reaches further.
+        """Add a batch; says whether that is news.
 
-        Or what waits is older than it was known to be, or has to count as older: it hurries.
+        It is if no data waited, if the batch reaches further, or if the waiting data turns out to
+        be older than known, so that it hurries.
         """
         batches = self._batches
         if batches:
@@ -60,14 +61,14 @@ class PendingBatches:
             if freshness <= last.freshness:
                 return hurries
             if len(batches) >= _MOST_BATCHES:
-                # The wait of the older batch stands for both: lag is never told too small.
+                # The wait of the older batch counts for both, so that no lag is reported too small.
                 batches[-1] = last._replace(freshness=freshness)
                 return True
         batches.append(PendingBatch(freshness, since, released))
         return True
 
     def reach(self, limit: Instant) -> Instant:
-        """The end of the last batch that ends by `limit`; that of the oldest if none does."""
+        """The end of the last batch that ends by `limit`; of the oldest batch if none does."""
         reached = self._batches[0].freshness
         for batch in self._batches:
             if batch.freshness > limit:
@@ -76,17 +77,17 @@ class PendingBatches:
         return reached
 
     def take(self, until: Instant) -> list[PendingBatch]:
-        """The batches that a refresh up to `until` loads whole, oldest first."""
+        """Remove and return the batches up to `until`, oldest first."""
         batches, loaded = self._batches, []
         while batches and batches[0].freshness <= until:
             loaded.append(batches.popleft())
         return loaded
 
     def put_back(self, loaded: list[PendingBatch]) -> None:
-        """Wait again for what a refresh took and did not load."""
+        """Let batches wait again that a refresh did not load."""
         batches = self._batches
         if loaded and batches and batches[-1].freshness < loaded[-1].freshness:
-            # Late records came meanwhile; what waits still reaches as far as before.
+            # Late records came meanwhile; the waiting data still reaches as far as before.
             batches[-1] = batches[-1]._replace(freshness=loaded[-1].freshness)
         batches.extendleft(reversed(loaded))
 

@@ -1,7 +1,7 @@
-"""How does one table stand with the scheduler?
+"""What does a scheduling decision need to know of one table?
 
-Everything that a decision needs, in one place and up to date, so that a decision looks nothing up:
-what was declared and inherited, what waits, what runs, and what was learned.
+A `ScheduledTable` keeps it in one place and up to date: what was declared and inherited, what data
+waits, what runs, and what was learned. So a decision looks nothing up.
 """
 
 from math import inf
@@ -15,9 +15,9 @@ from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Instant
 
 Entry = tuple[Urgency, float, float, int, "ScheduledTable"]
-"""A place in a queue: urgency, the key of the basic algorithm, and who came first; smaller first.
+"""A place in a queue: urgency, the key of the basic algorithm, and the order of declaration.
 
-The fourth number is different for every table, so standings themselves are never compared.
+Smaller is first. The fourth number is different for every table, so tables are never compared.
 """
 
 
@@ -77,7 +77,7 @@ class ScheduledTable:
 
     @property
     def is_known(self) -> bool:
-        """Whether what it costs is more than a guess."""
+        """Whether its cost is more than a guess."""
         return self.cost.count > 0 or self.declared_cost is not None
 
     def __init__(self, profile: TableProfile, order: int, prior: LoadCost) -> None:
@@ -88,21 +88,21 @@ class ScheduledTable:
         self.is_base = True
         self.own_priority = profile.priority
         self.priority = profile.priority
-        # What it still costs to bring its data to those from whom it has that priority.
+        # What it still costs to bring its data to the tables that it has its priority from.
         self.ahead_alpha = self.ahead_beta = 0.0
         self.period_seconds: float = profile.period_seconds or 1.0
         # The data of one usual refresh: by its own pace, not by that of its slowest ancestor.
         self.interval_seconds = self.period_seconds
         self.promise: float | None = profile.promise_seconds
-        # Whether its promise can be kept; one that can't is no deadline, and its weight decides.
+        # Whether its promise can be kept; one that can't be kept is no deadline.
         self.is_granted = True
-        # By the promises that can be kept, which are deadlines; and by all, for resting.
+        # By the promises that can be kept, which are deadlines; and by all promises, for resting.
         self.granted = Leeway()
         self.wished = Leeway()
         self.leaving = False
         # What waits, and how it ranks.
         self.freshness: float | None = None
-        # Whether it holds nothing yet: freshness is then only a guess for its first data.
+        # Whether it is empty: its freshness is then only a guess.
         self.unmade = True
         self.pending = PendingBatches()
         self.until = Instant(0.0)
@@ -117,12 +117,12 @@ class ScheduledTable:
         self.retry_at = -inf
         self.entry: Entry | None = None
         self.timer: float | None = None
-        # Its place among the promises that are not urgent yet; whether they made it urgent; and by
-        # when a reader needs it that it holds up.
+        # Its place in the crowd of promises that are not urgent yet; whether the crowd made it
+        # urgent; and by when a reader needs it that can't go on without it.
         self.due: tuple[float, int, ScheduledTable] | None = None
         self.crowded = False
         self.due_by = inf
-        # Until then it has had its share of the tracks, and its promise claims no more.
+        # Until then it has had its share of the tracks, and its promise claims none.
         self.claims_from = -inf
         # What runs.
         self.running: Start | None = None
@@ -134,7 +134,7 @@ class ScheduledTable:
         self.load_seconds = prior.seconds(self.period_seconds)
         self.error = Margin()
         self.wait = Margin()
-        # What was passed on upstream of the first.
+        # The error margin that was passed on upstream.
         self.margin = 0.0
         self.pace = Pace()
         self.expected_arrival: float | None = None

@@ -1,15 +1,15 @@
 """Which tables share a track so that none misses its deadline?
 
-EDF-Partitioned (001 sections 3.2.1 and 3.2.2). Tables are taken by increasing period and put on the
-current track as long as it stays feasible without preemption:
+This is EDF-Partitioned (paper 001, sections 3.2.1 and 3.2.2). Tables are taken by increasing period
+and put on the current track as long as it stays feasible without preemption:
 
     U <= 1 - E_max / P_min
 
-A job may be promoted to another's track that would stay feasible with it. The paper's formula for
-that leaves the job's own utilisation out of U; its example (only J4 is promotable) and its remark
-that uniform jobs are never promoted need it in, and so it is. A table that is feasible nowhere has
-a track of its own; when the tracks run out, where the paper gives up, the track with the least
-utilisation takes the next.
+A job may be promoted to another track that would stay feasible with it. The paper's formula for
+promotion leaves the job's own utilisation out of U. But its example (only J4 is promotable) and its
+remark that uniform jobs are never promoted need it in U, and so it is here. A table that fits on no
+track gets a track of its own. When the tracks run out, the paper gives up; here the track with the
+least utilisation takes the next table.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 
 @dataclass
 class _Track:
-    """What is at home on one track."""
+    """The tables at home on one track."""
 
     id: int
     utilisation: float = 0.0

@@ -1,9 +1,9 @@
 """In which lane does a table wait, and when are the tracks divided anew?
 
-Each lane of a layout has a queue of what waits in it. The layout is made anew when enough tables
-came, went, or changed their speed by a quarter (001 section 3.2): at once for a few tables, and for
-many in proportion to their number, so that it costs little per change. Until then a newcomer joins
-the lane of those with similar periods.
+Each lane of a layout has a queue of its waiting jobs. The layout is made anew when enough tables
+came, went, or changed their speed by a quarter (paper 001, section 3.2): with few tables at once,
+with many only after a number of changes in proportion, so that the cost per change stays small.
+Until then a new table joins the lane of tables with similar periods.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,7 +19,7 @@ from springhouse.refresh.table.scheduled_table import ScheduledTable
 from springhouse.refresh.tracks.track_layout import TrackLayout, TrackLoad
 
 DRIFT = 0.25
-"""What changed by a larger share than this has changed."""
+"""A value that differs by a larger share than this has changed."""
 
 _CLEARLY = 1.25
 _IMPATIENT = 0.05
@@ -28,7 +28,7 @@ _MANY = 1000
 
 
 class Lanes:
-    """The layout of the tracks, and what waits in each of its lanes."""
+    """The layout of the tracks, and the waiting jobs of each lane."""
 
     __slots__ = (
         "_below",
@@ -50,9 +50,9 @@ class Lanes:
         self._rule = rule
         self.tracks = track_ids(tracks)
         self.moves = 0
-        # The share of the tracks that is asked for, before anything is loaded together.
+        # The share of the tracks that all refreshes ask for, if no data is loaded together.
         self.busy = 0.0
-        # The share that loading the data takes, whatever is loaded together.
+        # The share of the tracks that loading the data takes in any case.
         self.data_share = 0.0
         self.layout: TrackLayout = rule.layout([], self.tracks)
         self.queues = [JobQueue() for _ in self.layout.lanes]
@@ -64,7 +64,7 @@ class Lanes:
         self._weights: list[float] = [0.0]
 
     def welcome(self, table: ScheduledTable) -> None:
-        """Put a table that came after the layout was made where similar ones are."""
+        """Put a table that is newer than the layout into the lane of similar tables."""
         if table.name not in self.layout.lane_of and table.entry is None:
             table.lane = self.layout.nearest(table.period_seconds)
 
@@ -82,7 +82,7 @@ class Lanes:
         return self.moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
 
     def lay_out(self, tables: Sequence[ScheduledTable]) -> list[ScheduledTable]:
-        """Divide the tracks anew among these tables; the answer is who changed lanes."""
+        """Divide the tracks anew among these tables; returns the tables that changed lanes."""
         self.moves = 0
         for table in tables:
             table.load_seconds = table.cost.seconds(table.interval_seconds)
@@ -106,7 +106,7 @@ class Lanes:
         return moved
 
     def _note_weights(self, tables: Sequence[ScheduledTable]) -> None:
-        # What was never refreshed would not get a turn if a guess said that its data is too much.
+        # A table that was never refreshed must not lose its turn to a guess about its data.
         learned = [s for s in tables if s.cost.count] or tables
         self.data_share = sum(s.cost.cost.beta for s in learned) / max(len(self.tracks), 1)
         patience = patience_at(self.data_share)
@@ -126,15 +126,15 @@ class Lanes:
         return float(table.priority * interval ** (1.0 + self.patience) / seconds)
 
     def index(self, table: ScheduledTable) -> float:
-        """What all that waits for a table is worth."""
+        """The index of a table with all its waiting data."""
         return -whittle(table, self.patience)[0]
 
     def weight_of_better(self, index: float) -> float:
-        """The priorities of all tables that have a higher index with the data of one refresh."""
+        """The priorities, in sum, of all tables with a clearly higher index at a usual refresh."""
         return self._below[-1] - self._below[bisect_right(self._indexes, index * _CLEARLY)]
 
     def weight_of_shorter(self, seconds: float) -> float:
-        """The priorities of all tables whose refreshes are shorter than this, in sum."""
+        """The priorities, in sum, of all tables with shorter refreshes."""
         return self._weights[bisect_left(self._lengths, seconds)]
 
 

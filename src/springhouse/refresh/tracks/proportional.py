@@ -1,19 +1,19 @@
 """How are tracks divided among tables of different pace?
 
-Proportional (001 section 3.2.3). Similar tables are clustered, and every cluster has a share of the
-tracks in proportion to its utilisation, the slowest first: of `M × U_tot` tracks, cluster j owns an
-interval of length `M × U_j`. A track that lies in two intervals is shared. Fast jobs may be
-promoted to the tracks of slower ones, never the other way round: long jobs hardly suffer from short
-ones, short jobs wait long for a long one.
+This is Proportional (paper 001, section 3.2.3). Similar tables form a cluster. Every cluster has a
+share of the tracks in proportion to its utilisation, the slowest cluster first: of `M × U_tot`
+tracks, cluster j owns an interval of length `M × U_j`. A track that lies in two intervals is
+shared. Fast jobs may be promoted to tracks of slower jobs, never the other way round: a long job
+hardly suffers from a short one, but a short job waits long for a long one.
 
 M is from ceil(U_tot) / U_tot ("basic", which leaves tracks free for all) to N / U_tot ("all").
 The paper's listing takes jobs by increasing `E(P)` and joins one to the newest cluster by its
 execution time, `E(P) < k × P_min`. But its example (k = 2) and its advice (k = 10 tells 5 minutes,
 an hour and a day apart) fit `P < k × P_min`, and its experiments (k = 1) need equal periods to be
-similar. So clusters are made by period; and since what they are for is to protect short jobs from
-long ones, a job that is no longer than the longest of a faster cluster joins that one, where it
-blocks nobody longer than they block each other. The slowest cluster has the highest track, as in
-the paper's example.
+similar. So clusters are made by period. Since they are there to protect short jobs from long ones,
+a job that is no longer than the longest job of a faster cluster joins that cluster: there it blocks
+no job for longer than they block each other. The slowest cluster has the highest track, as in the
+paper's example.
 """
 
 from collections.abc import Sequence

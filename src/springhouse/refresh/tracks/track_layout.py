@@ -1,10 +1,10 @@
 """On which track may a refresh run?
 
-A layout puts every table into a lane. The tables of one lane have the same options: the lane's home
-tracks, in the order in which they are tried; then the free tracks, that belong to nobody; then the
-tracks of others to which they may be promoted (001 sections 3.2.2 and 3.2.3). An aggressive layout
-promotes whenever such a track is available, a polite one only if nobody would use it at home.
-Because of that equality the scheduler looks at one job per lane, the best, and never at all jobs.
+A layout puts every table into a lane. All tables of a lane may use the same tracks: first the home
+tracks of the lane, in their order; then the free tracks, which belong to no lane; then tracks of
+other lanes to which they may be promoted (paper 001, sections 3.2.2 and 3.2.3). An aggressive
+layout promotes whenever such a track is available, a polite one only if no job at home needs it.
+Because tables of a lane are equal in this, the scheduler looks only at the best job of each lane.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Sized
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class TrackLoad(NamedTuple):
-    """What one table asks of the tracks: `seconds` of work, `E(P)`, in every period."""
+    """The load of one table: `seconds` of work, `E(P)`, in every period."""
 
     table: str
     period_seconds: float
@@ -27,7 +27,7 @@ class TrackLoad(NamedTuple):
 
 @dataclass(frozen=True)
 class Lane:
-    """Where tables that are alike may run; `period_seconds` is the shortest of theirs."""
+    """The tracks of similar tables; `period_seconds` is the shortest of their periods."""
 
     homes: tuple[int, ...]
     promotions: tuple[int, ...] = ()
@@ -72,7 +72,7 @@ class TrackLayout:
     def _used_at_home(
         self, track: int, available: Collection[int], waiting: Sequence[Sized]
     ) -> bool:
-        """Whether more jobs wait at home than there are available tracks to try before it."""
+        """Whether more jobs wait at home than available tracks come before this one."""
         for resident in self.residents.get(track, ()):
             before = 0
             for home in self.lanes[resident].homes:
@@ -84,7 +84,7 @@ class TrackLayout:
         return False
 
     def nearest(self, period_seconds: float) -> int:
-        """The lane for a table that came after the layout was made: that of similar periods."""
+        """The lane with the most similar period, for a table newer than the layout."""
         return min(
             range(len(self.lanes)),
             key=lambda i: abs(log(self.lanes[i].period_seconds / period_seconds)),

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from springhouse.flows.activities.each import kept, projected
+from springhouse.flows.activities.per_pack import filter_rows, project_columns
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
-from springhouse.flows.row_expressions import compiled, placed
+from springhouse.flows.row_expressions import compile_expression, place_or_compile
 from springhouse.flows.run import run_flow
 
 PACK = pa.record_batch({"a": [1, 2, None], "b": [0.5, 1.5, 2.5]})
@@ -13,7 +13,7 @@ PACK = pa.record_batch({"a": [1, 2, None], "b": [0.5, 1.5, 2.5]})
 
 def test_a_filter_that_all_rows_pass_gives_the_very_pack() -> None:
     def where(condition: str) -> pa.RecordBatch:
-        return kept(compiled(condition, PACK.schema, "where"))(PACK)
+        return filter_rows(compile_expression(condition, PACK.schema, "where"))(PACK)
 
     assert where("b > 0") is PACK
     assert where("a > 0").column("a").to_pylist() == [1, 2], "NULL is not true"
@@ -24,11 +24,12 @@ def test_a_filter_that_all_rows_pass_gives_the_very_pack() -> None:
 def test_columns_stay_move_are_renamed_and_computed() -> None:
     def chosen(**columns: str) -> pa.RecordBatch:
         kinds = {
-            name: compiled(text, PACK.schema, "x")(PACK).type for name, text in columns.items()
+            name: compile_expression(text, PACK.schema, "x")(PACK).type
+            for name, text in columns.items()
         }
         schema = pa.schema(kinds)
-        parts = [placed(text, PACK.schema, "x") for text in columns.values()]
-        made = projected(PACK.schema, schema, parts)(PACK)
+        parts = [place_or_compile(text, PACK.schema, "x") for text in columns.values()]
+        made = project_columns(PACK.schema, schema, parts)(PACK)
         assert made.schema.equals(schema)
         return made
 

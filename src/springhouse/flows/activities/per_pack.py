@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from springhouse.flows.flow_graph import FlowError, Output, schema_difference
-from springhouse.flows.row_expressions import Compiled, Value, column
-from springhouse.flows.row_pack import under
+from springhouse.flows.row_expressions import CompiledExpression, Value, column
+from springhouse.flows.row_pack import with_schema
 
 PackFunction = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
 
@@ -36,7 +36,7 @@ class PackActivity:
         return ()
 
 
-def kept(condition: Compiled) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+def filter_rows(condition: CompiledExpression) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """A filter: only rows for which the condition is true."""
 
     def keep(pack: pa.RecordBatch) -> pa.RecordBatch:
@@ -49,8 +49,8 @@ def kept(condition: Compiled) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     return keep
 
 
-def projected(
-    given: pa.Schema, schema: pa.Schema, columns: Sequence[int | Compiled]
+def project_columns(
+    given: pa.Schema, schema: pa.Schema, columns: Sequence[int | CompiledExpression]
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """A projection from one schema to another: each column has its place in the pack, or a formula.
 
@@ -70,18 +70,18 @@ def projected(
     def project(pack: pa.RecordBatch) -> pa.RecordBatch:
         made = pack.select(stay)
         for at, field, compute in computed:
-            values = _typed(column(compute(pack), pack.num_rows), field.type)
+            values = _cast_values(column(compute(pack), pack.num_rows), field.type)
             made = made.add_column(at, field, values)
-        return made if as_declared else under(schema, made)
+        return made if as_declared else with_schema(schema, made)
 
     return project
 
 
-def _typed(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _cast_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     return values if values.type == wanted else values.cast(wanted)
 
 
-class Function:
+class PythonActivity:
     """A Python function on packs: a black box. Port 1 is the quarantine, if there is one."""
 
     def __init__(
@@ -99,12 +99,12 @@ class Function:
                 raise
             reason = f"{type(failure).__name__}: {failure}"
             return ((1, set_aside(pack, reason, self._name)),)
-        return [(0, batch) for batch in self._checked(made) if batch.num_rows]
+        return [(0, batch) for batch in self._check_result(made) if batch.num_rows]
 
     def end(self, port: int) -> Iterable[Output]:
         return ()
 
-    def _checked(self, made: object) -> list[pa.RecordBatch]:
+    def _check_result(self, made: object) -> list[pa.RecordBatch]:
         if not isinstance(made, pa.RecordBatch | pa.Table):
             raise FlowError(
                 f'activity "{self._name}" returned {type(made).__name__}, not rows',
@@ -120,7 +120,7 @@ class Function:
                 )
             self._seen = made.schema
         batches = made.to_batches() if isinstance(made, pa.Table) else [made]
-        return [under(self._schema, batch) for batch in batches]
+        return [with_schema(self._schema, batch) for batch in batches]
 
 
 def set_aside(pack: pa.RecordBatch, reason: str | Value, origin: str) -> pa.RecordBatch:

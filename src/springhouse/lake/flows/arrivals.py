@@ -25,14 +25,14 @@ import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
 from springhouse.errors import SchemaError, SpringhouseError
-from springhouse.flows.activities.each import PackActivity
+from springhouse.flows.activities.per_pack import PackActivity
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.run import run_flow
 from springhouse.lake.delta.tables import arrow_schema, read_arrow
-from springhouse.lake.flows.run_flow import pour
+from springhouse.lake.flows.run_flow import run_stages
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS, failure, judged
 from springhouse.lake.storage.storage import Storage
 from springhouse.logs import passing
@@ -53,7 +53,7 @@ _ARRIVED, _SET_ASIDE, _COUNTED = "what arrived", "the quarantine", "the counts"
 
 
 @dataclass(frozen=True)
-class Arrived:
+class ArrivalOutcome:
     """What became of the other rows: set aside as (reason, record), or only counted."""
 
     set_aside: Sequence[tuple[str, str]]
@@ -68,17 +68,17 @@ def arrive(
     table: str,
     timestamp: str | None,
     settings: Settings,
-) -> tuple[pa.Table, Arrived]:
+) -> tuple[pa.Table, ArrivalOutcome]:
     """Rows with their verdicts, through the flow, in this process; those that stay come first.
 
     An error if a row broke what must not be broken.
     """
-    graph = arriving(rows.schema, expectations, table, timestamp if rows.num_rows else None)
+    graph = arrival_flow(rows.schema, expectations, table, timestamp if rows.num_rows else None)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
     took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
     aside = sinks[_SET_ASIDE].table().to_pylist()
     counts = sinks[_COUNTED].table().to_pylist()
-    return sinks[table].table(), _judgement(aside, counts, took.activities, expectations, table)
+    return sinks[table].table(), _outcome(aside, counts, took.activities, expectations, table)
 
 
 def arrive_in_tasks(
@@ -89,17 +89,17 @@ def arrive_in_tasks(
     timestamp: str | None,
     place: Storage,
     settings: Settings,
-) -> tuple[Sequence[AddAction], Arrived]:
+) -> tuple[Sequence[AddAction], ArrivalOutcome]:
     """The same inside Spark's tasks, for rows that are too many; files of what stays come first."""
-    graph = arriving(arrow_schema(rows.schema), expectations, table, timestamp)
+    graph = arrival_flow(arrow_schema(rows.schema), expectations, table, timestamp)
     beside = place.inside(f"_arriving-{uuid.uuid4().hex}")
     places = {name: place if name == table else beside.inside(name) for name in graph.targets}
     try:
-        poured = pour(spark, graph, {_ARRIVED: rows}, places, settings)
+        written = run_stages(spark, graph, {_ARRIVED: rows}, places, settings)
         aside, counts = (
             read_arrow(
                 places[name],
-                [add.path for add in poured.files[name]],
+                [add.path for add in written.files[name]],
                 graph.nodes[name].inputs[0].names,
             ).to_pylist()
             for name in (_SET_ASIDE, _COUNTED)
@@ -107,8 +107,8 @@ def arrive_in_tasks(
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
-    judgement = _judgement(aside, counts, poured.activities, expectations, table)
-    return poured.files[table], judgement
+    judgement = _outcome(aside, counts, written.activities, expectations, table)
+    return written.files[table], judgement
 
 
 @dataclass(frozen=True)
@@ -126,22 +126,22 @@ class TableShare:
     timestamp: str | None
 
 
-def arrive_together(
+def arrive_shared(
     rows: pa.Table, arrivals: Sequence[TableShare], settings: Settings
-) -> tuple[Mapping[str, pa.Table], Mapping[str, Arrived | SpringhouseError]]:
+) -> tuple[Mapping[str, pa.Table], Mapping[str, ArrivalOutcome | SpringhouseError]]:
     """Rows for several tables through one flow, in this process: what stays of them, by table.
 
     Where a row broke what must not be broken, that is the answer for its table alone.
     """
-    graph = arriving_together(rows.schema, arrivals)
+    graph = shared_arrival_flow(rows.schema, arrivals)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
     took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
     given = {name: sink.table() for name, sink in sinks.items()}
     judgements = {
-        each.table: _judgement_of(
+        each.table: _outcome_of(
             each,
-            given[_of(_SET_ASIDE, each)].to_pylist(),
-            given[_of(_COUNTED, each)].to_pylist(),
+            given[_name_of(_SET_ASIDE, each)].to_pylist(),
+            given[_name_of(_COUNTED, each)].to_pylist(),
             took.activities,
         )
         for each in arrivals
@@ -149,73 +149,76 @@ def arrive_together(
     return {each.table: given[each.table] for each in arrivals}, judgements
 
 
-def arrive_together_in_tasks(
+def arrive_shared_in_tasks(
     spark: "SparkSession",
     rows: "DataFrame",
     arrivals: Sequence[TableShare],
     places: Mapping[str, Storage],
     settings: Settings,
-) -> tuple[Mapping[str, Sequence[AddAction]], Mapping[str, Arrived | SpringhouseError]]:
+) -> tuple[Mapping[str, Sequence[AddAction]], Mapping[str, ArrivalOutcome | SpringhouseError]]:
     """The same inside Spark's tasks, which write the files of all tables in one pass."""
-    graph = arriving_together(arrow_schema(rows.schema), arrivals)
+    graph = shared_arrival_flow(arrow_schema(rows.schema), arrivals)
     beside = places[arrivals[0].table].inside(f"_arriving-{uuid.uuid4().hex}")
     whole = {name: places.get(name) or beside.inside(name) for name in graph.targets}
     try:
-        poured = pour(spark, graph, {_ARRIVED: rows}, whole, settings)
+        written = run_stages(spark, graph, {_ARRIVED: rows}, whole, settings)
 
         def told(name: str) -> list[Mapping[str, Any]]:
-            paths = [add.path for add in poured.files[name]]
+            paths = [add.path for add in written.files[name]]
             found = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
             return [dict(row) for row in found.to_pylist()]
 
         judgements = {
-            each.table: _judgement_of(
-                each, told(_of(_SET_ASIDE, each)), told(_of(_COUNTED, each)), poured.activities
+            each.table: _outcome_of(
+                each,
+                told(_name_of(_SET_ASIDE, each)),
+                told(_name_of(_COUNTED, each)),
+                written.activities,
             )
             for each in arrivals
         }
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
-    return {each.table: poured.files[each.table] for each in arrivals}, judgements
+    return {each.table: written.files[each.table] for each in arrivals}, judgements
 
 
-def _judgement_of(
+def _outcome_of(
     arrival: TableShare,
     aside: Sequence[Mapping[str, Any]],
     counts: Sequence[Mapping[str, Any]],
     activities: Mapping[str, ActivityStatistics],
-) -> Arrived | SpringhouseError:
+) -> ArrivalOutcome | SpringhouseError:
     # Told as if it had been alone: in the pass, its activities carry its name.
     own = {
-        _SELECT: activities.get(_of(_SELECT, arrival)),
-        _EXPECTATIONS: activities.get(_of(_EXPECTATIONS, arrival)),
+        _SELECT: activities.get(_name_of(_SELECT, arrival)),
+        _EXPECTATIONS: activities.get(_name_of(_EXPECTATIONS, arrival)),
         f"write {arrival.table}": activities.get(f"write {arrival.table}"),
-        f"write {_SET_ASIDE}": activities.get(f"write {_of(_SET_ASIDE, arrival)}"),
+        f"write {_SET_ASIDE}": activities.get(f"write {_name_of(_SET_ASIDE, arrival)}"),
     }
-    read = {name: did for name, did in activities.items() if not _is_of_one(name)}
+    read = {name: did for name, did in activities.items() if not _belongs_to_one_table(name)}
     did = read | {name: found for name, found in own.items() if found is not None}
     try:
-        return _judgement(aside, counts, did, arrival.expectations, arrival.table)
+        return _outcome(aside, counts, did, arrival.expectations, arrival.table)
     except SpringhouseError as broken:
         return broken
 
 
-def _is_of_one(activity: str) -> bool:
-    return activity.startswith((_of(_SELECT), _of(_EXPECTATIONS), "write "))
+def _belongs_to_one_table(activity: str) -> bool:
+    return activity.startswith((_name_of(_SELECT), _name_of(_EXPECTATIONS), "write "))
 
 
-def _of(what: str, arrival: TableShare | None = None) -> str:
+def _name_of(what: str, arrival: TableShare | None = None) -> str:
     return f"{what} of {arrival.table if arrival is not None else ''}"
 
 
-def _judgement(
+def _outcome(
     aside: Sequence[Mapping[str, Any]],
     counts: Sequence[Mapping[str, Any]],
     activities: Mapping[str, ActivityStatistics],
     expectations: Sequence[Expectation],
     table: str,
-) -> Arrived:
+) -> ArrivalOutcome:
     newest = max((row["value"] for row in counts if row["name"] == _NEWEST), default=None)
     broken: Counter[str] = Counter()
     for row in counts:
@@ -224,15 +227,17 @@ def _judgement(
     for expectation in expectations:
         if expectation.on_violation is OnViolation.FAIL_UPDATE and broken[expectation.name]:
             raise failure(expectation, table, broken[expectation.name])
-    return Arrived(
+    return ArrivalOutcome(
         [(row["reason"], row["record"]) for row in aside],
         {e.name: broken[e.name] for e in expectations if broken[e.name]},
         None if newest is None else Instant(newest),
-        _told(activities, len(counts)),
+        _activities_as_json(activities, len(counts)),
     )
 
 
-def _told(activities: Mapping[str, ActivityStatistics], counts: int) -> dict[str, dict[str, Any]]:
+def _activities_as_json(
+    activities: Mapping[str, ActivityStatistics], counts: int
+) -> dict[str, dict[str, Any]]:
     """What each activity did, without the counts, which are no rows of anybody's."""
     told = {name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out}
     told.pop(f"write {_COUNTED}", None)
@@ -241,16 +246,16 @@ def _told(activities: Mapping[str, ActivityStatistics], counts: int) -> dict[str
     return told
 
 
-def arriving(
+def arrival_flow(
     schema: pa.Schema, expectations: Sequence[Expectation], table: str, timestamp: str | None
 ) -> FlowGraph:
     """The flow: rows with their verdicts, the router, and what leaves it."""
     plain = pa.schema([f for f in schema if not f.name.startswith(HIDDEN_COLUMNS)])
-    dated = _dating(plain, timestamp)
-    softened = [_counted_only(e) for e in expectations]
+    dated = _timestamp_column(plain, timestamp)
+    softened = [_without_failure(e) for e in expectations]
 
-    def make(size: int) -> Expect:
-        return Expect(plain, softened, table, dated)
+    def make(size: int) -> ArrivalRouter:
+        return ArrivalRouter(plain, softened, table, dated)
 
     outputs = (plain, _ASIDE, _COUNTS)
     nodes = [
@@ -267,16 +272,16 @@ def arriving(
     return FlowGraph({node.name: node for node in nodes}, tuple(edges))
 
 
-def arriving_together(schema: pa.Schema, arrivals: Sequence[TableShare]) -> FlowGraph:
+def shared_arrival_flow(schema: pa.Schema, arrivals: Sequence[TableShare]) -> FlowGraph:
     """The flow for several tables: a router for each, over the same rows."""
     nodes = [recordset(_ARRIVED, schema)]
     edges: list[Edge] = []
     for each in arrivals:
         picked = pa.schema([schema.field(column).with_name(name) for name, column in each.columns])
         plain = pa.schema([f for f in picked if not f.name.startswith(HIDDEN_COLUMNS)])
-        pick, router = _of(_SELECT, each), _of(_EXPECTATIONS, each)
+        pick, router = _name_of(_SELECT, each), _name_of(_EXPECTATIONS, each)
         outputs = (plain, _ASIDE, _COUNTS)
-        picking, judging = partial(_picking, each, picked), partial(_judging, each, plain)
+        picking, judging = partial(_selection, each, picked), partial(_router, each, plain)
         nodes += [
             FlowNode(pick, NodeKind.ACTIVITY, (schema,), (picked,), picking, verb="select"),
             FlowNode(
@@ -284,14 +289,14 @@ def arriving_together(schema: pa.Schema, arrivals: Sequence[TableShare]) -> Flow
             ),
         ]
         edges += [Edge(_ARRIVED, 0, pick, 0), Edge(pick, 0, router, 0)]
-        targets = (each.table, _of(_SET_ASIDE, each), _of(_COUNTED, each))
+        targets = (each.table, _name_of(_SET_ASIDE, each), _name_of(_COUNTED, each))
         for port, (name, leaves) in enumerate(zip(targets, outputs, strict=True)):
             nodes.append(recordset(name, leaves))
             edges.append(Edge(router, port, name, 0))
     return FlowGraph({node.name: node for node in nodes}, tuple(edges))
 
 
-def _picking(arrival: TableShare, picked: pa.Schema, size: int) -> PackActivity:
+def _selection(arrival: TableShare, picked: pa.Schema, size: int) -> PackActivity:
     """An activity that picks the rows and columns of one table."""
     flag, columns = arrival.flag, [column for _, column in arrival.columns]
 
@@ -302,12 +307,14 @@ def _picking(arrival: TableShare, picked: pa.Schema, size: int) -> PackActivity:
     return PackActivity(pick)
 
 
-def _judging(arrival: TableShare, plain: pa.Schema, size: int) -> "Expect":
-    softened = [_counted_only(e) for e in arrival.expectations]
-    return Expect(plain, softened, arrival.table, _dating(plain, arrival.timestamp))
+def _router(arrival: TableShare, plain: pa.Schema, size: int) -> "ArrivalRouter":
+    softened = [_without_failure(e) for e in arrival.expectations]
+    return ArrivalRouter(
+        plain, softened, arrival.table, _timestamp_column(plain, arrival.timestamp)
+    )
 
 
-class Expect:
+class ArrivalRouter:
     """The router: 0 are the rows that stay, 1 those set aside, 2 the counts, at the end."""
 
     def __init__(
@@ -348,14 +355,14 @@ class Expect:
             self._counts[_NEWEST] = max(newest, self._counts.get(_NEWEST, newest))
 
 
-def _counted_only(expectation: Expectation) -> Expectation:
+def _without_failure(expectation: Expectation) -> Expectation:
     """A failure is raised at the end, when it is known how many rows there are in all."""
     if expectation.on_violation is not OnViolation.FAIL_UPDATE:
         return expectation
     return replace(expectation, on_violation=OnViolation.KEEP)
 
 
-def _dating(plain: pa.Schema, timestamp: str | None) -> str | None:
+def _timestamp_column(plain: pa.Schema, timestamp: str | None) -> str | None:
     """The column that dates the records, as it is spelled in these rows."""
     if timestamp is None:
         return None

@@ -9,7 +9,7 @@ import pytest
 from springhouse.errors import ExpectationFailed, SchemaError
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_settings import Settings
-from springhouse.lake.flows.arriving import Arrived, TableShare, arrive, arrive_together
+from springhouse.lake.flows.arrivals import ArrivalOutcome, TableShare, arrive, arrive_shared
 from springhouse.lake.flows.flow_configuration import flow_settings, settings_from
 from springhouse.project.declarations.declaration import (
     Expectation,
@@ -113,11 +113,11 @@ def test_several_tables_pick_their_rows_and_columns_out_of_one_pass() -> None:
         TableShare("failing", (("id", "id"), ("__springhouse_kept_0", "fair")), "low", (never,),
         None),
     ]  # fmt: skip
-    kept, arrived = arrive_together(given, arrivals, SETTINGS)
+    kept, arrived = arrive_shared(given, arrivals, SETTINGS)
     assert kept["all"].to_pydict() == {"number": [0, 1, 2, 3, 4, 5]}
     assert kept["small"].to_pylist() == [{"id": 0, "twice": 0}, {"id": 2, "twice": 4}]
     small, failing = arrived["small"], arrived["failing"]
-    assert isinstance(small, Arrived)
+    assert isinstance(small, ArrivalOutcome)
     assert small.set_aside == [("expectation fair: fair holds", '{"n": 1}')]
     assert small.violations == {"fair": 1}
     assert {name: did["rows_in"] for name, did in small.activities.items()} == {
