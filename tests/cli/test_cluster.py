@@ -88,12 +88,10 @@ def test_status_of_a_cluster(run, address):
     assert "a leads, term 1" in run("status", "--at", address).output
 
 
-def test_drain_is_seen_to_by_the_leader(run, address):
-    assert (
-        "a leads, and moves the units of a to other nodes"
-        in run("drain", "a", "--at", address).output
-    )
-    assert "a gets units again" in run("drain", "a", "--undo", "--at", address).output
+def test_the_leader_carries_a_drain_out(run, address):
+    drained = run("drain", "a", "--at", address).output
+    assert "a leads, and moves the units of a to other nodes" in drained
+    assert "gives units to a again" in run("drain", "a", "--undo", "--at", address).output
 
 
 def test_nobody_answers(run):

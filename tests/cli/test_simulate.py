@@ -68,7 +68,7 @@ def test_a_project(springhouse, shop):
     assert "10 s" in revenue
     assert revenue.endswith("%")
     assert "tracks  2 tracks, busy " in answer.out
-    assert "tables with a promise wait" in answer.out
+    assert "a table with a promise waits" in answer.out
     assert not (shop / "storage" / "logs" / "spark.log").exists()
 
 
