@@ -56,7 +56,7 @@ from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.way.choose_way import choose_way
 from springhouse.views.variants import Way
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import perform
+from springhouse.warehouse.running.execution import perform
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
 import tpch

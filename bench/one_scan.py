@@ -37,7 +37,7 @@ from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Seconds
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import Permitted, perform_together
+from springhouse.warehouse.running.execution import Permitted, perform_together
 
 COMMITS = 2
 KEYS = ("customer", "product", "shop", "day")

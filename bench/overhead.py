@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 import springhouse
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import perform
+from springhouse.warehouse.running.execution import perform
 
 SCHEMA = "id BIGINT, customer BIGINT, amount DECIMAL(12,2), placed_at TIMESTAMP"
 QUERY = "SELECT customer, count(*) AS n, sum(amount) AS revenue FROM {orders} GROUP BY customer"

@@ -58,7 +58,7 @@ from _plain_spark import PlainSpark
 import springhouse
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.view_execution import refreshed
+from springhouse.warehouse.running.view_execution import refreshed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "tpch"))
 import tpch

@@ -23,7 +23,7 @@ def free_addresses(count: int) -> list[str]:
 def test_a_node_votes_before_it_has_loaded_what_it_works_with() -> None:
     code = (
         "import sys; import springhouse.cli.app, springhouse.cli.cluster_options;"
-        "import springhouse.warehouse.cluster_member;"
+        "import springhouse.warehouse.node.cluster_member;"
         "print({'pyspark', 'pyarrow', 'deltalake', 'pandas', 'sqlglot'} & set(sys.modules))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -140,7 +140,7 @@ def test_how_the_flow_of_one_table_runs() -> None:
             (
                 '"springhouse.staleness" belongs on a streaming table or a materialized view, and '
                 '"sales" is a view that is not stored\n'
-                "  hint: Only what is stored can keep a promise: make it a materialized view."
+                "  hint: A view that is not stored has no promises: make it a materialized view."
             ),
         ),
         (
@@ -266,7 +266,7 @@ def test_a_sink_is_a_plugin_by_name_with_options_that_may_have_dots() -> None:
 @pytest.mark.parametrize(
     ("key", "problem"),
     [
-        ("springhouse.sink.out.topic", 'the sink "out" has options, and nothing says what it is'),
+        ("springhouse.sink.out.topic", 'the sink "out" has options but no plug-in'),
         ("springhouse.sink.my-sink", '"springhouse.sink.my-sink": "my-sink" can\'t name a sink'),
     ],
 )

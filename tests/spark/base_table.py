@@ -14,7 +14,7 @@ from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.view_execution import refreshed
+from springhouse.warehouse.running.view_execution import refreshed
 
 Row = tuple[Any, ...]
 

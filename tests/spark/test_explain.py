@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from springhouse.lake.delta.changes import one_by_one, strong_delta
 from springhouse.views.explanation import StatementExplanation
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import perform
 from springhouse.warehouse.reports.table_explanation import StoredTable
+from springhouse.warehouse.running.execution import perform
 
 SQL = """
 CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data/orders',

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from patience import patience
 from springhouse.errors import SpringhouseError
 from springhouse.units import Seconds
 from springhouse.warehouse import Event, Failed, Finished, Refreshed, Started, Warehouse
@@ -37,9 +38,9 @@ class Follower:
             self.heard.append(event)
             self._news.notify_all()
 
-    def until(self, wanted: Callable[[list[Event]], bool], seconds: float = 90.0) -> None:
+    def until(self, wanted: Callable[[list[Event]], bool]) -> None:
         with self._news:
-            assert self._news.wait_for(lambda: wanted(self.heard), seconds), self.heard
+            assert self._news.wait_for(lambda: wanted(self.heard), patience(90)), self.heard
 
 
 def arrive(folder: Path, number: int) -> None:
@@ -136,7 +137,7 @@ def test_a_query_names_what_it_does_not_find(project: Any) -> None:
 
 
 def test_a_consistent_query_reads_all_tables_as_of_one_moment(project: Any) -> None:
-    from springhouse.warehouse.execution import perform
+    from springhouse.warehouse.running.execution import perform
 
     folder = project(SQL)
     arrive(folder, 1)

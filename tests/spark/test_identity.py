@@ -18,7 +18,7 @@ from springhouse.errors import SpringhouseError
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import perform
+from springhouse.warehouse.running.execution import perform
 
 FILES = """
 CREATE STREAMING TABLE orders AS SELECT id FROM

@@ -18,7 +18,7 @@ from springhouse.planner import placement
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.units import Dice, Seconds
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import Permitted, perform, perform_together
+from springhouse.warehouse.running.execution import Permitted, perform, perform_together
 
 TABLES = """
 CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_files('data', format => 'json',

@@ -9,7 +9,7 @@ import pytest
 
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import perform
+from springhouse.warehouse.running.execution import perform
 
 SQL = """
 CREATE STREAMING TABLE crawl AS SELECT url, digest

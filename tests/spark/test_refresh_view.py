@@ -290,7 +290,7 @@ def test_the_oldest_input_is_read_as_the_view_beside_it_saw_it(
     project: Callable[..., Path],
 ) -> None:
     """A diamond: the view on top never mixes two states of the table at the bottom."""
-    from springhouse.warehouse.execution import perform
+    from springhouse.warehouse.running.execution import perform
 
     sql = (
         "CREATE STREAMING TABLE ticks AS SELECT offset FROM "

@@ -13,8 +13,8 @@ from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.sources.read_files import ReadFiles
 from springhouse.planner import placement
 from springhouse.warehouse import Event, Finished, Started, Warehouse
-from springhouse.warehouse.execution import Permitted, perform, perform_together
-from springhouse.warehouse.permits import Permits
+from springhouse.warehouse.node.permits import Permits
+from springhouse.warehouse.running.execution import Permitted, perform, perform_together
 
 FILES = (
     "STREAM read_files('data', format => 'json', schema => 'id BIGINT, amount INT, kind STRING')"

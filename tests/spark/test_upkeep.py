@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from springhouse.lake.upkeep.compaction import compact
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.execution import perform
+from springhouse.warehouse.running.execution import perform
 
 SQL = """
 CREATE STREAMING TABLE orders AS

@@ -8,7 +8,7 @@ from springhouse.cli.options import parse_settings, project_folder
 from springhouse.project.declarations.secrets import Configuration
 from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.settings import CLUSTER_TLS
-from springhouse.warehouse.cluster_settings import Joining
+from springhouse.warehouse.node.cluster_settings import Joining
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def node(
 ) -> None:
     """Share the work on a project with other nodes until Ctrl-C."""
     from springhouse.cli.cluster_options import read_cluster_options
-    from springhouse.warehouse.cluster_member import ClusterMember
+    from springhouse.warehouse.node.cluster_member import ClusterMember
 
     write_cluster_log()
     options = read_cluster_options(project, settings, without_tls=without_tls)

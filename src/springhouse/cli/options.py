@@ -11,7 +11,7 @@ from springhouse.units import Seconds
 
 if TYPE_CHECKING:
     from springhouse.warehouse import Warehouse
-    from springhouse.warehouse.runner import Listener
+    from springhouse.warehouse.running.refresh_events import Listener
 
 ProjectFolder = Annotated[
     Path | None,

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from springhouse.cli.screen import clock_text, count_text
 from springhouse.cli.status import live_table
+from springhouse.lake.sinks.delivery import Delivered
 from springhouse.units import Instant, Seconds, span_text
-from springhouse.warehouse.runner import (
-    Delivered,
+from springhouse.warehouse.running.refresh_events import (
     Event,
     Failed,
     Finished,

@@ -141,7 +141,7 @@ class _PropertyReader:
                 hint = hint or f"Those that can be set are {', '.join(sorted(DELTA_PROPERTIES))}."
                 self._wrong(each, f'the property "{key}" of Delta can\'t be set here', hint)
             elif not re.fullmatch(pattern, each.value.strip(), re.IGNORECASE):
-                self._wrong(each, f'"{key}" is "{each.value}", which Delta does not take', None)
+                self._wrong(each, f'"{key}" is "{each.value}", which Delta does not accept', None)
 
     def find(self, setting: Setting[T], key: str | None = None) -> T | None:
         """The value of a setting; None if it is not set, or not an allowed value."""
@@ -185,7 +185,7 @@ class _PropertyReader:
         for name in options.keys() - plugins.keys():
             key = f"{_SINK}{name}"
             written = next(w for k, w in self._written.items() if k.startswith(f"{key}."))
-            problem = f'the sink "{name}" has options, and nothing says what it is'
+            problem = f'the sink "{name}" has options but no plug-in'
             self._wrong(written, problem, f"Name its plug-in: '{key}' = 'positioned_file'.")
         return tuple(
             SinkCall(name, written.value.strip(), options.get(name, {}), written.place)
@@ -205,5 +205,5 @@ class _PropertyReader:
 def _known_properties(holder: Holder) -> str | None:
     known = [each.key for each in settings_of(holder) if each.prefix is None or each is SINK]
     if not known:
-        return "Only what is stored can keep a promise: make it a materialized view."
+        return "A view that is not stored has no promises: make it a materialized view."
     return f"The properties of {holder.value} are {', '.join(sorted(known))}."

@@ -1,7 +1,7 @@
 """One running warehouse: the place where the rooms meet the world.
 
 A name is imported when it is used, as in `springhouse` itself: a node votes before it has loaded
-Arrow and Spark, with `cluster_member`, `cluster_settings` and `permits` alone.
+Arrow and Spark, with the modules of `node/` alone.
 """
 
 from importlib import import_module
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from springhouse.lake.landing.landing import Done
     from springhouse.lake.sinks.delivery import Delivered
     from springhouse.lake.upkeep.verification import Verified
+    from springhouse.loop.turns import FreshnessRecord
     from springhouse.refresh.promises.feasible import UnkeepablePromise
     from springhouse.refresh.retry import Failure
     from springhouse.warehouse.reports.planned_refresh import PlannedRefresh
     from springhouse.warehouse.reports.table_explanation import TableExplanation, ViewExplanation
     from springhouse.warehouse.reports.table_history import CommitRecord
     from springhouse.warehouse.reports.table_status import TableStatus
-    from springhouse.warehouse.runner import (
+    from springhouse.warehouse.running.refresh_events import (
         Event,
         Failed,
         Finished,
-        FreshnessRecord,
         SparkNeeded,
         Started,
         Warned,
@@ -57,15 +57,10 @@ __all__ = [
 
 _HOMES = {
     "springhouse.warehouse.warehouse": ("Refreshed", "Warehouse", "open"),
-    "springhouse.warehouse.runner": (
-        "Event",
-        "Failed",
-        "Finished",
-        "FreshnessRecord",
-        "SparkNeeded",
-        "Started",
-        "Warned",
+    "springhouse.warehouse.running.refresh_events": (
+        *("Event", "Failed", "Finished", "SparkNeeded", "Started", "Warned"),
     ),
+    "springhouse.loop.turns": ("FreshnessRecord",),
     "springhouse.warehouse.reports.planned_refresh": ("PlannedRefresh",),
     "springhouse.warehouse.reports.table_explanation": ("TableExplanation", "ViewExplanation"),
     "springhouse.warehouse.reports.table_history": ("CommitRecord",),

@@ -21,7 +21,7 @@ from springhouse.project.from_yaml import read_pipeline_file
 from springhouse.project.load import load
 from springhouse.project.settings import NODE_NAME, check_setting
 from springhouse.units import Instant
-from springhouse.warehouse.permits import Permits
+from springhouse.warehouse.node.permits import Permits
 from springhouse.warehouse.watch import Watch
 
 _ALONE = "local"

@@ -28,6 +28,7 @@ from springhouse.lake.upkeep.against_query import against_query
 from springhouse.lake.upkeep.compaction import vacuum
 from springhouse.lake.upkeep.verification import Verified, verify
 from springhouse.loop.schedule import Schedule
+from springhouse.loop.turns import FreshnessRecord
 from springhouse.project.declarations.declaration import (
     Place,
     Project,
@@ -45,9 +46,8 @@ from springhouse.refresh.policy_settings import configured_policy
 from springhouse.refresh.promises.feasible import UnkeepablePromise
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse.courier import Courier
 from springhouse.warehouse.internals import Internals, Opening, open_internals
-from springhouse.warehouse.permits import Permits
+from springhouse.warehouse.node.permits import Permits
 from springhouse.warehouse.reports.planned_refresh import PlannedRefresh, planned_refreshes
 from springhouse.warehouse.reports.table_explanation import (
     TableExplanation,
@@ -61,14 +61,11 @@ from springhouse.warehouse.reports.table_status import (
     table_statuses,
 )
 from springhouse.warehouse.retained_versions import needed_versions
-from springhouse.warehouse.runner import (
-    FreshnessRecord,
-    Listener,
-    Live,
-    Once,
-    RunnerSettings,
-    SparkNeeded,
-)
+from springhouse.warehouse.running.courier import Courier
+from springhouse.warehouse.running.live import Live
+from springhouse.warehouse.running.once import Once
+from springhouse.warehouse.running.refresh_events import Listener, SparkNeeded
+from springhouse.warehouse.running.runner import RunnerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -34,10 +34,11 @@ from springhouse.project.declarations.declaration import (
     ReadMode,
 )
 from springhouse.project.lineage.channels import is_channel
+from springhouse.project.lineage.graph import Input
 from springhouse.project.lineage.keys import input_key
 from springhouse.units import Instant
 from springhouse.warehouse.available_ways import ProjectOffers
-from springhouse.warehouse.permits import Permits, unit_of
+from springhouse.warehouse.node.permits import Permits, unit_of
 
 LOG = logging.getLogger("springhouse.watch")
 
@@ -218,14 +219,22 @@ class Watch:
         if not flows:
             return False
         inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
-        watched = {i.name for i in inputs if i.reading is not ReadMode.OTHER}
-        declared = watched & {*self.project.tables, *self.project.views}
-        if any(self.lake.log(name).newest() is None for name in declared):
+        if self._lacks_inputs(inputs):
             return False  # Not a failure, and nothing to do, before somebody has made its inputs.
         if last.at is None:
             return True
         if any(i.reading not in (ReadMode.TABLE, ReadMode.STREAM) for i in inputs) or not inputs:
             return now - last.at >= max(last.pause, self.project.tables[table].period_seconds)
+        return self._streams_moved(table, inputs)
+
+    def _lacks_inputs(self, inputs: Sequence[Input]) -> bool:
+        """Whether a table of this project that a function reads does not exist yet."""
+        watched = {i.name for i in inputs if i.reading is not ReadMode.OTHER}
+        declared = watched & {*self.project.tables, *self.project.views}
+        return any(self.lake.log(name).newest() is None for name in declared)
+
+    def _streams_moved(self, table: str, inputs: Sequence[Input]) -> bool:
+        """Whether the tables that a function streams from have versions that it did not read."""
         newest = self.lake.log(table).newest()
         reflected = newest.note.after if newest and newest.note else Provenance()
         keys = {input_key(i.reading, i.name) for i in inputs if i.reading is ReadMode.STREAM}

@@ -80,14 +80,14 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
             ),
             (
                 'all/a.sql:3: "a" reads itself: a -> c -> b -> a\n'
-                "  hint: A table can only be made from what is there before it."
+                "  hint: A table can't depend on itself: remove one of these reads."
             ),
         ),
         (
             "CREATE MATERIALIZED VIEW a AS SELECT * FROM a_quarantine",
             (
                 'all/a.sql:1: "a" reads itself: a -> a\n'
-                "  hint: A table can only be made from what is there before it."
+                "  hint: A table can't depend on itself: remove one of these reads."
             ),
         ),
         (
@@ -124,7 +124,8 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
         (
             ORDERS + "CREATE MATERIALIZED VIEW v AS SELECT *\nFROM STREAM(orders)",
             (
-                'all/a.sql:3: view "v" reads a stream, and a view is about all of its input\n'
+                'all/a.sql:3: view "v" reads a stream, and a materialized view reads all rows '
+                "of its inputs\n"
                 "  hint: Leave STREAM out, or make it CREATE STREAMING TABLE."
             ),
         ),
@@ -149,8 +150,7 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
         (
             ORDERS + "CREATE TEMPORARY VIEW s AS SELECT DISTINCT a FROM STREAM orders",
             (
-                'all/a.sql:2: temporary view "s" has DISTINCT, which needs the rows that '
-                "came before\n"
+                'all/a.sql:2: temporary view "s" has DISTINCT, which needs earlier rows\n'
                 "  hint: Use a materialized view over the table; it is kept up to date "
                 "incrementally "
                 "too."

@@ -88,7 +88,7 @@ def test_options_of_sources(errors: Errors, source: str, message: str) -> None:
                 "'kafka', 'springhouse.sink.s.topic' = 't', "
                 "'springhouse.sink.s.bootstrapServers' = 'h:1', 'springhouse.sink.s.key' = 'ofset'"
             ),
-            'the table "t" names the column "ofset", and there is none',
+            'the table "t" names the column "ofset", which does not exist',
         ),
         (
             "'avro', 'springhouse.sink.s.path' = 'storage/tables/x'",
@@ -132,36 +132,36 @@ def test_two_sinks_with_one_path_are_an_error(
         (
             table(SAMPLE) + "CREATE MATERIALIZED VIEW v AS\nSELECT ofset\nFROM t;",
             (
-                'all/a.sql:5: view "v" names the column "ofset", and there is none\n'
+                'all/a.sql:5: view "v" names the column "ofset", which does not exist\n'
                 '  hint: Did you mean "offset"?'
             ),
         ),
         (
             table(SAMPLE).replace("*", "offset AS id")
             + "CREATE MATERIALIZED VIEW v AS\nSELECT id,\noffset FROM t;",
-            'all/a.sql:6: view "v" names the column "offset", and there is none',
+            'all/a.sql:6: view "v" names the column "offset", which does not exist',
         ),
         (
             table(SAMPLE, "'springhouse.timestamp' = 'tme'"),
-            'all/a.sql:1: the table "t" names the column "tme", and there is none',
+            'all/a.sql:1: the table "t" names the column "tme", which does not exist',
         ),
         (
             (
                 "CREATE STREAMING TABLE t (\nCONSTRAINT c EXPECT (a < 1)) AS SELECT time FROM "
                 "STREAM sample();"
             ),
-            'all/a.sql:2: the table "t" names the column "a", and there is none',
+            'all/a.sql:2: the table "t" names the column "a", which does not exist',
         ),
         (
             "CREATE STREAMING TABLE t PARTITIONED BY (day) AS SELECT time FROM STREAM sample();",
-            'all/a.sql:1: the table "t" names the column "day", and there is none',
+            'all/a.sql:1: the table "t" names the column "day", which does not exist',
         ),
         (
             (
                 "CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM sample()\n"
                 "KEYS (id) SEQUENCE BY time;"
             ),
-            'all/a.sql:2: the flow "f" names the column "id", and there is none',
+            'all/a.sql:2: the flow "f" names the column "id", which does not exist',
         ),
     ],
 )

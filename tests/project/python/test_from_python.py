@@ -249,7 +249,8 @@ NO_SESSION = (
         (
             "dp.create_sink('s', 'kafka')",
             (
-                'all/a.py:2: the sink "s" is declared by itself, and a sink belongs to a table\n'
+                'all/a.py:2: the sink "s" is declared without a table, and a sink belongs to a '
+                "table\n"
                 "  hint: Send the changes of a table or view: give it the table property "
                 "'springhouse.sink.<name>' = '<plug-in>'."
             ),
@@ -272,7 +273,7 @@ NO_SESSION = (
                 "dp.create_auto_cdc_flow('t', 's', ['id'], col('a') + 1)"
             ),
             (
-                "all/a.py:3: the column +(a, 1) can't be read back\n"
+                "all/a.py:3: the column +(a, 1) can't be turned into SQL text\n"
                 '  hint: Write it as SQL text: sequence_by="coalesce(changed_at, created_at)".'
             ),
         ),

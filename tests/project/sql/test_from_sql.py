@@ -242,7 +242,7 @@ EXPECT = (
             "CREATE STREAMING TABLE t (CONSTRAINT c CHECK (a > 0))",
             f"1: CHECK constraints are not supported{EXPECT}",
         ),
-        ("CREATE STREAMING TABLE t (CONSTRAINT c EXPECT ())", '1: constraint "c" expects nothing'),
+        ("CREATE STREAMING TABLE t (CONSTRAINT c EXPECT ())", '1: constraint "c" has no condition'),
         (
             "CREATE STREAMING TABLE t (a INT,\nCONSTRAINT c EXPECT (a >))",
             '2: this SQL does not parse: something is missing near ">"',

@@ -179,7 +179,7 @@ def test_a_source_call_keeps_what_the_user_wrote_without_quotes() -> None:
             (
                 "a.sql:5: this IDENTIFIER(…) is known only when the "
                 "query runs\n  hint: Write the table's name, so that Springhouse knows "
-                "what to wait for."
+                "the inputs of the query."
             ),
         ),
         (
@@ -201,7 +201,7 @@ def test_a_source_call_keeps_what_the_user_wrote_without_quotes() -> None:
             "SELECT * FROM STREAM a WITH ('x' = 'y') b",
             (
                 "a.sql:5: a table of a project is read "
-                "without options\n  hint: Leave it out: Springhouse itself decides which "
+                "without options\n  hint: Leave it out: Springhouse decides which "
                 "rows of a table "
                 "are read."
             ),

@@ -215,7 +215,7 @@ def _no_column(owner: str, name: str, columns: tuple[str, ...], place: Place) ->
     last = name.rpartition(".")[2]
     hint = did_you_mean(last.lower(), {column.lower() for column in columns})
     return DeclarationError(
-        f'{owner} names the column "{name}", and there is none',
+        f'{owner} names the column "{name}", which does not exist',
         where=str(place),
         hint=hint or f"The columns are {', '.join(dict.fromkeys(columns))}.",
     )

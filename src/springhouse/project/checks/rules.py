@@ -148,7 +148,7 @@ def nothing_reads_itself(checked: CheckedProject) -> Iterator[DeclarationError]:
         yield _error(
             f'"{circle[0]}" reads itself: {" -> ".join(circle)}',
             checked.declared[circle[0]].place,
-            "A table can only be made from what is there before it.",
+            "A table can't depend on itself: remove one of these reads.",
         )
 
 
@@ -207,7 +207,8 @@ def views_read_tables(checked: CheckedProject) -> Iterator[DeclarationError]:
         for reference in view.query.references:
             if reference.reading in STREAMING:
                 yield _error(
-                    f'view "{view.name}" reads a stream, and a view is about all of its input',
+                    f'view "{view.name}" reads a stream, and a materialized view reads all rows of '
+                    "its inputs",
                     reference.place,
                     "Leave STREAM out, or make it CREATE STREAMING TABLE.",
                 )
@@ -259,7 +260,7 @@ def _needs_no_earlier_rows(
     problem = stateful_part(query, checked.names)
     if problem is not None:
         yield _error(
-            f"{who} has {problem}, which needs the rows that came before",
+            f"{who} has {problem}, which needs earlier rows",
             query.place,
             "Use a materialized view over the table; it is kept up to date incrementally too.",
         )

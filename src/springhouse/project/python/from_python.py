@@ -1,11 +1,11 @@
 """What does a Python file of a project declare?
 
 Files use Spark's own decorators (`from pyspark import pipelines as dp`). They are executed as
-`spark-pipelines` executes them, in the project's folder and with a global `spark`, but the
-decorators register with us, and nobody starts a JVM: `SparkSession.active()` and the session's
-builder give the session that the caller handed in, which may well start only when first used.
+`spark-pipelines` executes them: in the project's folder, with a global `spark`. But the decorators
+register their functions here, and no JVM starts: `SparkSession.active()` and the session's builder
+return the session of the caller, which may start only at its first use.
 
-This is the one module of the room that knows pyspark.
+This is the only module of the room that imports pyspark.
 """
 
 import os
@@ -60,10 +60,10 @@ _NO_SESSION = (
 
 
 def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Contents:
-    """What a Python file declares; `spark` is the session that it will see.
+    """The declarations of a Python file; `spark` is the session that the file sees.
 
-    The working folder and a few names in pyspark are changed meanwhile, for the whole process: load
-    one project at a time.
+    During the call, the working folder and a few names in pyspark are changed for the whole
+    process. So a process loads one project at a time.
     """
     session = spark if spark is not None else _NoSession()
     content = read_text(path, path.relative_to(folder).as_posix())
@@ -71,13 +71,13 @@ def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Co
     with ExitStack() as stack:
         stack.enter_context(_working_in(folder))
         stack.enter_context(_without_bytecode())
-        stack.enter_context(_session_is(session))
-        stack.enter_context(_understanding_cdc(registry))
+        stack.enter_context(_session_replaced(session))
+        stack.enter_context(_extended_cdc(registry))
         stack.enter_context(graph_element_registration_context(registry))
         registry.contents.plugins = stack.enter_context(collect_plugins(registry.place))
         try:
             _execute(path, registry.content, session)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (it is the user's code, and may raise anything)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's code may raise anything)
             registry.contents.errors.append(registry.failure(error, path))
             registry.contents.unread = True
     registry.finish()
@@ -85,17 +85,17 @@ def read_python(path: Path, folder: Path, names: Names, spark: Any = None) -> Co
 
 
 def _execute(path: Path, content: str, session: Any) -> None:
-    # Not imported, only executed: nothing is left in sys.modules, so that functions are sent to
+    # The file is executed, not imported. So nothing stays in sys.modules, functions are sent to
     # Spark's workers by value, and no __pycache__ appears in the user's folder.
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     module.__dict__["spark"] = session
-    exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (it is why we are here)
+    exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (the purpose of this function)
 
 
 @contextmanager
 def _without_bytecode() -> Iterator[None]:
-    """What the file imports from the user's folder leaves no __pycache__ there."""
+    """Imports from the user's folder leave no __pycache__ there."""
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
@@ -104,19 +104,19 @@ def _without_bytecode() -> Iterator[None]:
 
 
 class _NoSession:
-    """Stands for Spark where a project is only read."""
+    """Takes the place of Spark where a project is only read."""
 
     def __getattr__(self, name: str) -> Any:
         raise DeclarationError(f"spark.{name} is used while the file is loaded", hint=_NO_SESSION)
 
 
 class _Registry(GraphElementRegistry):
-    """Turns what the decorators register into declarations."""
+    """Turns the functions that the decorators register into declarations."""
 
     def __init__(self, folder: Path, names: Names, content: str, session: object) -> None:
         self.contents = Contents()
         self.content = content
-        self.scd_type = 1  # Of the AUTO CDC flow that is just being registered.
+        self.scd_type = 1  # Of the AUTO CDC flow that is being registered.
         self._folder = folder
         self._names = names
         self._session = session
@@ -129,7 +129,8 @@ class _Registry(GraphElementRegistry):
     def register_output(self, output: spark_output.Output) -> None:
         if isinstance(output, spark_output.Sink):
             raise DeclarationError(
-                f'the sink "{output.name}" is declared by itself, and a sink belongs to a table',
+                f'the sink "{output.name}" is declared without a table, and a sink belongs to a '
+                "table",
                 where=str(self._place_of(output.source_code_location)),
                 hint="Send the changes of a table or view: give it the table property "
                 "'springhouse.sink.<name>' = '<plug-in>'.",
@@ -150,7 +151,7 @@ class _Registry(GraphElementRegistry):
     # Places
 
     def place(self, filename: str, line: int) -> Place:
-        """A place in the user's words: files of the project are relative to its folder."""
+        """A line of a file; the path of a project's file is relative to the project's folder."""
         path = Path(filename)
         inside = path.is_absolute() and path.is_relative_to(self._folder)
         return Place(path.relative_to(self._folder).as_posix() if inside else filename, line)
@@ -162,12 +163,12 @@ class _Registry(GraphElementRegistry):
         """The places of a stack that are in the project, the innermost first."""
         for frame in reversed(stack):
             path = Path(frame.filename)
-            # A virtual environment may live in the folder; its files are not the user's.
+            # The folder may contain a virtual environment, whose files are not the user's.
             if path.is_relative_to(self._folder) and "site-packages" not in path.parts:
                 yield self.place(frame.filename, frame.lineno or 1)
 
     def failure(self, error: BaseException, path: Path) -> DeclarationError:
-        """What to tell the user about an exception that their file raised."""
+        """The error for the user about an exception that their file raised."""
         if isinstance(error, SyntaxError) and error.filename is not None:
             place = self.place(error.filename, error.lineno or 1)
             return DeclarationError(f"this is not Python: {error.msg}", where=str(place))
@@ -183,7 +184,7 @@ class _Registry(GraphElementRegistry):
     # Declarations
 
     def finish(self) -> None:
-        """Make declarations of all that was registered, now that the file is done."""
+        """Turn everything that the file registered into declarations."""
         flows = list(self._flows)
         for output in self._outputs:
             self._declare_output(output, flows)
@@ -203,7 +204,7 @@ class _Registry(GraphElementRegistry):
         if isinstance(output, spark_output.StreamingTable):
             self.contents.declarations.append(self._table(name, output, place))
             return
-        # The decorator of a view registers the view, then a flow of the same name: its query.
+        # The decorator of a view registers the view, then its query as a flow of the same name.
         at = next(i for i, (f, _) in enumerate(flows) if f.name == f.target == output.name)
         query = self._query_of_view(flows.pop(at)[1], place)
         if isinstance(output, spark_output.MaterializedView):
@@ -249,10 +250,10 @@ class _Registry(GraphElementRegistry):
     def _properties(
         self, name: str, holder: Holder, output: spark_output.Table, place: Place
     ) -> Properties:
-        given = {
+        properties = {
             key: PlacedValue(str(value), place) for key, value in output.table_properties.items()
         }
-        known, errors = read_properties(name, holder, given, self._names)
+        known, errors = read_properties(name, holder, properties, self._names)
         self.contents.errors += errors
         return known
 
@@ -264,12 +265,12 @@ class _Registry(GraphElementRegistry):
 
     def _query_of_view(self, declared: DeclaredFunction, place: Place) -> Query:
         code = getattr(declared.function, "__code__", None)
-        # A function of another file, which was imported, may be of an earlier load.
+        # A function that was imported from another file may belong to an earlier load.
         if code is None or self.place(code.co_filename, 1).file != place.file:
             return self._query(declared, place)
         fingerprint = declared.fingerprint(self.content)
-        found = find_sql(declared, place.file, self._names, self._session, fingerprint)
-        return found or self._query(declared, place)
+        query = find_sql(declared, place.file, self._names, self._session, fingerprint)
+        return query or self._query(declared, place)
 
     def _query(self, declared: DeclaredFunction, place: Place) -> PythonQuery:
         function = declared.bound()
@@ -314,23 +315,24 @@ def _comments(schema: StructType | str | None) -> dict[str, str]:
     try:
         return column_comments(schema) if schema else {}
     except SourceError:
-        return {}  # Told by `check`.
+        return {}  # A rule of `checks/` reports the error.
 
 
 def _column_text(column: Column, place: Place) -> str:
-    """The SQL text of a column that was made by `col` or `expr`, or that was a text at first."""
+    """The SQL text of a column that `col` or `expr` made, or that was written as text."""
     expression = getattr(column, "_expr", None)
     text = getattr(expression, "_unparsed_identifier", None) or getattr(expression, "_expr", None)
     if not isinstance(text, str):
+        shown = column if expression is None else expression
         raise DeclarationError(
-            f"the column {expression if expression is not None else column} can't be read back",
+            f"the column {shown} can't be turned into SQL text",
             where=str(place),
             hint='Write it as SQL text: sequence_by="coalesce(changed_at, created_at)".',
         )
     return text
 
 
-# The world as a project's file sees it
+# The process as a project's file sees it
 
 
 @contextmanager
@@ -344,23 +346,23 @@ def _working_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _session_is(session: Any) -> Iterator[None]:
-    """Let every usual way to a session lead to `session`, so that none starts a JVM."""
+def _session_replaced(session: Any) -> Iterator[None]:
+    """Make every usual way to get a session return `session`, so that no JVM starts."""
     with ExitStack() as stack:
         for name in ("active", "getActiveSession"):
-            stack.enter_context(_patched(SparkSession, name, classmethod(lambda cls: session)))
-        stack.enter_context(_patched(SparkSession.Builder, "getOrCreate", lambda self: session))
-        # Every method of a column asks the session for a setting, which would start it.
-        stack.enter_context(_patched(spark_errors, "is_debugging_enabled", lambda: False))
+            stack.enter_context(_replaced(SparkSession, name, classmethod(lambda cls: session)))
+        stack.enter_context(_replaced(SparkSession.Builder, "getOrCreate", lambda self: session))
+        # Each method of a column reads a setting of the session, which would start the session.
+        stack.enter_context(_replaced(spark_errors, "is_debugging_enabled", lambda: False))
         yield
 
 
 @contextmanager
-def _understanding_cdc(registry: _Registry) -> Iterator[None]:
-    """Let `create_auto_cdc_flow` take SCD type 2, and columns made by `col` and `expr`.
+def _extended_cdc(registry: _Registry) -> Iterator[None]:
+    """Make `create_auto_cdc_flow` accept SCD type 2, and columns made by `col` and `expr`.
 
-    pyspark 4.2 knows only type 1, and builds columns with the JVM that we do not want to start.
-    Both are changed only while a file is loaded.
+    pyspark 4.2 knows only type 1, and needs a JVM to build columns. Both are changed only while a
+    file is loaded.
     """
     # Imported late, because it imports grpc and all of Spark Connect.
     from pyspark.sql.connect.functions import builtin as connect_functions
@@ -377,20 +379,20 @@ def _understanding_cdc(registry: _Registry) -> Iterator[None]:
 
     with ExitStack() as stack:
         for module in (pyspark.pipelines, pyspark.pipelines.api):
-            stack.enter_context(_patched(module, "create_auto_cdc_flow", create_auto_cdc_flow))
-        loading = stack.enter_context(_while_inside())
+            stack.enter_context(_replaced(module, "create_auto_cdc_flow", create_auto_cdc_flow))
+        loading = stack.enter_context(_inside_block())
         for name in ("col", "column", "expr"):
-            choose = _choice(
+            choose = _switch(
                 loading, getattr(connect_functions, name), getattr(spark_functions, name)
             )
-            stack.enter_context(_patched(spark_functions, name, choose))
+            stack.enter_context(_replaced(spark_functions, name, choose))
         yield
 
 
-def _choice(
+def _switch(
     loading: Callable[[], bool], inside: Callable[..., Any], outside: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A function that a file may keep: after the load it is the usual one again."""
+    """A function that a file may keep: after the load it does what it usually does."""
 
     def chosen(*args: Any, **kwargs: Any) -> Any:
         return (inside if loading() else outside)(*args, **kwargs)
@@ -399,8 +401,8 @@ def _choice(
 
 
 @contextmanager
-def _while_inside() -> Iterator[Callable[[], bool]]:
-    """A function that says whether the block is still being executed."""
+def _inside_block() -> Iterator[Callable[[], bool]]:
+    """A function that says whether the block is still running."""
     inside = [True]
     try:
         yield lambda: bool(inside)
@@ -409,8 +411,8 @@ def _while_inside() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
-    # From __dict__, because getattr would bind a classmethod and lose what it is.
+def _replaced(owner: Any, name: str, replacement: Any) -> Iterator[None]:
+    # From __dict__, because getattr would bind a classmethod.
     before = owner.__dict__[name]
     setattr(owner, name, replacement)
     try:

@@ -1,13 +1,13 @@
 """What does a Python query function read, and when is it the same function as before?
 
-Springhouse calls a query function at every refresh, not once like `spark-pipelines`, and it wants
-to know what the function reads before it is called. The source tells: a scan of the syntax tree for
+Springhouse calls a query function at every refresh, not once like `spark-pipelines`, and it must
+know what the function reads before the call. It searches the syntax tree of the function for
 `spark.table("orders")`, `spark.readStream.table("orders")` and `spark.sql("…")` with plain strings.
-Whatever else a function reads is one reference of `ReadMode.OTHER`, which says that its inputs
-can't be tracked.
+All other reads become one reference of `ReadMode.OTHER`, which says that the inputs can't be
+tracked.
 
-A function that does nothing but `return spark.sql("…")` is a query in SQL, and is taken for one: it
-is never called, and its view can be refreshed incrementally like any other.
+A function that only does `return spark.sql("…")` is treated as a query in SQL: it is never called,
+and its view can be refreshed incrementally like any other.
 """
 
 import ast
@@ -33,16 +33,17 @@ _READERS = frozenset({"read", "readStream"})
 Function = Callable[[], Any]
 
 
-# As it was declared
+# The function at its declaration
 
 
 @dataclass(frozen=True)
 class DeclaredFunction:
-    """A function, and the plain values that its free names had when it was declared.
+    """A function, and the plain values that its free names had at the declaration.
 
-    Files declare tables in loops. `spark-pipelines` calls a function while the loop is at it, so
-    that the loop's variable is right; a call after the loop would find only its last value. Only
-    the function's own names are kept: a helper that it calls sees the file as it ended.
+    Files declare tables in loops. `spark-pipelines` calls a function inside its turn of the loop,
+    when the loop's variable has the right value. A call after the loop would see only the last
+    value. Only the names in the function itself are kept: a helper that it calls sees the values at
+    the end of the file.
     """
 
     function: Function
@@ -51,7 +52,7 @@ class DeclaredFunction:
 
     @staticmethod
     def now(function: Function) -> "DeclaredFunction":
-        """What `function` sees at this moment."""
+        """The function with the values that it sees now."""
         if not isinstance(function, FunctionType):
             return DeclaredFunction(function, {}, ())
         seen = function.__globals__
@@ -61,11 +62,11 @@ class DeclaredFunction:
             if name in seen and _is_plain(seen[name])
         }
         cells = (_content(cell) for cell in function.__closure__ or ())
-        contents = tuple(copy.deepcopy(each) if _is_plain(each) else each for each in cells)
+        contents = tuple(copy.deepcopy(value) if _is_plain(value) else value for value in cells)
         return DeclaredFunction(function, values, contents)
 
     def bound(self) -> Function:
-        """The function, seeing what it saw when it was declared."""
+        """The function, bound to the values at its declaration."""
         function = self.function
         if not isinstance(function, FunctionType):
             return function
@@ -93,7 +94,7 @@ class DeclaredFunction:
         return again
 
     def seen(self, name: str) -> Any:
-        """What a free name of the function stands for, as `bound` would see it."""
+        """The value of a free name of the function, as `bound` would see it."""
         assert isinstance(self.function, FunctionType)
         free = self.function.__code__.co_freevars
         if name in free:
@@ -115,9 +116,9 @@ class DeclaredFunction:
 
 
 def _names_in(code: CodeType) -> set[str]:
-    """The global names that a function uses, those of its inner functions too."""
+    """The global names that a function and its inner functions use."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return set(code.co_names).union(*(_names_in(each) for each in inner))
+    return set(code.co_names).union(*map(_names_in, inner))
 
 
 def _content(cell: CellType) -> Any:
@@ -131,20 +132,20 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(_is_plain(k) and _is_plain(v) for k, v in value.items())
     if isinstance(value, list | tuple):
-        return all(_is_plain(each) for each in value)
+        return all(map(_is_plain, value))
     return isinstance(value, _PLAIN)
 
 
-# As a query in SQL
+# A function as a query in SQL
 
 
 def find_sql(
     declared: DeclaredFunction, file: str, names: Names, session: object, fingerprint: str
 ) -> SqlQuery | None:
-    """The query of a function that only returns `spark.sql` of a plain text; None for any other.
+    """The query of a function that only returns `spark.sql` of a plain text; None for others.
 
-    The text is a literal, or a name that was a plain string when the function was declared. `spark`
-    has to be the session that the file was given, and not something else of that name.
+    The text is a literal, or a name that was a plain string at the declaration. `spark` must be the
+    session that the file got, and not another object of that name.
     """
     function = declared.function
     node = _node_of(function) if isinstance(function, FunctionType) else None
@@ -167,11 +168,11 @@ def find_sql(
 
 
 def _text_of(declared: DeclaredFunction, argument: ast.expr) -> tuple[str | None, int]:
-    """The text that a function gives to `spark.sql`, and the line on which it begins."""
+    """The text that a function passes to `spark.sql`, and the line on which it begins."""
     if not isinstance(argument, ast.Name):
         return _constant(argument), argument.lineno
     value = declared.seen(argument.id)
-    if not isinstance(value, str) or not _is_kept(declared, argument.id):
+    if not isinstance(value, str) or not _is_fixed(declared, argument.id):
         return None, argument.lineno
     assert isinstance(declared.function, FunctionType)
     tree = _tree_of(declared.function)
@@ -187,8 +188,8 @@ def _text_of(declared: DeclaredFunction, argument: ast.expr) -> tuple[str | None
     return value, argument.lineno
 
 
-def _is_kept(declared: DeclaredFunction, name: str) -> bool:
-    """Whether the value was there at the declaration: what comes later may also change later."""
+def _is_fixed(declared: DeclaredFunction, name: str) -> bool:
+    """Whether the name had its value at the declaration; a later value may change again."""
     assert isinstance(declared.function, FunctionType)
     return name in declared.global_values or name in declared.function.__code__.co_freevars
 
@@ -204,17 +205,17 @@ def _query(sql: SqlText, names: Names, fingerprint: str) -> SqlQuery | None:
     try:
         references = find_references(SqlText(text, place.file, place.line), names)
     except DeclarationError:
-        return None  # Spark may well understand it: a command is no query.
+        return None  # Spark may understand it: it may be a command and no query.
     if any(reference.reading in STREAMING for reference in references):
         return None
     return SqlQuery(text, references, place, fingerprint)
 
 
-# What it reads
+# The inputs of a function
 
 
 def find_reads(function: Function, place: Place, names: Names) -> tuple[Reference, ...]:
-    """What the source of `function` reads, each once; `ReadMode.OTHER` for what can't be known."""
+    """The inputs in the code of `function`, without repetition; unknown ones as `OTHER`."""
     nodes = list(_sources(function, set()))
     reads: dict[tuple[str, ReadMode], Reference] = {}
     known = bool(nodes)
@@ -235,7 +236,7 @@ _Node = ast.FunctionDef | ast.Lambda
 
 
 def _sources(function: Function, seen: set[CodeType]) -> Iterator[_Node]:
-    """The syntax of a function and of the functions of the same file that it uses."""
+    """The syntax trees of a function and of the functions in its file that it uses."""
     plain = unwrap(function)
     if not isinstance(plain, FunctionType) or plain.__code__ in seen:
         return
@@ -272,7 +273,7 @@ def _node_of(function: FunctionType) -> _Node | None:
 
 
 class _Scan(ast.NodeVisitor):
-    """Collects what one function reads; `readers` counts the reads that are not understood."""
+    """Collects the inputs of one function; `readers` counts the reads of unknown inputs."""
 
     def __init__(self, file: str, names: Names) -> None:
         self.found: list[Reference] = []
@@ -313,10 +314,10 @@ class _Scan(ast.NodeVisitor):
         try:
             references = find_references(SqlText(text, self._file, argument.lineno), self._names)
         except DeclarationError:
-            # Spark may well understand it: {names} are filled in, and commands are no queries.
+            # Spark may understand it: it fills in {names}, and it executes commands.
             self.readers += 1
             return
-        self.found += [replace(each, start=0, end=0) for each in references]
+        self.found += [replace(reference, start=0, end=0) for reference in references]
 
 
 def _constant(node: ast.expr) -> str | None:

@@ -160,7 +160,7 @@ class ClauseParser(RelationParser):
         self._expect("EXPECT")
         self._open("(condition)")
         if self._match(TokenType.R_PAREN):
-            raise GrammarError(f'constraint "{name}" expects nothing', self._tokens[start].start)
+            raise GrammarError(f'constraint "{name}" has no condition', self._tokens[start].start)
         condition = self._parse_value_text("a condition")
         if not self._match(TokenType.R_PAREN):
             self.raise_error("Invalid expression / Unexpected token")

@@ -169,7 +169,7 @@ def identifier(name: str | None, start: int, sql: SqlText, names: Names) -> str:
         raise sql.error(
             "this IDENTIFIER(…) is known only when the query runs",
             start,
-            hint="Write the table's name, so that Springhouse knows what to wait for.",
+            hint="Write the table's name, so that Springhouse knows the inputs of the query.",
         )
     return names.parse(name)
 

@@ -201,7 +201,7 @@ class RelationParser(StepParser):
     def _parse_table_hints(self) -> list[exp.Expr] | None:
         """`FROM orders WITH ('a' = 'b')`: options of a table that is read are an error."""
         if self._match_pair(TokenType.WITH, TokenType.L_PAREN, advance=False):
-            hint = "Leave it out: Springhouse itself decides which rows of a table are read."
+            hint = "Leave it out: Springhouse decides which rows of a table are read."
             raise GrammarError(
                 "a table of a project is read without options", self._curr.start, hint
             )

@@ -48,7 +48,7 @@ class SchemaParser(StepParser):
         at = self._offset()
         name = self._name("the name of a column")
         if not name.isascii() and self.sql[at] != "`":
-            raise GrammarError(f'"{name}" has other letters than a to z', at, f"Write `{name}`.")
+            raise GrammarError(f'"{name}" has letters other than a to z', at, f"Write `{name}`.")
         self._match(TokenType.COLON)
         word = self._parse_type_name()
         required = self._accept("NOT", "NULL")
@@ -78,7 +78,7 @@ class SchemaParser(StepParser):
         if word in _DECIMALS:
             self._parse_digits()
         elif word in _WITH_LENGTH:
-            problem = f"Spark gives no column of a source or table the type {word}"
+            problem = f"Spark does not allow the type {word} for a column of a source or table"
             raise GrammarError(problem, offset, "Write STRING.")
         elif word == "STRUCT":
             self._parse_fields()

@@ -17,9 +17,9 @@ from springhouse.project.declarations.declaration import Table, View
 from springhouse.refresh.retry import Failure
 from springhouse.refresh.staleness import lag, share_outside, staleness, trailing_edge
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse.execution import flow_key
 from springhouse.warehouse.reports.result import Result, utc
 from springhouse.warehouse.reports.table_history import last_refresh
+from springhouse.warehouse.running.execution import flow_key
 from springhouse.warehouse.watch import Watch
 
 LOG = logging.getLogger("springhouse.status")

@@ -30,7 +30,7 @@ from springhouse.lake.views.prepared import NotDriven
 from springhouse.lake.views.shared_scan import scanned_once
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, CdcFlow, Flow, Project, Table
-from springhouse.warehouse.view_execution import refreshed
+from springhouse.warehouse.running.view_execution import refreshed
 from springhouse.warehouse.watch import Watch, is_streaming_function
 
 if TYPE_CHECKING:

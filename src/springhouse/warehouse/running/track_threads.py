@@ -12,7 +12,7 @@ from queue import Empty, Queue
 
 from springhouse.lake.landing.landing import Done
 from springhouse.units import Instant
-from springhouse.warehouse.execution import FlowsFailed
+from springhouse.warehouse.running.execution import FlowsFailed
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from springhouse.errors import SpringhouseError
-from springhouse.warehouse.cluster_settings import Joining
+from springhouse.warehouse.node.cluster_settings import Joining
 
 NODES = "a=127.0.0.1:7100, b=127.0.0.1:7101"
 

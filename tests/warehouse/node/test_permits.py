@@ -4,7 +4,7 @@ import pytest
 
 from springhouse.cluster.messages import Progressed, Released
 from springhouse.errors import NotOwned
-from springhouse.warehouse.permits import Permits
+from springhouse.warehouse.node.permits import Permits
 
 
 class Cluster:

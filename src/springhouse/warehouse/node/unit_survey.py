@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from springhouse.logs import passing
 from springhouse.project.declarations.declaration import AppendFlow, ReadMode
 from springhouse.project.lineage.channels import stream_references
-from springhouse.warehouse.permits import Permits, unit_of
+from springhouse.warehouse.node.permits import Permits, unit_of
 from springhouse.warehouse.watch import Watch, is_streaming_function
 
 LOG = logging.getLogger("springhouse.cluster")

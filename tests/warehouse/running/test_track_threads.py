@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from patience import patience
 from springhouse.lake.landing.landing import Done
 from springhouse.units import Instant
-from springhouse.warehouse.track_threads import Outcome, RunningRefresh, Tracks
+from springhouse.warehouse.running.track_threads import Outcome, RunningRefresh, Tracks
 
 
 def running(*tables: str) -> list[RunningRefresh]:

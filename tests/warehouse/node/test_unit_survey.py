@@ -5,8 +5,8 @@ import pytest
 from springhouse.lake.delta.commits import Change, create
 from springhouse.lake.delta.note import FlowNote, Note
 from springhouse.warehouse import Warehouse
-from springhouse.warehouse.permits import Permits
-from springhouse.warehouse.unit_survey import Survey
+from springhouse.warehouse.node.permits import Permits
+from springhouse.warehouse.node.unit_survey import Survey
 
 SQL = """
 CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM sample(rate => '10', partitions => '12');

@@ -23,13 +23,13 @@ from springhouse.cluster.messages import LoadMeasured, UnitsDeclared
 from springhouse.cluster.node_load import NodeLoad
 from springhouse.cluster.run import Agent
 from springhouse.errors import SpringhouseError, error_text
-from springhouse.warehouse.cluster_settings import Joining
 from springhouse.warehouse.machine import Machine
-from springhouse.warehouse.permits import Permits
+from springhouse.warehouse.node.cluster_settings import Joining
+from springhouse.warehouse.node.permits import Permits
 
 if TYPE_CHECKING:
     from springhouse.warehouse import Refreshed, Warehouse
-    from springhouse.warehouse.unit_survey import Survey
+    from springhouse.warehouse.node.unit_survey import Survey
 
 LOG = logging.getLogger("springhouse.cluster")
 
@@ -70,7 +70,7 @@ class ClusterMember:
 
     def run(self, warehouse: "Warehouse", seconds: float | None = None) -> "Refreshed":
         """Work as a node, for so long or until `stop`; an error if the node itself broke down."""
-        from springhouse.warehouse.unit_survey import Survey
+        from springhouse.warehouse.node.unit_survey import Survey
 
         self._warehouse = warehouse
         survey = Survey(warehouse.internals.watch, self.permits)

@@ -18,7 +18,7 @@ from springhouse.lake.sinks.sink_registry import open_sink
 from springhouse.project.declarations.declaration import Project, SinkCall
 from springhouse.refresh.retry import Failure, failed
 from springhouse.units import Instant, Seconds
-from springhouse.warehouse.runner import Failed, Listener
+from springhouse.warehouse.running.refresh_events import Failed, Listener
 
 _TICK = 0.25
 
