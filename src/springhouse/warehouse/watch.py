@@ -325,7 +325,7 @@ class Watch:
 
     def forced(self, name: str, reason: str) -> RefreshPlan:
         """A refresh of a table or view, whether it is wanted or not."""
-        return self.planning.forced(name, reason, self._clock())
+        return self.planning.plan_forced(name, reason, self._clock())
 
     def purpose(self, table: str) -> str:
         """Why a table is to be refreshed, if something waits for it."""
