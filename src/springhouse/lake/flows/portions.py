@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from springhouse.errors import LakeError
 from springhouse.lake.delta.tables import TableVersion, open_table
-from springhouse.lake.storage.presence import FileLost, prove_present, reading
+from springhouse.lake.storage.presence import FileLost, reading, validate_files
 from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ class TableSource:
         """Its files, by their whole paths."""
         return tuple(f"{self._opened.storage.root}/{file.path}" for file in self._opened.files)
 
-    def prove_present(self) -> None:
+    def validate_files(self) -> None:
         """Raise an error if a file of this version is missing or damaged."""
         storage = self._opened.storage
         try:
-            prove_present(storage, {file.path: file.size for file in self._opened.files})
+            validate_files(storage, {file.path: file.size for file in self._opened.files})
         except FileLost as lost:
             if not self._is_pinned:
                 raise
@@ -98,10 +98,10 @@ class TableSource:
         sizes = [file.size for file in self._opened.files]
         if len(sizes) > MOST_FOOTERS:
             return tuple(map(Portion, self.files))
-        made: list[Portion] = []
+        result: list[Portion] = []
         for file, size in zip(self.files, sizes, strict=True):
-            made += _portions_of(file) if size > PORTION_BYTES else [Portion(file)]
-        return tuple(made)
+            result += _portions_of(file) if size > PORTION_BYTES else [Portion(file)]
+        return tuple(result)
 
     def numbers(self, spark: "SparkSession", portions: Sequence[Portion]) -> "DataFrame":
         """A number for each portion; a task has several, one per core unless that is too much."""
