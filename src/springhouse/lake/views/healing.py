@@ -1,6 +1,6 @@
-"""What becomes of a refresh of a view that meets a file which is lost?
+"""What happens if a refresh of a view finds that a file is lost?
 
-A view can be had again from its inputs, so a lost file of a view costs time and no rows:
+A view can be computed again from its inputs. So a lost file of a view costs time, but no rows:
 
     a file of the view itself                        it is computed anew, its old rows are not read
     of a version of an input that was read before    it is computed anew from the versions at hand
@@ -8,8 +8,8 @@ A view can be had again from its inputs, so a lost file of a view costs time and
     of the newest version of an input, a view        that view is computed anew first
     of the newest version of any other input         an error that names the file
 
-The engine's own words are not trusted: some say which file they could not read, some do not, and a
-file that they name may be sound. So after a failure the files themselves are looked at.
+The engine's error message is not reliable: some engines name the file that they could not read,
+others do not, and the file that is named may be intact. So after a failure the files are checked.
 """
 
 import re
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.lake import Lake
-from springhouse.lake.storage.presence import FileLost, lost_files, prove_readable, sizes_unknown
+from springhouse.lake.storage.presence import FileLost, lost_files, sizes_unknown, validate_file
 from springhouse.lake.storage.storage import Storage
 
 _NAMED = re.compile(r"[^\s'\"`,]+\.parquet")
@@ -86,7 +86,7 @@ def _named_in(said: str, place: Storage) -> list[str]:
 def _damage(place: Storage, path: str) -> FileLost | None:
     """What is wrong with a file; None if all of it can be read."""
     try:
-        prove_readable(place, path)
+        validate_file(place, path)
     except FileLost as lost:
         return lost
     return None

@@ -1,10 +1,10 @@
-"""Which rows of a table can meet the change, and how do they come into this process?
+"""Which rows of a table can join the change, and how do they come into this process?
 
 A join with a small change needs few rows of the large table. Spark would read all files that may
-hold one of them, and plan, schedule and shuffle for it. For a few million rows it is much faster to
-filter them here, while they are decoded, by the very values that the change has, and to give Spark
-only what is left. What may be left out is never in question here: that is what the statement says
-(`near`), and Spark still joins whatever it is given.
+hold such a row, and would plan, schedule and shuffle for it. For a few million rows it is much
+faster to decode the files here, to keep only rows with the values that the change has, and to give
+these rows to Spark. The statement says which rows may be left out (`near`). Spark still checks the
+join condition, so extra rows do no harm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ import pyarrow.dataset as ds
 from springhouse.lake.delta.column_cache import COLUMNS
 from springhouse.lake.delta.file_pruning import Ranges, ranges_of
 from springhouse.lake.delta.tables import DataFile
-from springhouse.lake.storage.at_once import at_once
-from springhouse.lake.storage.presence import prove_present
+from springhouse.lake.storage.parallel import in_parallel
+from springhouse.lake.storage.presence import validate_files
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.placement import filters_here, hands_over, searches_here, takes_whole
 
@@ -69,7 +69,7 @@ class Sought:
         remembered = bool(self.wanted) and COLUMNS.holds(fields, sum(file.rows for file in files))
         try:
             if remembered:
-                parts = at_once(lambda file: self._in_file(storage, file, fields), files)
+                parts = in_parallel(lambda file: self._in_file(storage, file, fields), files)
                 found = pa.concat_tables(parts).select(list(columns))
             else:
                 found = self._scanned(storage, files, schema, columns)
@@ -92,7 +92,7 @@ class Sought:
         self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
     ) -> pa.Table:
         """The rows of all files, filtered while they are decoded."""
-        prove_present(storage, {file.path: file.size for file in files})
+        validate_files(storage, {file.path: file.size for file in files})
         paths = [f"{storage.path}/{file.path}" for file in files]
         source = ds.dataset(
             paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=storage.filesystem

@@ -1,7 +1,7 @@
-"""Do the rows that an incremental refresh brings keep what was expected of the view?
+"""Do the new rows of an incremental refresh meet the view's expectations?
 
-Rows that an expectation drops never get here: the compiled query leaves them out. Of the others the
-new rows are looked at; the old ones were, when they came.
+Rows that an expectation drops never get here: the compiled query leaves them out. Only new rows are
+checked. The old ones were checked when they were new.
 """
 
 from typing import TYPE_CHECKING
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from springhouse.lake.delta.tables import frame_of
-from springhouse.lake.spark.quality import judged, with_verdicts
+from springhouse.lake.spark.quality import check_rows, with_verdicts
 from springhouse.project.declarations.declaration import OnViolation, View
 
 if TYPE_CHECKING:
     from springhouse.lake.lake import Lake
 
 
-def prove_kept(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int]:
-    """How many new rows break which expectation; an error if one must not be broken."""
+def count_violations(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int]:
+    """How many new rows violate each expectation; an error if one fails the refresh."""
     asked = [e for e in view.expectations if e.on_violation is not OnViolation.DROP_ROW]
     if not asked or come is None or not come.num_rows:
         return {}
     rows = frame_of(lake.spark.session(), come)
-    return judged(with_verdicts(rows, asked).toArrow(), asked, view.name).violations
+    return check_rows(with_verdicts(rows, asked).toArrow(), asked, view.name).violations
