@@ -71,7 +71,7 @@ def perform(
     if name in watch.project.tables:
         done = _refresh_table(watch, lake, watch.project.tables[name], plan, until)
     else:
-        watch.prove_whole(name)
+        watch.validate_log(name)
         done = _refresh_view(watch, lake, plan)
     _tidy(watch, lake, name, most_files)
     return done
@@ -97,7 +97,7 @@ def perform_together(
 
     Those that turn out to stand elsewhere are refreshed after it, by themselves.
     """
-    with watch.lake.leases.held() as lease:
+    with watch.lake.leases.hold() as lease:
         left = {each.plan.table: _leased(each, lease) for each in (lead, *along)}
         if lead.plan.table in watch.project.tables:
             yield from _performed_together(watch, left, until, most_files)
@@ -115,7 +115,7 @@ def perform_in_order(
     Each reads what those before it made. If one fails, or is no longer wanted, the rest does
     nothing: who gave the order looks again.
     """
-    with watch.lake.leases.held() as lease:
+    with watch.lake.leases.hold() as lease:
         failed = False
         for step in steps:
             name, plan = step.plan.table, step.plan
