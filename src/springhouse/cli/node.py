@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def node(
-    name: Annotated[str, typer.Option("--name", help="This node's name.", show_default=False)],
+    name: Annotated[str, typer.Option("--name", help="The name of this node.", show_default=False)],
     listen: Annotated[
         str | None,
         typer.Option(
             "--listen",
             metavar="HOST:PORT",
-            help="Where others reach it; else its address in springhouse.cluster.nodes.",
+            help="The address of this node. Default: the one in springhouse.cluster.nodes.",
             show_default=False,
         ),
     ] = None,
@@ -31,12 +31,13 @@ def node(
         typer.Option(
             "--peers",
             metavar="NAME=HOST:PORT,…",
-            help="All others; else those in springhouse.cluster.nodes.",
+            help="All other nodes. Default: those in springhouse.cluster.nodes.",
             show_default=False,
         ),
     ] = None,
     without_tls: Annotated[
-        bool, typer.Option("--without-tls", help="Only within one machine, to try it out.")
+        bool,
+        typer.Option("--without-tls", help="Do without TLS: only to try it out, on one machine."),
     ] = False,
     duration: Duration = None,
     project: ProjectFolder = None,

@@ -23,8 +23,8 @@ Plot = Annotated[
 ]
 
 
-def prove_plot(file: Path | None) -> None:
-    """Say what is wrong with a plot before hours of pretend time have passed."""
+def check_plot(file: Path | None) -> None:
+    """Raise what is wrong with the file of a plot, before the long simulation begins."""
     if file is None:
         return
     if file.suffix not in (".svg", ".png"):

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json
-from springhouse.cli.plot import Plot, draw_staleness, prove_plot
+from springhouse.cli.plot import Plot, check_plot, draw_staleness
 from springhouse.cli.screen import count_text, print_json, show, table
 from springhouse.cli.simulate_cluster import cluster
 from springhouse.cli.simulate_project import WhatIfOptions, simulate_project
@@ -118,7 +118,7 @@ def warehouse(
     from springhouse.simulate.slowdowns import NEVER, Slowdowns
     from springhouse.simulate.what_if import what_if
 
-    prove_plot(plot)
+    check_plot(plot)
     _prove_numbers(tracks, utilisation, slowdown, arrivals_times, costs_times)
     if project is not None:
         _prove_absent(

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from springhouse.cli.options import Json
-from springhouse.cli.plot import Plot, draw, prove_plot
+from springhouse.cli.plot import Plot, check_plot, draw
 from springhouse.cli.screen import console, note, print_json, show, table
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def workflow(
     from springhouse.simulate.paper_workflows import PAPER_WORKFLOWS
     from springhouse.simulate.workflow_run import Algorithm, Method, WorkflowConditions, WorkflowRun
 
-    prove_plot(plot)
+    check_plot(plot)
     for option, number in (
         ("--hours", hours),
         ("--machines", machines),
