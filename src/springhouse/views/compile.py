@@ -26,10 +26,9 @@ from springhouse.views.delta.aggregate import (
     COUNT,
     HIDDEN,
     INCREMENTS,
-    STORED,
-    AggregateState,
     kept,
 )
+from springhouse.views.delta.group_queries import GroupQueries
 from springhouse.views.delta.row_select import (
     WEIGHT,
     Near,
@@ -37,7 +36,6 @@ from springhouse.views.delta.row_select import (
     Side,
     Touched,
     near_to,
-    touched_name,
     united,
     without_ghosts,
 )
@@ -55,20 +53,15 @@ from springhouse.views.delta.statement import (
     Top,
 )
 from springhouse.views.read.parse_query import Schemas, parse
-from springhouse.views.sql.expressions import Expression, column, free_columns, replaced
+from springhouse.views.sql.expressions import Expression, column, replaced
 from springhouse.views.sql.sql_tree import (
     Source,
-    any_of_them,
-    coalesce,
     copies_of,
-    every,
     less,
     more,
     named,
     number,
     over,
-    plus,
-    same,
     select,
     subquery,
     table,
@@ -230,72 +223,66 @@ class Compiled:
         shown: Sequence[tuple[str, Expression]],
         changed: frozenset[str],
     ) -> Keyed:
-        carried = kept(node, self._kinds.kind)
-        stored = {v.name: name for name, v in shown if isinstance(v, exp.Column)}
-        extra = [key for key in node.keys if key not in stored]
-        stored |= {key: f"{HIDDEN}key_{key}" for key in extra}
-        states = [COUNT, *(state.name for state in carried.states)] if carried else []
-        layout = TableLayout(
-            tuple(name for name, _ in shown),
-            (*(stored[key] for key in extra), *states),
-            tuple(stored[key] for key in node.keys),
-            carried.types if carried else {},
-        )
-        outputs = [*shown, *((stored[key], column(key)) for key in extra)]
-        touched_names = tuple(map(touched_name, node.keys))
-        form = _Group(node, carried, stored, outputs, states)
+        form = GroupQueries.of(node, shown, kept(node, self._kinds.kind))
         script = self._script(changed)
-        used = frozenset(node.keys).union(*(free_columns(value) for _, value in node.measures))
-        parts = script.change(node.child, used)
-        names = [each for each in node.child.columns if each in used]
+        parts = script.change(node.child, form.used)
+        build = self._recomputed(form)
         if not parts:
             # Nothing under it changes; it is only ever built.
-            build = self._recomputed(form)
-            return Keyed(name, layout, build, build, build, touched_names)
-        measures = [value for _, value in node.measures] if carried is not None else []
-        real = without_ghosts(parts, names, measures, script.alias(node.child))
-        rows = script.define("changed_rows", united([real] if real else parts, names))
+            return Keyed(name, form.layout, build, build, build, form.touched_names)
+        rows = script.define("changed_rows", _changed_rows(form, parts, script))
         increments = form.increments(rows)
-        asked = script.statement(increments)
-        merge = merge_given = None
-        if carried is not None:
-            close = [replace(n, column=stored[n.column]) for n in near_to(parts, node.keys)]
-            own = [*map(stored.__getitem__, node.keys), *states]
-            reading = script.read(RelationKind.STORED, name, "stored_groups", own, tuple(close))
-            script.define(INCREMENTS, increments)
-            merge = script.statement(form.merged(INCREMENTS, reading))
-            given = self._script(changed)
-            relation = given.read(
-                RelationKind.GIVEN, INCREMENTS, INCREMENTS, increments.named_selects
-            )
-            near = tuple(Near(stored[key], ((relation, key),)) for key in node.keys)
-            stored_again = given.read(RelationKind.STORED, name, "stored_groups", own, near)
-            merge_given = given.statement(form.merged(relation, stored_again))
-        recompute = self._recomputed(form, "touched")
-        build = self._recomputed(form)
-        count = COUNT if carried is not None else None
-        return Keyed(
-            name, layout, build, asked, recompute, touched_names, merge, merge_given, count
+        step = Keyed(
+            name,
+            form.layout,
+            build,
+            script.statement(increments),
+            self._recomputed(form, "touched"),
+            form.touched_names,
         )
+        if form.carried is None:
+            return step
+        near = [replace(n, column=form.stored[n.column]) for n in near_to(parts, node.keys)]
+        stored = script.read(
+            RelationKind.STORED, name, "stored_groups", form.merged_columns, tuple(near)
+        )
+        script.define(INCREMENTS, increments)
+        merge = script.statement(form.merged(INCREMENTS, stored))
+        merge_given = self._merge_given(form, name, increments)
+        return replace(step, merge=merge, merge_given=merge_given, count=COUNT)
 
-    def _recomputed(self, form: "_Group", touched: str | None = None) -> Statement:
-        """The groups from their rows: all of them, or only those whose keys are given."""
+    def _merge_given(self, form: GroupQueries, name: str, increments: exp.Select) -> Statement:
+        """The second half of a merge, for increments that are there already."""
+        script = self._script(frozenset())
+        given = script.read(RelationKind.GIVEN, INCREMENTS, INCREMENTS, increments.named_selects)
+        near = tuple(Near(form.stored[key], ((given, key),)) for key in form.node.keys)
+        stored = script.read(RelationKind.STORED, name, "stored_groups", form.merged_columns, near)
+        return script.statement(form.merged(given, stored))
+
+    def _recomputed(self, form: GroupQueries, touched: str | None = None) -> Statement:
+        """The groups from their rows: all of them, or only those whose keys are in `touched`."""
         script = self._script(frozenset())
         node = form.node
-        used = frozenset(node.keys).union(*(free_columns(value) for _, value in node.measures))
         restriction: Touched | None = None
         near: tuple[Near, ...] = ()
         if touched is not None and node.keys:
-            own = map(touched_name, node.keys)
-            relation = script.read(RelationKind.GIVEN, touched, touched, own)
-            pairs = tuple((key, touched_name(key)) for key in node.keys)
-            near = tuple(Near(key, ((relation, touched_name(key)),)) for key in node.keys)
+            relation = script.read(RelationKind.GIVEN, touched, touched, form.touched_names)
+            pairs = tuple(zip(node.keys, form.touched_names, strict=True))
+            near = tuple(Near(key, ((relation, name),)) for key, name in pairs)
             restriction = Touched(relation, pairs, near)
-        rows = script.snapshot(node.child, Side.AFTER, used, near, restriction)
-        return script.statement(form.built(rows, script))
+        rows = script.snapshot(node.child, Side.AFTER, form.used, near, restriction)
+        return script.statement(form.built(rows.table(script.alias(node.child))))
 
     def _script(self, changed: frozenset[str]) -> Script:
         return Script(self.hidden, changed)
+
+
+def _changed_rows(form: GroupQueries, parts: Sequence[RowSelect], script: Script) -> Expression:
+    """The changed rows of groups, without ghosts where a measure divides."""
+    names = [each for each in form.node.child.columns if each in form.used]
+    measures = [value for _, value in form.node.measures] if form.carried is not None else []
+    real = without_ghosts(parts, names, measures, script.alias(form.node.child))
+    return united([real] if real else parts, names)
 
 
 def _leading(node: TopK, changes: Sequence[RowSelect], stored: Mapping[str, str]) -> Leading | None:
@@ -308,68 +295,6 @@ def _leading(node: TopK, changes: Sequence[RowSelect], stored: Mapping[str, str]
         return None
     descending, nulls_first = bool(first.args.get("desc")), bool(first.args.get("nulls_first"))
     return Leading(stored[first.this.name], found[0].among, descending, nulls_first)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The queries of one aggregate: `outputs` are over its keys and measures, by stored name."""
-
-    node: Aggregate
-    carried: AggregateState | None
-    stored: Mapping[str, str]
-    outputs: Sequence[tuple[str, Expression]]
-    states: Sequence[str]
-
-    @property
-    def _keys(self) -> list[Expression]:
-        return [column(key) for key in self.node.keys]
-
-    def increments(self, rows: str) -> exp.Select:
-        """What the changed rows add to each group that they touch."""
-        if self.carried is None:
-            return select(self._keys, Source(table(rows))).distinct(copy=False)
-        added, source = self.carried.increments(self.node.keys, rows)
-        return select([*self._keys, *added], source, (), self._keys)
-
-    def merged(self, increments: str, stored: str) -> exp.Select:
-        """The touched groups after the change, from what is stored and the increments."""
-        assert self.carried is not None
-        items: list[Expression] = [column(key, INCREMENTS) for key in self.node.keys]
-        rows = [coalesce(column(COUNT, each), number(0)) for each in (STORED, INCREMENTS)]
-        items.append(named(plus(*rows), COUNT))
-        items += [state.merged for state in self.carried.states]
-        doubts = [state.stale for state in self.carried.states if state.stale is not None]
-        no = exp.Boolean(this=False)
-        items.append(named(coalesce(any_of_them(doubts), no), STALE))
-        on = every(
-            same(column(self.stored[key], STORED), column(key, INCREMENTS))
-            for key in self.node.keys
-        )
-        source = Source(table(increments, INCREMENTS)).join(table(stored, STORED), on, side="LEFT")
-        states = select(items, source)
-        stale: Expression = column(STALE)
-        if self.carried.doubts:
-            stale = named(coalesce(any_of_them([stale, *self.carried.doubts]), no), STALE)
-        items = [*self._keys, *map(column, self.states), stale]
-        items += [named(value, name) for name, value in self.carried.values]
-        return self._shown(select(items, Source(subquery(states, "groups"))), [STALE])
-
-    def built(self, rows: RowSelect, script: Script) -> exp.Select:
-        """The groups, from their rows."""
-        items = self._keys
-        if self.carried is not None:
-            items.append(named(exp.Count(this=exp.Star(), big_int=True), COUNT))
-            items += [state.build for state in self.carried.states]
-        # The values too are asked of the rows, not computed from the states: those are Spark's own.
-        items += [named(value, name) for name, value in self.node.measures]
-        source = Source(rows.table(script.alias(self.node.child)))
-        return self._shown(select(items, source, (), self._keys), [])
-
-    def _shown(self, groups: exp.Select, passed: Sequence[str]) -> exp.Select:
-        """Groups with states and values as what the step stores."""
-        outputs = [named(value, name) for name, value in self.outputs]
-        outputs += [column(name) for name in (*self.states, *passed)]
-        return select(outputs, Source(subquery(groups, "measured")))
 
 
 # What is on top of a view

@@ -48,6 +48,7 @@ from springhouse.planner.logs import made_anew
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
 from springhouse.planner.way.choose_way import WayFacts
+from springhouse.planner.way.past_refreshes import Past
 from springhouse.project.declarations.declaration import Project, RefreshMode, View
 from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant
@@ -126,11 +127,7 @@ class Prepared:
             return WayFacts(cost, cost, (), past, refreshes_of(lake, view.name), only=str(found))
         work = standing.work
         if self.driver is not None and work is not None:
-            driven = unread_cost(work, self.variants[PlannedWay.ASYNCHRONOUS])
-            batch = batch_cost(sum(version.rows for version in work.after.values()))
-            asked = PlannedWay.ASYNCHRONOUS
-            unchanged = not self.changed
-            return WayFacts(batch, batch, (driven,), past, asked=asked, unchanged=unchanged)
+            return self._driven_facts(work, past)
         rows = (
             work.sizes
             if work is not None
@@ -151,6 +148,13 @@ class Prepared:
             unchanged=work is not None and not self.changed and standing.missing in ("", NO_STATE),
             failed=None if standing.is_new else failed,
         )
+
+    def _driven_facts(self, work: Work, past: Past) -> WayFacts:
+        """The same of a refresh that one input drives."""
+        driven = unread_cost(work, self.variants[PlannedWay.ASYNCHRONOUS])
+        batch = batch_cost(sum(version.rows for version in work.after.values()))
+        way = PlannedWay.ASYNCHRONOUS
+        return WayFacts(batch, batch, (driven,), past, asked=way, unchanged=not self.changed)
 
     @cached_property
     def variants(self) -> Mapping[PlannedWay, RefreshVariant]:

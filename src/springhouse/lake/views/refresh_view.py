@@ -22,8 +22,9 @@ from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.stores import Rewritten
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.delta.writing import paths_of, write_arrow
-from springhouse.lake.lake import required_of_view
+from springhouse.lake.lake import Lake, required_of_view
 from springhouse.lake.landing.landing import Done
+from springhouse.lake.spark.kept_change import SharedScan
 from springhouse.lake.views.compiled_plans import CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared, statements_of
@@ -66,8 +67,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
     with statements_of(lake, ready.tables):
         done = work.perform(refresh) if ready.changed else None
     violations = prove_kept(lake, view, done.come if done is not None else None)
-    visible = refresh.steps[-1].layout.visible
-    delta = _strong_delta(ground, done, visible)
+    delta = _strong_delta(ground, done, refresh.steps[-1].layout.visible)
     read = dict(inputs.read)
     reflected = _reflected(ready, variant, last, read)
     note = Note(
@@ -78,7 +78,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         variant=variant.way.value,
         reason=plan.reason,
         since=plan.since,
-        why=decision.why if scan is None else f"{decision.why}; {scan.told(view.name)}",
+        why=decision.why,
         expected=decision.expected,
         foreseen=decision.foreseen if decision.teaches else 0.0,
         others=plan.other_seconds,
@@ -95,10 +95,10 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         stateful=done is not None or last.stateful,
         failed=last.failed if done is None else None,
         violations=violations,
-        together=tuple(sorted(scan.readers - {view.name})) if scan is not None else (),
-        saved=scan.change.saved_by_each if scan is not None else 0.0,
     )
-    told = Done(
+    if scan is not None:
+        note = _shared(note, scan, view.name)
+    outcome = Done(
         view.name,
         "merge",
         note.rows,
@@ -109,15 +109,29 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
         way=note.variant,
     )
     if done is None and _counts(last) == _counts(note):
-        return replace(told, seconds=lake.now() - began, committed=False)
+        return replace(outcome, seconds=lake.now() - began, committed=False)
     note = replace(note, seconds=lake.now() - began)
-    transactions = {REFRESH: ground.version + 1}
+    _commit(lake, ground, note, done)
+    return replace(outcome, seconds=lake.now() - began)
+
+
+def _commit(lake: Lake, ground: TableVersion, note: Note, done: Rewritten | None) -> None:
+    """Commit the files that the steps wrote for the view itself."""
     add = done.added if done is not None else ()
     gone = {file.path for file in done.removed} if done is not None else set()
     remove = [file for file in ground.files if file.path in gone]
-    requires = required_of_view(lake, note)
-    commit(ground, Change(note, add, remove, transactions), requires)
-    return replace(told, seconds=lake.now() - began)
+    change = Change(note, add, remove, {REFRESH: ground.version + 1})
+    commit(ground, change, required_of_view(lake, note))
+
+
+def _shared(note: Note, scan: SharedScan, view: str) -> Note:
+    """The note of a refresh that read its change together with those of other views."""
+    return replace(
+        note,
+        why=f"{note.why}; {scan.told(view)}",
+        together=tuple(sorted(scan.readers - {view})),
+        saved=scan.change.saved_by_each,
+    )
 
 
 def _counts(note: Note) -> tuple[object, ...]:

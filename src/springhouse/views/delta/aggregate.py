@@ -343,10 +343,8 @@ def _value(measure: Expression, states: _States) -> Expression | None:
     condition = None
     if isinstance(measure, exp.Filter):
         condition, measure = measure.expression.this, measure.this
-    name = measure.name.lower() if isinstance(measure, exp.Anonymous) else ""
-    argument = measure.expressions[0] if name and measure.expressions else measure.this
-    several = bool(measure.expressions) and not name
-    if several or not isinstance(argument, Expression) or isinstance(argument, exp.Distinct):
+    name, argument = _function(measure)
+    if argument is None:
         return None
     if isinstance(measure, exp.Count) and isinstance(argument, exp.Star | exp.Literal):
         return column(COUNT) if condition is None else _counted(condition, states)
@@ -358,6 +356,16 @@ def _value(measure: Expression, states: _States) -> Expression | None:
     if isinstance(measure, exp.Min | exp.Max):
         return states.column(Carry.MIN if isinstance(measure, exp.Min) else Carry.MAX, argument)
     return _unless_all_are_null(measure, name, argument, states)
+
+
+def _function(measure: Expression) -> tuple[str, Expression | None]:
+    """The name of a function that sqlglot does not know, and the one argument of an aggregate."""
+    name = measure.name.lower() if isinstance(measure, exp.Anonymous) else ""
+    argument = measure.expressions[0] if name and measure.expressions else measure.this
+    has_several = bool(measure.expressions) and not name
+    if has_several or not isinstance(argument, Expression) or isinstance(argument, exp.Distinct):
+        return name, None
+    return name, argument
 
 
 def _unless_all_are_null(

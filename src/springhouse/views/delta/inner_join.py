@@ -35,25 +35,40 @@ from springhouse.views.sql.sql_tree import Source, every
 
 def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
     used = needed.union(*map(free_columns, node.conditions))
-    moving = [c for c in node.children if writer.change(c, used & set(c.columns))]
-    still = [(child, Side.AFTER) for child in node.children if child not in moving]
-    dividing = tuple(each for each in node.conditions if may_divide(each))
-    if dividing and len(moving) > 1:
-        others = tuple(each for each in node.conditions if each not in dividing)
-        pairs = change(InnerJoin(node.children, others), used, writer)
-        real = without_ghosts(pairs, sorted(used), dividing, writer.alias(node))
-        return [real.kept([unless_ghost(each) for each in dividing])] if real is not None else []
-    if len(moving) < 2 or not still or not _connected(moving, node.conditions):
-        terms = _terms(node, used, writer)
-        return [replace(term, has_ghosts=True) for term in terms] if len(moving) > 1 else terms
-    # Those that do not change are joined once, with the change of all others together.
-    inner = {name for child in moving for name in child.columns}
-    own = tuple(each for each in node.conditions if free_columns(each) <= inner)
-    rest = tuple(each for each in node.conditions if not free_columns(each) <= inner)
-    core = InnerJoin(tuple(moving), own)
-    names = sorted(used & inner)
-    whole = united_rows(_terms(core, used & inner, writer), names, writer.alias(core))
-    return [replace(_joined(whole, core, still, rest, used, writer), has_ghosts=True)]
+    changing = [c for c in node.children if writer.change(c, used & set(c.columns))]
+    if len(changing) < 2:
+        return _terms(node, used, writer)
+    if any(map(may_divide, node.conditions)):
+        return _change_with_divisions(node, used, writer)
+    still = [child for child in node.children if child not in changing]
+    if still and _connected(changing, node.conditions):
+        return [_change_at_once(node, changing, still, used, writer)]
+    return [replace(term, has_ghosts=True) for term in _terms(node, used, writer)]
+
+
+def _change_with_divisions(
+    node: InnerJoin, used: frozenset[str], writer: Writer
+) -> list[RowSelect]:
+    """The change of a join whose conditions divide: they are asked only of real rows."""
+    dividing = [each for each in node.conditions if may_divide(each)]
+    others = tuple(each for each in node.conditions if not may_divide(each))
+    pairs = change(InnerJoin(node.children, others), used, writer)
+    real = without_ghosts(pairs, sorted(used), dividing, writer.alias(node))
+    return [real.kept([unless_ghost(each) for each in dividing])] if real is not None else []
+
+
+def _change_at_once(
+    node: InnerJoin, changing: list[Node], still: list[Node], used: frozenset[str], writer: Writer
+) -> RowSelect:
+    """The change of several children together, joined once with those that do not change."""
+    inner = {name for child in changing for name in child.columns}
+    inside = tuple(each for each in node.conditions if free_columns(each) <= inner)
+    across = tuple(each for each in node.conditions if not free_columns(each) <= inner)
+    core = InnerJoin(tuple(changing), inside)
+    terms = _terms(core, used & inner, writer)
+    whole = united_rows(terms, sorted(used & inner), writer.alias(core))
+    others = [(child, Side.AFTER) for child in still]
+    return replace(_joined(whole, core, others, across, used, writer), has_ghosts=True)
 
 
 def _connected(nodes: list[Node], conditions: tuple[Expression, ...]) -> bool:
@@ -137,7 +152,7 @@ def _joined(
     while waiting:
         child, side = waiting.pop(_next(waiting, pending, known))
         pairs = Link.between(pending, known, child.columns).pairs
-        close += [replace(n, column=there) for h, there in pairs for n in close if n.column == h]
+        close += _across(close, pairs)
         rows = writer.snapshot(child, side, used & set(child.columns), _of(close, child))
         known += rows.columns
         close += rows.near
@@ -149,6 +164,11 @@ def _joined(
     weight = column(WEIGHT) if start.weight is not None else None
     near_all = known_of(close)
     return RowSelect(source, columns, tuple(pending), weight, None, near_all, start.has_ghosts)
+
+
+def _across(near: Sequence[Near], pairs: Sequence[tuple[str, str]]) -> list[Near]:
+    """What is known of columns here, as known of the columns there that equal them."""
+    return [replace(n, column=there) for here, there in pairs for n in near if n.column == here]
 
 
 def _next(waiting: list[tuple[Node, Side]], pending: list[Expression], known: list[str]) -> int:

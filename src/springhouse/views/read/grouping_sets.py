@@ -54,6 +54,17 @@ def read(
             keys_found.append(bound)
         return keys_found.index(bound)
 
+    plain, factors = _factors(group, place)
+    sets = tuple(frozenset(plain).union(*chosen) for chosen in product(*factors))
+    if len(sets) > 64:
+        raise NotCompilable("more than 64 grouping sets", group)
+    return Sets(tuple(keys_found), sets)
+
+
+def _factors(
+    group: exp.Group, place: Callable[[Expression], int]
+) -> tuple[list[int], list[list[frozenset[int]]]]:
+    """The keys of all sets, and lists of sets: one of each list makes one grouping set."""
     factors: list[list[frozenset[int]]] = []
     plain: list[int] = []
     for each in group.expressions:
@@ -68,10 +79,7 @@ def read(
             plain = plain if each.expressions else []
             factors.append(_sets_of(whole, place))
     factors += [_sets_of(each, place) for each in group.args.get("grouping_sets") or ()]
-    sets = tuple(frozenset(plain).union(*chosen) for chosen in product(*factors))
-    if len(sets) > 64:
-        raise NotCompilable("more than 64 grouping sets", group)
-    return Sets(tuple(keys_found), sets)
+    return plain, factors
 
 
 def _sets_of(clause: exp.Expr, place: Callable[[Expression], int]) -> list[frozenset[int]]:

@@ -15,7 +15,7 @@ Subqueries in expressions are bound where they stand and held under a placeholde
 line. What was said is proved `well_formed`: whatever the clauses overlook is refused there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -51,7 +51,7 @@ from springhouse.views.read.qualify import bind_qualify, qualified
 from springhouse.views.read.scope import Bound, Scope
 from springhouse.views.read.subqueries import Subquery
 from springhouse.views.read.well_formed import prove_well_formed
-from springhouse.views.sql.expressions import Named, column, conjuncts, free_columns
+from springhouse.views.sql.expressions import Expression, Named, column, conjuncts, free_columns
 
 Schemas = Mapping[str, Mapping[str, str]]
 """Of each input its columns, in order, with Spark's name for their types."""
@@ -152,11 +152,7 @@ class _QueryReader:
             raise NotCompilable(
                 "HAVING in a correlated subquery, which may leave a row of no rows", tree
             )
-        empty = None
-        if inner.tied and always:
-            empty = tuple(on_nothing(inner, value) for value in values)
-            if any(free_columns(value) & set(inner.node.columns) for value in empty):
-                raise NotCompilable("a subquery beside an aggregate of a correlated subquery", tree)
+        empty = _values_of_nothing(inner, values, tree) if inner.tied and always else None
         return Subquery(inner.node, values, correlated, True, always, empty)
 
     def _with(
@@ -309,6 +305,16 @@ def _plain_name(item: exp.Expr) -> str:
     return (
         item.name if isinstance(item, exp.Column | exp.Dot) else item.sql(dialect="spark").lower()
     )
+
+
+def _values_of_nothing(
+    inner: SelectBlock, values: Sequence[Expression], tree: exp.Expr
+) -> tuple[Expression, ...]:
+    """The values of an aggregate subquery that finds no rows."""
+    empty = tuple(on_nothing(inner, value) for value in values)
+    if any(free_columns(value) & set(inner.node.columns) for value in empty):
+        raise NotCompilable("a subquery beside an aggregate of a correlated subquery", tree)
+    return empty
 
 
 def _is_one_row(node: Node) -> bool:

@@ -83,20 +83,30 @@ class Scope:
         if star.args.get("replace") or star.args.get("rename"):
             raise NotCompilable("`* REPLACE` is not understood", star)
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
-        shown: list[tuple[str, Expression]] = []
-        if not table:
-            shown += [(self._shown(name), value) for name, value in self.merged.items()]
-        for relation in self.relations:
-            if table and relation.alias.lower() != table.lower():
-                continue
-            shown += [
-                (name, column(unique))
-                for name, unique in relation.columns
-                if table or name.lower() not in self.merged
-            ]
+        shown = self._all_of(table) if table else self._all()
         if not shown:
             raise NotCompilable(f"`{table}.*` names no relation here", star)
         return [(name, value.copy()) for name, value in shown if name.lower() not in left_out]
+
+    def _all(self) -> list[tuple[str, Expression]]:
+        """The columns of all relations; one that USING merged comes first, and once."""
+        merged = [(self._shown(name), value) for name, value in self.merged.items()]
+        own = [
+            (name, column(unique))
+            for relation in self.relations
+            for name, unique in relation.columns
+            if name.lower() not in self.merged
+        ]
+        return [*merged, *own]
+
+    def _all_of(self, table: str) -> list[tuple[str, Expression]]:
+        """The columns of the relations of one name."""
+        return [
+            (name, column(unique))
+            for relation in self.relations
+            if relation.alias.lower() == table.lower()
+            for name, unique in relation.columns
+        ]
 
     def _shown(self, lowered: str) -> str:
         names = [n for r in self.relations for n, _ in r.columns if n.lower() == lowered]

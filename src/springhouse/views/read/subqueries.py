@@ -140,14 +140,8 @@ def _exists(held: Held, mark: str) -> Partner:
 def _is_in(held: Held, test: Expression, others: Mapping[str, Held], mark: str) -> Partner:
     """The rows of the subquery, and what makes one of them equal to what is tested."""
     query = held.query
-    # IN may be unknown, which counts as false only as long as nothing else negates it.
-    around, each = [], test
-    while each.parent is not None:
-        each = each.parent
-        around += [] if isinstance(each, exp.Paren) else [each]
-    negated = bool(around) and isinstance(around[0], exp.Not)
-    boolean = all(isinstance(each, exp.And | exp.Or) for each in around[negated:])
-    if not boolean or free_columns(test.this) & others.keys():
+    negated = _is_negated(test)
+    if negated is None or free_columns(test.this) & others.keys():
         raise NotCompilable("IN (SELECT …) inside an expression", held.at)
     # NULL is equal to nothing, so that no row is as good as a row of it; but not for NOT IN.
     nulls_only = all(isinstance(each.unnest(), exp.Null) for each in query.empty or ())
@@ -163,6 +157,21 @@ def _is_in(held: Held, test: Expression, others: Mapping[str, Held], mark: str) 
     if query.correlated:
         nulls = [every_of([*query.correlated, each]) for each in nulls]
     return Partner(query.node, (*query.correlated, *equal), mark, tuple(nulls))
+
+
+def _is_negated(test: Expression) -> bool | None:
+    """Whether a test stands behind a NOT; None if something else than AND and OR is around it.
+
+    IN may be unknown, which counts as false only as long as nothing else negates it.
+    """
+    around: list[Expression] = []
+    each = test
+    while each.parent is not None:
+        each = each.parent
+        around += [] if isinstance(each, exp.Paren) else [each]
+    negated = bool(around) and isinstance(around[0], exp.Not)
+    connected = all(isinstance(each, exp.And | exp.Or) for each in around[negated:])
+    return negated if connected else None
 
 
 def _equalities(held: Held, tested: Expression) -> list[Expression]:

@@ -34,7 +34,7 @@ from springhouse.views.algebra.query_tree import (
 )
 from springhouse.views.read.functions import prove_flat, prove_plain
 from springhouse.views.read.not_compilable import NotCompilable
-from springhouse.views.sql.expressions import Expression, column, free_columns
+from springhouse.views.sql.expressions import Expression, Named, column, free_columns
 
 
 def prove_well_formed(root: Node) -> None:
@@ -54,29 +54,39 @@ def _mentioned(node: Node) -> Iterator[tuple[str, Sequence[str], Sequence[Expres
         case Filter():
             yield "a condition", read, node.conditions
         case Projection():
-            yield "the SELECT list", read, [value for _, value in node.outputs]
+            yield "the SELECT list", read, _values(node.outputs)
         case Generate():
             yield "a generator", read, [node.generator]
         case InnerJoin() | OuterJoin():
             yield "the ON of a join", read, node.conditions
         case SemiJoin():
-            for partner in node.partners:
-                both = (*node.left.columns, *partner.rows.columns)
-                yield "a subquery", both, (*partner.conditions, *partner.or_else)
-            found = [partner.found for partner in node.partners]
-            yield "a condition", (*node.left.columns, *found), [node.condition]
+            yield from _mentioned_by_semi_join(node)
         case Aggregate():
-            yield "GROUP BY", read, [column(key) for key in node.keys]
-            yield "an aggregate", read, [value for _, value in node.measures]
+            yield "GROUP BY", read, list(map(column, node.keys))
+            yield "an aggregate", read, _values(node.measures)
         case Window():
-            yield "PARTITION BY", read, [column(key) for key in node.partition]
-            yield "a window function", read, [value for _, value in node.functions]
+            yield "PARTITION BY", read, list(map(column, node.partition))
+            yield "a window function", read, _values(node.functions)
         case TopK():
             yield "ORDER BY", read, node.order
         case Constant():
             yield "VALUES", (), [value for row in node.rows for value in row]
         case Scan() | UnionAll() | SetOperation():
             pass
+
+
+def _mentioned_by_semi_join(
+    node: SemiJoin,
+) -> Iterator[tuple[str, Sequence[str], Sequence[Expression]]]:
+    for partner in node.partners:
+        both = (*node.left.columns, *partner.rows.columns)
+        yield "a subquery", both, (*partner.conditions, *partner.or_else)
+    found = [partner.found for partner in node.partners]
+    yield "a condition", (*node.left.columns, *found), [node.condition]
+
+
+def _values(outputs: Sequence[Named]) -> list[Expression]:
+    return [value for _, value in outputs]
 
 
 def _prove_closed(expression: Expression, clause: str, columns: Sequence[str]) -> None:
