@@ -27,7 +27,7 @@ by a tenth, which is less than the machine's noise. So a full run goes right bef
 each of ours, in turn, and there are more rounds; a ratio is the median of those of the rounds. How
 much full runs of one query differ from their median is told as the noise. A recomputation that also
 builds the state for cheaper refreshes is told apart (`full + state`): after a change of pace that
-is a bet (`planner/state_worth.py`). `plain` is measured in the last rounds of each size only.
+is a bet (`planner/way/state_worth.py`). `plain` is measured in the last rounds of each size only.
 
 Queries 2, 11 and 16 read neither table and are left out of the mean. At the end every view is held
 against its query.

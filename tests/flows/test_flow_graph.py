@@ -32,7 +32,7 @@ def test_rows_of_other_columns() -> None:
 
 def test_a_circle() -> None:
     nodes = [activity("f"), activity("g")]
-    with pytest.raises(FlowError, match='rows would go round in a circle: "f", "g"'):
+    with pytest.raises(FlowError, match='the flow has a cycle: "f", "g"'):
         graph(nodes, Edge("f", 0, "g", 0), Edge("g", 0, "f", 0))
 
 

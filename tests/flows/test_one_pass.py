@@ -163,7 +163,7 @@ def test_a_function_and_a_name_that_nobody_has() -> None:
         row_selection(PythonQuery(lambda: None, (), "", Place("all.py", 1)))
     one = OnePass(COLUMNS)
     later = row_selection(reading("amount + 1 AS more, more * 2 AS most"))
-    with pytest.raises(NeedsOwnPass, match='nobody can tell where "more" comes from'):
+    with pytest.raises(NeedsOwnPass, match='it is not known where "more" comes from'):
         one.select(one.begin(), later)
     twice = row_selection(reading("*, amount AS id"))
     with pytest.raises(NeedsOwnPass, match='it has two columns "id"'):

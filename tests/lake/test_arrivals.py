@@ -9,7 +9,8 @@ import pytest
 from springhouse.errors import ExpectationFailed, SchemaError
 from springhouse.flows.execution import PolicyName
 from springhouse.flows.flow_settings import Settings
-from springhouse.lake.flows.arrivals import ArrivalOutcome, TableShare, arrive, arrive_shared
+from springhouse.lake.flows.arrival_graph import TableShare
+from springhouse.lake.flows.arrivals import ArrivalOutcome, arrive, arrive_shared
 from springhouse.lake.flows.flow_configuration import flow_settings, settings_from
 from springhouse.project.declarations.declaration import (
     Expectation,

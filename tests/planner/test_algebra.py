@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springhouse.planner.provenance import Channel, Provenance, joined
-from springhouse.planner.search.blocks import BASE, STRONG, Block, applied
+from springhouse.planner.provenance import Channel, Provenance, join_provenances
+from springhouse.planner.search.blocks import BASE, STRONG, Block, apply_block
 from springhouse.units import Instant
 
 CHANNELS = {
@@ -47,7 +47,7 @@ def test_a_delta_that_stands_still_only_mixes_in(state, end, other):
     assert state.convertible(end, end)
     mixed = state.converted(end, end)
     assert all(mixed.reflected[k] >= state.reflected[k] for k in state.reflected)
-    assert joined([state, end]) == mixed
+    assert join_provenances([state, end]) == mixed
 
 
 @given(full, full)
@@ -59,7 +59,7 @@ def test_a_delta_from_the_state_itself_leads_exactly_to_its_end(state, end):
 @given(provenances, provenances)
 def test_putting_together_keeps_both_ends(one, other):
     """T+ and T- of a whole are the latest and the earliest of its parts: merging is exact."""
-    left, right = joined([one, other]).interval(CHANNELS)
+    left, right = join_provenances([one, other]).interval(CHANNELS)
     spans = [one.interval(CHANNELS), other.interval(CHANNELS)]
     assert left == max(each[0] for each in spans)
     assert right == min(each[1] for each in spans)
@@ -82,12 +82,16 @@ def test_a_merged_pathway_keeps_both_ends(state):
 @given(full, full, full)
 def test_a_chain_is_as_good_as_its_parts(one, two, three):
     first, second = Block("v", STRONG, two, one), Block("v", STRONG, three, two)
-    assert applied(applied(one, first), second) == applied(one, Block("v", STRONG, three, one))
+    assert apply_block(apply_block(one, first), second) == apply_block(
+        one, Block("v", STRONG, three, one)
+    )
 
 
 @given(full, full)
 def test_a_base_replaces_whatever_was_there(state, end):
-    assert applied(state, Block("v", BASE, end)) == end == applied(None, Block("v", BASE, end))
+    assert (
+        apply_block(state, Block("v", BASE, end)) == end == apply_block(None, Block("v", BASE, end))
+    )
 
 
 @given(provenances)

@@ -11,7 +11,7 @@ from springhouse.planner.bounds import (
     Times,
     limits_of,
     pathways_named,
-    propagated,
+    propagate_limits,
 )
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.planner.search.operators import WidgetVariant
@@ -119,13 +119,13 @@ def test_section_6_2_3_bounds_go_upstream():
             BoundStaleness("w", None, 50.0),
         ],
     )
-    loose = propagated(FLOW, limits)
+    loose = propagate_limits(FLOW, limits)
     assert loose["v"] == ChannelBounds({"a>a1": 0.0, "b": 30.0}, 20.0)
     # The loosest of v and w, with its own added.
     assert loose["a1"] == ChannelBounds({"a": 5.0}, inf)
     assert loose["b"] == ChannelBounds({"b": 50.0}, inf)
     assert loose["a"] == ChannelBounds({"a": 5.0}, inf)
-    tight = propagated(FLOW, limits, tightest=True)
+    tight = propagate_limits(FLOW, limits, tightest=True)
     # No staleness may be more than the inconsistency of who reads something else, too.
     assert tight["a1"] == ChannelBounds({"a": 0.0}, 20.0)
     assert tight["b"] == ChannelBounds({"b": 20.0}, 20.0)

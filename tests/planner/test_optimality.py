@@ -8,7 +8,7 @@ from exhaustive import TooManyError, cheapest, legal
 from random_workflows import Case, random_case
 
 from springhouse.planner.bounds import NO_LIMITS, Times, limits_of
-from springhouse.planner.search.blocks import applied, fits
+from springhouse.planner.search.blocks import apply_block, fits
 from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.pruning import BASIC, Switches
 
@@ -30,7 +30,7 @@ def granted_by(case: Case, blocks) -> bool:
                 fits(block.kind, kind) for kind in case.outputs[channel]
             ):
                 continue
-            reaches = applied(held, block)
+            reaches = apply_block(held, block)
             if not reaches or not held.precedes(reaches):
                 continue
             if not times.within_inconsistency(own, reaches):

@@ -11,7 +11,7 @@ from _linear_costs import Linear, Price
 
 from springhouse.planner.bounds import BoundInconsistency, BoundStaleness
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.search.blocks import BASE, STRONG, Block, applied
+from springhouse.planner.search.blocks import BASE, STRONG, Block, apply_block
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.planner import Planner
 from springhouse.planner.search.widgets import workflow
@@ -135,7 +135,7 @@ class World:
         (block,) = wish.blocks
         change = self.rows[block]
         self.content = added(self.content, change) if block.start else change
-        self.held = applied(self.held, block)
+        self.held = apply_block(self.held, block)
         assert self.held == wish.reaches
         self.emitted.append((block, change, self.content))
         return plan
@@ -277,7 +277,7 @@ def test_section_3_3_right_only_union():
     right_only = next(each for each in flow.operators if each.driver == "second")
     assert [port.untouched for port in right_only.ports] == [True, False]
     delta = Block("both", STRONG, Provenance({"second": ten}), start=Provenance({"second": nine}))
-    state = applied(Provenance({"first": nine, "second": nine}), delta)
+    state = apply_block(Provenance({"first": nine, "second": nine}), delta)
     assert state == Provenance({"first": nine, "second": ten})
     hours = Channel((9, 10), (Instant(9 * HOUR), Instant(10 * HOUR)))
     assert not state.consistent({"first": hours, "second": hours})

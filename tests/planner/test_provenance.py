@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from springhouse.planner.provenance import NOW, Channel, Provenance, joined
+from springhouse.planner.provenance import NOW, Channel, Provenance, join_provenances
 from springhouse.units import Instant
 
 
@@ -86,6 +86,6 @@ def test_catching_up_on_one_pathway_is_a_step_ahead() -> None:
 
 
 def test_what_is_computed_from_two_snapshots_reflects_both() -> None:
-    both = joined([Provenance.of(a=1, b=2), Provenance.of(b=3)])
+    both = join_provenances([Provenance.of(a=1, b=2), Provenance.of(b=3)])
     assert both.as_json() == {"a": [1], "b": [2, 3]}
     assert Provenance.from_json(both.as_json()) == both

@@ -1,13 +1,13 @@
 """When is a failed refresh tried again?"""
 
-from springhouse.refresh.retry import LONGEST, Failure, failed
+from springhouse.refresh.retry import LONGEST, Failure, add_failure
 from springhouse.units import Instant, Seconds
 
 
 def waits(times: int) -> list[float]:
     found, last = [], None
     for at in range(times):
-        last = failed(last, "no disk", Instant(float(at)), Seconds(2.0))
+        last = add_failure(last, "no disk", Instant(float(at)), Seconds(2.0))
         found.append(last.retry_at - at)
     return found
 
@@ -18,7 +18,7 @@ def test_the_wait_doubles_up_to_a_limit() -> None:
 
 
 def test_a_failure_remembers_the_last_problem_and_how_often() -> None:
-    first = failed(None, "no disk", Instant(1.0), Seconds(2.0))
-    assert failed(first, "no memory", Instant(5.0), Seconds(2.0)) == Failure(
+    first = add_failure(None, "no disk", Instant(1.0), Seconds(2.0))
+    assert add_failure(first, "no memory", Instant(5.0), Seconds(2.0)) == Failure(
         "no memory", 2, Instant(5.0), Instant(9.0)
     )

@@ -102,7 +102,7 @@ def test_the_search_says_what_the_shortcut_says(tmp_path: Path, seed: int) -> No
                 continue
             found = searched(world._facts, plan.table, world.now)
             # Where a sibling is further behind, a view goes only as far: `whole` asks beyond that.
-            whole = planning.whole(plan.table, world.now)
+            whole = planning.plan_whole(plan.table, world.now)
             if found is not None and whole is not None:
                 assert found == (dict(whole.versions), whole.way)
                 compared += 1

@@ -418,7 +418,7 @@ def test_a_table_with_other_columns_is_refused(spark: SparkSession, tmp_path: Pa
 
 def test_a_target_without_a_place(spark: SparkSession, tmp_path: Path) -> None:
     given, targets = {"numbers": numbers(spark)}, {"even": str(tmp_path / "even")}
-    with pytest.raises(FlowError, match='writes "odd", and nobody said where that is'):
+    with pytest.raises(FlowError, match='writes "odd", and no path is given for it'):
         run_flow(spark, parted, sources=given, targets=targets)
 
 

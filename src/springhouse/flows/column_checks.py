@@ -56,7 +56,7 @@ def prove_columns(rows: NamedRows, names: Sequence[str], activity: str) -> None:
             )
 
 
-def prove_keyed(known: pa.Schema, given: pa.DataType, on: str, key: str, name: str) -> None:
+def prove_keyed(known: pa.Schema, source_type: pa.DataType, on: str, key: str, name: str) -> None:
     """An error if the known pairs are no pairs, or pairs of other things."""
     if known.names not in ([on, key], [key, on]):
         raise FlowError(
@@ -69,9 +69,9 @@ def prove_keyed(known: pa.Schema, given: pa.DataType, on: str, key: str, name: s
             f'activity "{name}" numbers with "{key}", which is no whole number but '
             f"{type_name(known.field(key).type)}"
         )
-    if common_type(known.field(on).type, given) is None:
+    if common_type(known.field(on).type, source_type) is None:
         raise FlowError(
-            f'activity "{name}" looks for "{on}" ({type_name(given)}) among '
+            f'activity "{name}" looks for "{on}" ({type_name(source_type)}) among '
             f"{type_name(known.field(on).type)}",
             hint="Both have to be of one type that can be compared.",
         )

@@ -1,4 +1,4 @@
-"""How is a flow said in Python?
+"""How does a user declare a flow in Python?
 
     @springhouse.flow
     def orders(flow):
@@ -9,8 +9,8 @@
         abroad.write("orders_abroad")
         known.aggregate("country", revenue="sum(total)").write("revenue")
 
-Every verb gives `Rows`, and names columns that are checked when the flow is built, which needs the
-schemas of what it reads: given with `read`, or by whoever runs the flow.
+Every verb returns `Rows`. The columns that it names are checked when the flow is built. That needs
+the schemas of the sources: `read` gives them, or the caller who runs the flow.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ class Draft:
                 raise FlowError(
                     f'the columns of "{name}" are not known',
                     where=self.name,
-                    hint=f'Say them: flow.read("{name}", "id BIGINT, …").',
+                    hint=f'Give them: flow.read("{name}", "id BIGINT, …").',
                 )
             self._nodes[name] = recordset(name, schema)
         return Rows(self, name, 0)
@@ -55,7 +55,7 @@ class Draft:
         return FlowGraph(self._nodes, tuple(self._edges))
 
     def add(self, node: FlowNode, feeding: Sequence[Rows]) -> None:
-        """Put an activity behind its inputs."""
+        """Add an activity, fed by these rows."""
         for schema in node.outputs:
             twice = [name for name, count in Counter(schema.names).items() if count > 1]
             if twice:
@@ -71,7 +71,9 @@ class Draft:
         """Let rows rest in a target."""
         target = self._nodes.setdefault(name, recordset(name, rows.schema))
         if target.kind is not NodeKind.RECORDSET:
-            raise FlowError(f'"{name}" is an activity of this flow', hint="Name the target anew.")
+            raise FlowError(
+                f'"{name}" is an activity of this flow', hint="Give the target another name."
+            )
         self._edges.append(Edge(rows.node, rows.port, name, 0))
 
     def fresh(self, verb: str) -> str:
@@ -82,24 +84,24 @@ class Draft:
         return name
 
     def schema(self, node: str, port: int) -> pa.Schema:
-        """Of what leaves a node."""
+        """The columns of the rows that leave a node."""
         return self._nodes[node].outputs[port]
 
 
 class Flow:
-    """A declared flow: a function that says what becomes of rows."""
+    """A declared flow: a function that describes the way of rows from sources to targets."""
 
     def __init__(
-        self, declare: Callable[[Draft], object], name: str, said: Mapping[str, object]
+        self, declare: Callable[[Draft], object], name: str, options: Mapping[str, object]
     ) -> None:
         self._declare = declare
         self.name = name
-        self._said = dict(said)
+        self._options = dict(options)
         self.__doc__ = declare.__doc__
 
-    def settings(self, said: Mapping[str, object] | None = None) -> Settings:
-        """How it runs: as its declaration says, and what is said now before that."""
-        return settings_of(self._said | dict(said or {}))
+    def settings(self, options: Mapping[str, object] | None = None) -> Settings:
+        """How it runs: the given options, then those of its declaration, then the defaults."""
+        return settings_of(self._options | dict(options or {}))
 
     def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> FlowGraph:
         """The activities and recordsets, given the columns of what it reads."""
@@ -132,9 +134,9 @@ def flow(
     name: str | None = None,
     **settings: object,
 ) -> Flow | Callable[[Callable[[Draft], object]], Flow]:
-    """Declare a flow: decorates the function that says what becomes of rows.
+    """Declare a flow: decorates the function that describes the way of its rows.
 
-    It may say how it runs: `@springhouse.flow(policy="minimum-memory", pack_bytes=100_000)`.
+    Settings say how it runs: `@springhouse.flow(policy="minimum-memory", pack_bytes=100_000)`.
     """
     if declare is None:
         return lambda function: Flow(function, name or function.__name__, settings)

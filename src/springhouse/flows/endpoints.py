@@ -61,7 +61,7 @@ class Read:
         self._pack_bytes = pack_bytes
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        raise AssertionError("a reader is told when it may begin, and nothing else")
+        raise AssertionError("a reader takes no packs, only the message that it may begin")
 
     def end(self, port: int) -> Iterable[Output]:
         return self._rows()
@@ -111,21 +111,21 @@ def operators(
     between = {
         name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets if name not in sinks
     }
-    made: dict[str, FlowOperator] = {}
+    result: dict[str, FlowOperator] = {}
     for node in graph.nodes.values():
         if node.kind is NodeKind.READER:
             (name,) = graph.producers(node.name)
-            kept = between.get(name) or sinks.get(name)
-            source = sources[name] if kept is None else _rows_written(kept, name)
-            made[node.name] = Read(name, node.outputs[0], source, pack_bytes)
+            remaining = between.get(name) or sinks.get(name)
+            source = sources[name] if remaining is None else _rows_written(remaining, name)
+            result[node.name] = Read(name, node.outputs[0], source, pack_bytes)
         elif node.kind is NodeKind.WRITER:
             (name,) = graph.consumers(node.name)
             sink = sinks[name] if name in sinks else between[name]
-            made[node.name] = Write(sink, len(node.inputs))
+            result[node.name] = Write(sink, len(node.inputs))
         elif node.kind is NodeKind.ACTIVITY:
             assert node.make is not None, f"{node.name} does nothing"
-            made[node.name] = node.make(pack_bytes)
-    return made
+            result[node.name] = node.make(pack_bytes)
+    return result
 
 
 def _rows_written(sink: PackSink, name: str) -> Source:

@@ -1,11 +1,11 @@
 """What does a thread do next, and which threads have to be awake?
 
-The engine joins running flows, a policy and the threads, as numbers. It is told what a thread did
-and answers with the next step; everything else (locks, clocks, semaphores) is `run.py`'s.
+The engine connects running flows, a policy and numbered threads. `advance` gets what a thread did
+and returns its next step. Locks, clocks and semaphores belong to `run.py`.
 
-Who sleeps (002 section 5.2): a thread that finds no task. Who is woken: as many threads of a node
-as would find a task there and are not awake yet. While all threads are awake nothing is counted and
-nobody is woken, so a fully loaded engine makes no call to the system.
+A thread that finds no task sleeps (002 section 5.2). The engine wakes as many threads of a node as
+would find a task there. While all threads are awake it counts nothing and wakes no thread, so a
+fully loaded engine makes no call to the system.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What feeds what? Activities and recordsets, as a graph without cycles (000 section 3.1).
+"""Which node feeds which? Activities and recordsets, as a graph without cycles (000 section 3.1).
 
 An activity turns row packs into row packs. A recordset is where rows rest: a source, a target, or a
 staging point between. Recordsets are not scheduled. `add_readers_and_writers` puts a reader behind
@@ -31,10 +31,10 @@ class FlowOperator(Protocol):
     """What one node does with rows. Invariant: it accepts a pack on any port at any time."""
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        """What leaves because this pack came."""
+        """The packs that leave after this pack came."""
 
     def end(self, port: int) -> Iterable[Output]:
-        """What leaves because nothing more will come by this port."""
+        """The packs that leave after the last pack came by this port."""
 
 
 class NodeKind(Enum):
@@ -48,9 +48,9 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class SplitActivity:
-    """How an activity is done in two: a part where the rows are, the rest where they are together.
+    """An activity in two halves: one before rows are shuffled, one behind.
 
-    What changes hands then has the columns `between`, among them those by which it does.
+    The rows between the halves have the columns `between`, the keys of the shuffle among them.
     """
 
     between: pa.Schema
@@ -130,7 +130,7 @@ class FlowGraph:
                 _check_fed(node, entered)
         if len(self.order) < len(self.nodes):
             cycle = ", ".join(f'"{name}"' for name in self.nodes if name not in set(self.order))
-            raise FlowError(f"rows would go round in a circle: {cycle}")
+            raise FlowError(f"the flow has a cycle: {cycle}")
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -183,8 +183,8 @@ class FlowGraph:
 def add_readers_and_writers(graph: FlowGraph) -> FlowGraph:
     """The graph with a reader for every recordset that is read and a writer for every written one.
 
-    The paper has one per edge. One per recordset reads it once, whoever wants its rows, and leaves
-    what writes it to one thread.
+    The paper has one per edge. One per recordset reads it once for all consumers, and writes it on
+    one thread.
     """
     nodes, edges = dict(graph.nodes), []
     readers: dict[str, str] = {}
@@ -233,8 +233,8 @@ def _check_edge(nodes: Mapping[str, FlowNode], edge: Edge) -> None:
         raise FlowError(f'"{producer.name}" has no output {edge.leaves}')
     if not 0 <= edge.enters < len(consumer.inputs):
         raise FlowError(f'"{consumer.name}" has no input {edge.enters}')
-    given, wanted = producer.outputs[edge.leaves], consumer.inputs[edge.enters]
-    difference = schema_difference(given, wanted)
+    actual, wanted = producer.outputs[edge.leaves], consumer.inputs[edge.enters]
+    difference = schema_difference(actual, wanted)
     if difference:
         raise FlowError(
             f'"{consumer.name}" can\'t take the rows of "{producer.name}": {difference}'
@@ -246,25 +246,31 @@ def _check_fed(node: FlowNode, entered: Mapping[tuple[str, int], str]) -> None:
         if (node.name, port) not in entered:
             raise FlowError(
                 f'nothing feeds input {port} of "{node.name}"',
-                hint="Connect it, or take the activity out.",
+                hint="Connect it, or remove the activity.",
             )
 
 
-def schema_difference(given: pa.Schema, wanted: pa.Schema) -> str:
+def schema_difference(input_schema: pa.Schema, wanted: pa.Schema) -> str:
     """How the first schema is not the second, column by column; empty if it is.
 
     >>> one = pa.schema({"a": pa.int64(), "b": pa.string()})
     >>> schema_difference(one, pa.schema({"a": pa.int32(), "c": pa.string()}))
     'column "a" is int64, not int32; column "c" is missing; column "b" is not expected'
     """
-    found: list[str] = []
+    differences: list[str] = []
     for column in wanted:
-        index = given.get_field_index(column.name)
+        index = input_schema.get_field_index(column.name)
         if index < 0:
-            found.append(f'column "{column.name}" is missing')
-        elif given.field(index).type != column.type:
-            found.append(f'column "{column.name}" is {given.field(index).type}, not {column.type}')
-    found += [f'column "{n}" is not expected' for n in given.names if n not in wanted.names]
-    if not found and given.names != wanted.names:
-        found.append(f"columns come as {', '.join(given.names)}, not {', '.join(wanted.names)}")
-    return "; ".join(found)
+            differences.append(f'column "{column.name}" is missing')
+        elif input_schema.field(index).type != column.type:
+            differences.append(
+                f'column "{column.name}" is {input_schema.field(index).type}, not {column.type}'
+            )
+    differences += [
+        f'column "{n}" is not expected' for n in input_schema.names if n not in wanted.names
+    ]
+    if not differences and input_schema.names != wanted.names:
+        differences.append(
+            f"columns come as {', '.join(input_schema.names)}, not {', '.join(wanted.names)}"
+        )
+    return "; ".join(differences)

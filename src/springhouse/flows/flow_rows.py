@@ -112,8 +112,8 @@ class Rows:
         def make(size: int) -> PythonActivity:
             return PythonActivity(name, function, promised, quarantine=aside)
 
-        made = FlowNode(name, NodeKind.ACTIVITY, (self.schema,), outputs, make, verb="apply")
-        self._draft.add(made, [self])
+        node = FlowNode(name, NodeKind.ACTIVITY, (self.schema,), outputs, make, verb="apply")
+        self._draft.add(node, [self])
         if aside:
             self._draft.write("quarantine", Rows(self._draft, name, 1))
         return Rows(self._draft, name, 0)
@@ -123,7 +123,7 @@ class Rows:
         name = self._draft.fresh(name or "route")
         tests = [compile_condition(condition, self.schema, name) for condition in conditions]
         outputs = (self.schema,) * (len(tests) + 1)
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             (self.schema,),
@@ -132,7 +132,7 @@ class Rows:
             router=True,
             verb="route",
         )
-        self._draft.add(made, [self])
+        self._draft.add(node, [self])
         return tuple(Rows(self._draft, name, port) for port in range(len(outputs)))
 
     def split(self, condition: Expression, *, name: str | None = None) -> tuple["Rows", "Rows"]:
@@ -159,7 +159,7 @@ class Rows:
         }
         aside = on_violation == "quarantine"
         outputs = (self.schema, QUARANTINE) if aside else (self.schema,)
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             (self.schema,),
@@ -168,7 +168,7 @@ class Rows:
             router=aside,
             verb="expect",
         )
-        self._draft.add(made, [self])
+        self._draft.add(node, [self])
         if aside:
             self._draft.write("quarantine", Rows(self._draft, name, 1))
         return Rows(self._draft, name, 0)
@@ -178,7 +178,7 @@ class Rows:
         name = self._draft.fresh(name or "union")
         inputs = [self, *others]
         schemas = tuple(self.schema for _ in inputs)
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             schemas,
@@ -186,7 +186,7 @@ class Rows:
             lambda size: Union(self.schema),
             verb="union",
         )
-        self._draft.add(made, inputs)
+        self._draft.add(node, inputs)
         return Rows(self._draft, name, 0)
 
     def lookup(
@@ -237,7 +237,7 @@ class Rows:
         prove_keyed(known.schema, self.schema.field(on).type, on, key, name)
         schema = pa.schema([*self.schema, (key, pa.int64())])
         inputs = (known.schema, self.schema)
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             inputs,
@@ -249,7 +249,7 @@ class Rows:
             waits={1: 0},
             verb="surrogate key",
         )
-        self._draft.add(made, [known, self])
+        self._draft.add(node, [known, self])
         return Rows(self._draft, name, 0), Rows(self._draft, name, 1)
 
     def aggregate(self, by: Names = (), *, name: str | None = None, **measures: str) -> "Rows":
@@ -266,11 +266,13 @@ class Rows:
                     f'activity "{name}" can\'t group by "{key}", a '
                     f"{type_name(self.schema.field(key).type)}"
                 )
-        made = {c: parse_measure(text, self.schema, name) for c, text in measures.items()}
+        parsed_measures = {
+            c: parse_measure(text, self.schema, name) for c, text in measures.items()
+        }
         fields = [self.schema.field(key) for key in keys]
-        fields += [pa.field(column, kind) for column, (_, kind) in made.items()]
+        fields += [pa.field(column, kind) for column, (_, kind) in parsed_measures.items()]
         schema = pa.schema(fields)
-        measures_of = {column: measure for column, (measure, _) in made.items()}
+        measures_of = {column: measure for column, (measure, _) in parsed_measures.items()}
         parts = parts_schema(fields[: len(keys)], measures_of)
         return self._then(
             name,
@@ -295,9 +297,9 @@ class Rows:
             if not is_plain(term.type):
                 raise FlowError(f'activity "{name}" can\'t sort by {type_name(term.type)}')
             if term.constant:
-                said = ", ".join(columns)
+                keys_text = ", ".join(columns)
                 raise FlowError(
-                    f'activity "{name}" sorts by what is the same for all rows: {said}',
+                    f'activity "{name}" sorts by what is the same for all rows: {keys_text}',
                     hint="Name columns; a flow knows none by its number.",
                 )
             keys.append(Key(term.compute, descending, nulls_first))
@@ -329,7 +331,7 @@ class Rows:
                     f"{type_name(kind)}",
                     hint="Take its fields apart, or leave it out, with select.",
                 )
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             (spec.dimension, self.schema),
@@ -340,7 +342,7 @@ class Rows:
             together={0: spec.keys, 1: spec.keys},
             verb="keep history",
         )
-        self._draft.add(made, [dimension, self])
+        self._draft.add(node, [dimension, self])
         return Rows(self._draft, name, 0)
 
     def write(self, target: str) -> "Rows":
@@ -359,7 +361,7 @@ class Rows:
         together: Sequence[str] | None = None,
         halves: SplitActivity | None = None,
     ) -> "Rows":
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             (self.schema,),
@@ -371,7 +373,7 @@ class Rows:
             halves=halves,
             verb=verb,
         )
-        self._draft.add(made, [self])
+        self._draft.add(node, [self])
         return Rows(self._draft, name, 0)
 
     def _project(self, name: str, verb: str, columns: Sequence[tuple[str, Expression]]) -> "Rows":
@@ -384,7 +386,7 @@ class Rows:
     def _join(
         self, name: str, verb: str, other: "Rows", spec: JoinSpec, *, blocking: bool
     ) -> "Rows":
-        made = FlowNode(
+        node = FlowNode(
             name,
             NodeKind.ACTIVITY,
             (other.schema, self.schema),
@@ -396,5 +398,5 @@ class Rows:
             waits={} if blocking else {1: 0},
             verb=verb,
         )
-        self._draft.add(made, [other, self])
+        self._draft.add(node, [other, self])
         return Rows(self._draft, name, 0)

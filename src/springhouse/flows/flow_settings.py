@@ -54,24 +54,24 @@ class Settings:
             )
 
     def topology(self) -> Topology:
-        """The threads: as many as were asked for, or one per processor of this machine."""
-        found = read_topology()
-        return found if self.threads is None else one_node(self.threads, found.l2_bytes)
+        """The threads: as many as the settings say, or one per processor of this machine."""
+        machine = read_topology()
+        return machine if self.threads is None else one_node(self.threads, machine.l2_bytes)
 
 
-def settings_of(said: Mapping[str, object]) -> Settings:
+def settings_of(options: Mapping[str, object]) -> Settings:
     """Settings as a user says them, with the policy by its name.
 
     >>> settings_of({"policy": "minimum-memory", "queue_packs": 5}).policy.value
     'minimum memory'
     """
     known = {field.name for field in fields(Settings)}
-    for word in said:
+    for word in options:
         if word not in known:
             raise FlowError(
                 f'a flow has no setting "{word}"', hint=f"There are {', '.join(sorted(known))}."
             )
-    chosen = dict(said)
+    chosen = dict(options)
     policy = chosen.get("policy")
     if isinstance(policy, str):
         names = {name.value: name for name in PolicyName}

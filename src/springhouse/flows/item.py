@@ -111,7 +111,7 @@ class Item:
         return before is not None and before not in self.ended
 
     def open_port(self) -> int | None:
-        """The input to take from: the one with most rows, or one whose end is to be told."""
+        """The input to take from: the one with most rows, or one whose end was not taken yet."""
         best, most = None, -1
         for port, queue in enumerate(self.inbox):
             if port in self.ended or not queue.has_message:
@@ -140,18 +140,18 @@ class Item:
                 rest = self.rest
             else:
                 if message.pack is None:
-                    given = self.operator.end(message.port)
+                    outputs = self.operator.end(message.port)
                 else:
-                    given = self.operator.take(message.port, message.pack)
-                if isinstance(given, tuple | list):
-                    return StepResult(tuple(self._weigh(*each) for each in given))
-                rest = iter(given)
+                    outputs = self.operator.take(message.port, message.pack)
+                if isinstance(outputs, tuple | list):
+                    return StepResult(tuple(self._weigh(*output_) for output_ in outputs))
+                rest = iter(outputs)
             output = next(rest, None)
             if output is None:
                 return StepResult()
             return StepResult((self._weigh(*output),), rest)
         except BaseException as failure:  # noqa: BLE001  whatever an activity raises fails its flow
-            # SystemExit too: it would end this thread only, and whoever waits would wait for ever.
+            # SystemExit too: it would end this thread only, and its flow would never end.
             return StepResult(failure=failure)
 
     def _weigh(self, port: int, pack: pa.RecordBatch) -> SizedPack:

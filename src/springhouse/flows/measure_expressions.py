@@ -36,9 +36,9 @@ def parse_measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure,
         raise FlowError(
             f'activity "{activity}": a flow has no {function} of {type_name(term.type)}: {text}'
         )
-    given = pa.int32() if term.type == pa.null() else term.type
-    measure = Measure(function, give_type(term, given).compute, given)
-    return measure, measured_type(function, given)
+    source_type = pa.int32() if term.type == pa.null() else term.type
+    measure = Measure(function, give_type(term, source_type).compute, source_type)
+    return measure, measured_type(function, source_type)
 
 
 def _where_all_are_known(arguments: Sequence[Tree]) -> Tree:

@@ -1,6 +1,6 @@
-"""What was measured while a flow ran? (000 sections 6.2 and 7.2)
+"""What did a flow take while it ran? (000 sections 6.2 and 7.2)
 
-The paper's monitor looks at all queues in regular intervals. This one is told of every pack that
+The paper's monitor looks at all queues in regular intervals. This one counts every pack that
 comes or goes, so the average over time and the maximum are exact, and nothing has to look.
 """
 

@@ -9,10 +9,10 @@ each other:
     view paid     +flag 1: amount > 0            column 1: amount * 2, where flag 1
     table large   +flag 2: flag 1 and …          id, column 1         table small   +flag 3: …
 
-What is passed on unchanged is no new column, whoever wants it; what a view computes is computed
-once. An expression is computed only for the rows that came so far, as Spark would: what raises an
-error for other rows never sees them. The user's words stay as they are, but for the names of
-columns, which are replaced where they stand in the text.
+A column that is passed on unchanged is no new column; what a view computes is computed once. An
+expression is computed only for the rows that reach it, as in Spark: an expression that fails for
+other rows never sees them. The user's words stay as they are, but for the names of columns, which
+are replaced where they stand in the text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ class SqlPiece:
         pieces, at = [], 0
         for start, end, name in self.names:
             if name.lower() not in columns:
-                raise NeedsOwnPass(f'nobody can tell where "{name}" comes from')
+                raise NeedsOwnPass(f'it is not known where "{name}" comes from')
             pieces += [self.text[at:start], f"`{columns[name.lower()]}`"]
             at = end
         return "".join([*pieces, self.text[at:]])
@@ -99,16 +99,16 @@ class OnePass:
         """The rows of a query over those of a lane; raises `NeedsOwnPass` if that is impossible."""
         names, flag = lane.by_name, lane.flag
         if selection.condition is not None:
-            kept = f"coalesce(({selection.condition.over(names)}), false)"
-            whole = kept if flag is None else f"CASE WHEN `{flag}` THEN {kept} ELSE false END"
+            holds = f"coalesce(({selection.condition.over(names)}), false)"
+            whole = holds if flag is None else f"CASE WHEN `{flag}` THEN {holds} ELSE false END"
             flag = self._column(whole, lane)
         reached = QueryOutput(lane.columns, flag)
         columns: list[tuple[str, str]] = []
-        for each in selection.columns:
-            if each is None:
+        for output_column in selection.columns:
+            if output_column is None:
                 columns += lane.columns
             else:
-                name, words = each
+                name, words = output_column
                 columns.append((name, self.compute(reached, words)))
         _prove_distinct(columns)
         return QueryOutput(tuple(columns), flag)
@@ -159,8 +159,8 @@ def row_selection(query: Query) -> Selection:
     tree = _parse(text)
     if not isinstance(tree, exp.Select):
         raise NeedsOwnPass("it is not one SELECT")
-    for clause, said in tree.args.items():
-        if said and clause not in _UNDERSTOOD:
+    for clause, value in tree.args.items():
+        if value and clause not in _UNDERSTOOD:
             raise NeedsOwnPass(f"it has {clause.strip('_').replace('_', ' ').upper()}")
     prefixes = _prefixes(tree)
     _prove_by_row(tree)
@@ -168,12 +168,12 @@ def row_selection(query: Query) -> Selection:
     if len(selected) != len(tree.expressions):
         raise NeedsOwnPass("its columns are not understood")
     columns = tuple(
-        _output_columns(each, text, tokens, prefixes)
-        for each, tokens in zip(tree.expressions, selected, strict=True)
+        _output_columns(expression, text, tokens, prefixes)
+        for expression, tokens in zip(tree.expressions, selected, strict=True)
     )
     where = tree.args.get("where")
-    kept = None if where is None else _piece(where.this, text, condition, prefixes)
-    return Selection(reference, columns, kept)
+    filter_piece = None if where is None else _piece(where.this, text, condition, prefixes)
+    return Selection(reference, columns, filter_piece)
 
 
 def condition(text: str) -> SqlPiece:
@@ -196,7 +196,7 @@ def _prefixes(tree: exp.Select) -> frozenset[str]:
     table = tree.args["from_"].this if tree.args.get("from_") else None
     if not isinstance(table, exp.Table):
         raise NeedsOwnPass("it does not read one input alone")
-    if any(said for part, said in table.args.items() if part not in ("this", "alias")):
+    if any(value for part, value in table.args.items() if part not in ("this", "alias")):
         raise NeedsOwnPass("it does more with its input than to read it")
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
@@ -219,7 +219,7 @@ def _prove_by_row(tree: exp.Expr) -> None:
 def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
     """The tokens of each column that is selected, and those of the condition."""
     parts: list[list[Token]] = [[]]
-    kept: list[Token] = []
+    other_tokens: list[Token] = []
     depth, clause = 0, ""
     for token in sqlglot.tokenize(text, read="spark"):
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
@@ -231,8 +231,8 @@ def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
         elif clause == "SELECT":
             parts[-1].append(token)
         elif clause == "WHERE":
-            kept.append(token)
-    return parts, kept
+            other_tokens.append(token)
+    return parts, other_tokens
 
 
 def _output_columns(
@@ -247,8 +247,8 @@ def _output_columns(
     if isinstance(tree, exp.Alias):
         if not isinstance(tree.args.get("alias"), exp.Identifier):
             raise NeedsOwnPass("it gives one column several names")
-        given = tokens[:-2] if tokens[-2].token_type is TokenType.ALIAS else tokens[:-1]
-        return tree.alias, _piece(tree.this, text, given, prefixes)
+        expression_tokens = tokens[:-2] if tokens[-2].token_type is TokenType.ALIAS else tokens[:-1]
+        return tree.alias, _piece(tree.this, text, expression_tokens, prefixes)
     if isinstance(tree, exp.Column):
         return tree.name, _piece(tree, text, tokens, prefixes)
     raise NeedsOwnPass("it has a column without a name")
@@ -275,8 +275,8 @@ def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
 
 def _identifiers(column: exp.Column) -> Iterator[exp.Identifier]:
     for part in ("catalog", "db", "table", "this"):
-        found = column.args.get(part)
-        if found is not None:
-            if not isinstance(found, exp.Identifier):
+        result = column.args.get(part)
+        if result is not None:
+            if not isinstance(result, exp.Identifier):
                 raise NeedsOwnPass("its columns are not understood")
-            yield found
+            yield result

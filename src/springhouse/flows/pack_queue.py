@@ -1,4 +1,4 @@
-"""What waits on an edge?
+"""Which row packs wait on an edge?
 
 A queue has one producer and one consumer, and holds at most `limit` row packs. Nothing is ever
 dropped: the producer is stalled before it could overflow (000 section 3.1). The end of the data is
@@ -36,7 +36,7 @@ class PackQueue:
 
     @property
     def has_message(self) -> bool:
-        """Whether there is a pack to take, or the end to be told."""
+        """Whether there is a pack to take, or the end of the data."""
         return bool(self._waiting) or self.closed
 
     def put(self, pack: pa.RecordBatch, size: int) -> None:

@@ -33,7 +33,7 @@ class TaskUrgency(Enum):
 
 
 class FlowTask(NamedTuple):
-    """An item that has something to do; `thread` made it (None: nobody, the flow just began)."""
+    """An item that has something to do; `thread` made it (None: the flow just began)."""
 
     request: "Request"
     item: Item
@@ -45,7 +45,7 @@ class Request:
     """One running flow. Its graph is an extended one; `operators` has one for every node that runs.
 
     With a `plan` its strata run one after the other, and edges between subflows are staged: their
-    queues have no limit, as nobody takes from them before they are full.
+    queues have no limit, as they are read only when they are complete.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Request:
                 item.producers.append(self.items[producer])
                 self.items[producer].outgoing[leaves].append(ItemEdge(queue, item, port))
             if not feeding:
-                # A reader of a source is told at once that nothing else has to end before.
+                # A reader of a source can begin at once: nothing has to end before.
                 begun = PackQueue(1)
                 begun.closed = True
                 item.inbox.append(begun)
@@ -103,7 +103,7 @@ class Request:
         return self.unfinished == 0
 
     def measured(self, now: Instant) -> FlowMeasurements:
-        """What it took so far."""
+        """What the flow took so far."""
         for item in self.items.values():
             item.statistics.most_waiting = max((queue.most for queue in item.inbox), default=0)
         return self.monitor.measured(
@@ -162,7 +162,7 @@ class Request:
             self.failure, self.failed_in = did.failure, item.name
 
     def finish_turn(self, item: Item, thread: int, now: Instant) -> None:
-        """The thread lets go of the item."""
+        """The thread ends its turn on the item."""
         self._send(item, thread, now)
         self.running -= 1
         if item.is_done and not item.finished and self.failure is None:

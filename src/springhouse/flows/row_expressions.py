@@ -146,10 +146,10 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 def _by_acero(expression: pc.Expression) -> CompiledExpression:
     def compute(pack: pa.RecordBatch) -> Value:
-        given = acero.TableSourceNodeOptions(pa.Table.from_batches([pack]))
+        source_options = acero.TableSourceNodeOptions(pa.Table.from_batches([pack]))
         wanted = acero.ProjectNodeOptions([expression], ["value"])
         steps = [
-            acero.Declaration("table_source", given),
+            acero.Declaration("table_source", source_options),
             acero.Declaration("project", wanted),
         ]
         return acero.Declaration.from_sequence(steps).to_table(use_threads=False)["value"]

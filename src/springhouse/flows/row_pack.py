@@ -61,7 +61,7 @@ def packs_of(
 
 
 def weigher_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
-    """What tells the bytes of a pack of that schema, without the bits that say what is NULL.
+    """A function that gives the bytes of a pack of that schema, without the bits for NULLs.
 
     `RecordBatch.nbytes` follows every buffer, which takes as long as computing a column of a small
     pack; where all columns have a fixed width, the number of rows is enough.
@@ -86,7 +86,7 @@ def weigher_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
 def with_schema(schema: pa.Schema, pack: pa.RecordBatch) -> pa.RecordBatch:
     """The pack with exactly this schema: its own may differ in what may be NULL, and in metadata.
 
-    So inside a flow a pack has the schema that its edge declares, and nobody has to look again.
+    So inside a flow a pack has the schema that its edge declares, and is not checked again.
     """
     if pack.schema.equals(schema, check_metadata=True):
         return pack
@@ -94,7 +94,7 @@ def with_schema(schema: pa.Schema, pack: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _bits(kind: pa.DataType) -> int | None:
-    """The width of a value; None if it depends on the value, or is not told by the type alone."""
+    """The width of a value in bits; None if the type alone does not fix it."""
     fixed = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
     return int(kind.bit_width) if any(test(kind) for test in fixed) else None
 

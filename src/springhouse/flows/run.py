@@ -133,9 +133,9 @@ class Pool:
             with self._lock:
                 self._broken = failure
                 running, self._running = self._running, {}
-            for each in running.values():
-                each.request.failure = each.request.failure or failure
-                each.finished(clock())
+            for flow in running.values():
+                flow.request.failure = flow.request.failure or failure
+                flow.finished(clock())
 
     def _work(self, thread: int, processors: tuple[int, ...]) -> None:
         self._settle(processors)
@@ -229,8 +229,8 @@ def request_of(
     if not any(node.kind is NodeKind.READER for node in graph.nodes.values()):
         graph = add_readers_and_writers(graph)
     pack_bytes = settings.pack_bytes or read_topology().pack_bytes
-    made = operators(graph, sources, sinks, pack_bytes)
-    return make_request(graph, made, settings, traced=traced)
+    result = operators(graph, sources, sinks, pack_bytes)
+    return make_request(graph, result, settings, traced=traced)
 
 
 def make_request(

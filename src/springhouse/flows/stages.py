@@ -110,8 +110,8 @@ def divide_into_stages(graph: FlowGraph) -> tuple[Stage, ...]:
     members: dict[str, list[str]] = {}
     for name in running:
         members.setdefault(groups[name], []).append(name)
-    made = [_stage(whole, level[names[0]], names, needed) for names in members.values()]
-    return tuple(sorted(made, key=lambda stage: stage.level))
+    result = [_stage(whole, level[names[0]], names, needed) for names in members.values()]
+    return tuple(sorted(result, key=lambda stage: stage.level))
 
 
 def split_activities(graph: FlowGraph) -> FlowGraph:
@@ -228,11 +228,11 @@ def _add_readers(
     nothing = pa.schema([])
     ports = {i: n for n, i in enumerate(i for i in inputs if i.hand is not Exchange.HELD)}
     if ports:
-        given = f"rows of {TASK}"
-        nodes[given] = recordset(given, nothing)
+        task_rows = f"rows of {TASK}"
+        nodes[task_rows] = recordset(task_rows, nothing)
         outputs = tuple(intake.schema for intake in ports)
         nodes[TASK] = FlowNode(TASK, NodeKind.READER, (nothing,), outputs, verb="read")
-        edges.append(Edge(given, 0, TASK, 0))
+        edges.append(Edge(task_rows, 0, TASK, 0))
     for intake, edge in entering:
         if intake.hand is not Exchange.HELD:
             edges.append(Edge(TASK, ports[intake], edge.consumer, edge.enters))

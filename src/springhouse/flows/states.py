@@ -1,7 +1,7 @@
 """What is an operator doing? (002 section 3.1)
 
-An operator runs on at most one thread at a time. Four states see to that: whoever schedules an
-operator that runs only leaves a mark, and the mark becomes a task when the run is over.
+An operator runs on at most one thread at a time. Four states ensure that: scheduling an operator
+that runs only sets a mark, and the mark becomes a task when the run is over.
 
 >>> print(draw_transitions())
 nothing               scheduled  -> scheduled (a new task)
@@ -17,7 +17,7 @@ from enum import Enum
 
 
 class OperatorState(Enum):
-    """Of an operator."""
+    """What an operator is doing."""
 
     NOTHING = "nothing"
     SCHEDULED = "scheduled"
@@ -29,7 +29,7 @@ class OperatorState(Enum):
 
 
 class StateEvent(Enum):
-    """To an operator."""
+    """What happens to an operator."""
 
     __hash__ = object.__hash__
 
@@ -50,7 +50,7 @@ TRANSITIONS = {
     ): OperatorState.RUNNING_AND_SCHEDULED,
     (OperatorState.RUNNING_AND_SCHEDULED, StateEvent.FINISHED): OperatorState.SCHEDULED,
 }
-"""What is not here can't happen."""
+"""All other pairs are impossible."""
 
 
 def next_state(state: OperatorState, happening: StateEvent) -> OperatorState:
@@ -61,7 +61,7 @@ def next_state(state: OperatorState, happening: StateEvent) -> OperatorState:
 
 
 def makes_a_task(before: OperatorState, after: OperatorState) -> bool:
-    """Whether a task is born: every time an operator is switched to Scheduled."""
+    """Whether a new task follows: always when an operator becomes scheduled."""
     return after is OperatorState.SCHEDULED and before is not OperatorState.SCHEDULED
 
 

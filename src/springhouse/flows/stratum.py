@@ -61,11 +61,11 @@ def _strongly_connected(feeding: Mapping[int, frozenset[int]]) -> Sequence[froze
 
 
 def _reachable(start: int, feeding: Mapping[int, frozenset[int]]) -> frozenset[int]:
-    met: set[int] = set()
+    reached: set[int] = set()
     todo = list(feeding[start])
     while todo:
         number = todo.pop()
-        if number not in met:
-            met.add(number)
+        if number not in reached:
+            reached.add(number)
             todo += feeding[number]
-    return frozenset(met)
+    return frozenset(reached)

@@ -1,8 +1,8 @@
-"""Which activities can pass rows on without resting? BreakIntoSubflows (000 section 5.1).
+"""Which activities pass rows on without a recordset between? BreakIntoSubflows (000 section 5.1).
 
 A subflow is a connected part of the flow in which rows move from the first activity to the last
 with no storage between. Boundaries (recordsets, routers, activities all of whose inputs block)
-are subflows of their own; take them away, and what is still connected is one subflow each.
+are subflows of their own. Without them, every connected part of the flow is one subflow.
 """
 
 from collections.abc import Mapping

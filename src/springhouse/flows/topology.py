@@ -34,7 +34,7 @@ class Topology:
 
 
 def one_node(threads: int, l2_bytes: int | None = None) -> Topology:
-    """As many threads as asked for, side by side."""
+    """A topology of one node with that many threads."""
     return Topology((tuple(range(threads)),), l2_bytes)
 
 
@@ -67,12 +67,12 @@ def numbers(text: str) -> tuple[int, ...]:
     >>> numbers("0-2,8")
     (0, 1, 2, 8)
     """
-    found: list[int] = []
+    result: list[int] = []
     for part in text.strip().split(","):
         if part:
             first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+            result += range(int(first), int(last or first) + 1)
+    return tuple(result)
 
 
 def _l2_bytes(system: Path, processor: int) -> int | None:

@@ -102,7 +102,7 @@ def pathways_named(workflow: Workflow, channel: str, pathway: str | None) -> tup
     return tuple(key for key in keys if key == pathway or key.endswith(f">{pathway}"))
 
 
-def staleness_asked(
+def strictest_staleness(
     workflow: Workflow, limits: Mapping[str, ChannelBounds]
 ) -> dict[str, dict[str, float]]:
     """The strictest bound on the staleness of each pathway, of a channel and all channels below.
@@ -119,7 +119,7 @@ def staleness_asked(
     return strictest
 
 
-def propagated(
+def propagate_limits(
     workflow: Workflow, limits: Mapping[str, ChannelBounds], *, tightest: bool = False
 ) -> dict[str, ChannelBounds]:
     """The limits of every channel, with those of the channels made from it (section 6.2.3).

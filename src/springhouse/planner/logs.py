@@ -14,7 +14,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from springhouse.errors import SpringhouseError
-from springhouse.planner.provenance import Channel, Provenance, along, joined, source_of, through
+from springhouse.planner.provenance import (
+    Channel,
+    Provenance,
+    along,
+    join_provenances,
+    source_of,
+    through,
+)
 from springhouse.project.declarations.declaration import Project, View
 from springhouse.units import Instant
 
@@ -205,7 +212,7 @@ def provenance_of(
                 Provenance({_pathway(pathway, key, named): versions})
                 for pathway, versions in state.provenance.reflected.items()
             ]
-    return joined(parts)
+    return join_provenances(parts)
 
 
 def _pathway(pathway: str, key: str, named: Collection[str] | None) -> str:

@@ -116,7 +116,7 @@ class Planning:
             self._update(now)
             return self._known(name)
 
-    def whole(self, name: str, now: Instant) -> RefreshPlan | None:
+    def plan_whole(self, name: str, now: Instant) -> RefreshPlan | None:
         """The refresh that loads everything into a table or view; None if nothing waits.
 
         It goes to the newest moment, wherever other views are.
@@ -126,7 +126,7 @@ class Planning:
                 return self._known(name)
             return self._strict.answer(self._project.views[name], now, meet_siblings=False).plan
 
-    def unwatched(self, view: str, now: Instant) -> RefreshPlan | None:
+    def plan_unwatched(self, view: str, now: Instant) -> RefreshPlan | None:
         """The refresh of a view whose inputs can't be watched, moved or not."""
         with self._lock:
             if not self._chooser.inputs(view).opaque or self._chooser.missing(view):
@@ -134,7 +134,7 @@ class Planning:
             choice = self._chooser.choose(view, meet_siblings=False) or Choice(NOW, {})
             return self._strict.plan_to(self._project.views[view], choice, UNWATCHED, now)
 
-    def forced(self, name: str, reason: str, now: Instant) -> RefreshPlan:
+    def plan_forced(self, name: str, reason: str, now: Instant) -> RefreshPlan:
         """A refresh of a table or view, whether it is wanted or not."""
         with self._lock:
             if name in self._project.tables:

@@ -240,7 +240,7 @@ class Provenance:
         return Provenance({name: frozenset(versions) for name, versions in value.items()})
 
 
-def joined(parts: Iterable[Provenance]) -> Provenance:
+def join_provenances(parts: Iterable[Provenance]) -> Provenance:
     """The provenance of what is computed from snapshots with these provenances."""
     reflected: dict[str, frozenset[int]] = {}
     for part in parts:

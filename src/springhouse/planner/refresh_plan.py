@@ -3,8 +3,8 @@
 A plan is one immutable value. The planner makes it, the scheduler orders it among others, and the
 lake carries out exactly what it says. `plan`, `explain` and the commit show the same value.
 
-Numbers of rows can't decide between ways that cost nearly the same. Such a plan is `settled` when
-it starts: with the same function, and a closer look at the keys that changed.
+Numbers of rows can't decide between ways that cost nearly the same. Such a plan gets its way
+when it starts (`settle_plan`): by the same function, with a closer look at the changed keys.
 """
 
 from collections.abc import Mapping
@@ -103,7 +103,7 @@ class RefreshPlan:
         return replace(self, driver=None, decision=None)
 
 
-def settled(plan: RefreshPlan, facts: WayFacts, look: Look | None = None) -> RefreshPlan:
+def settle_plan(plan: RefreshPlan, facts: WayFacts, look: Look | None = None) -> RefreshPlan:
     """The plan with the way that the stored rows decide.
 
     A decision that numbers of rows alone made sure stays, unless the facts rule it out.

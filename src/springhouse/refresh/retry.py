@@ -21,11 +21,11 @@ class Failure:
     retry_at: Instant
 
 
-def failed(before: Failure | None, problem: str, now: Instant, first: Seconds) -> Failure:
+def add_failure(before: Failure | None, problem: str, now: Instant, first: Seconds) -> Failure:
     """The failure after one more: it waits `first` seconds, then twice that, and so on.
 
-    >>> once = failed(None, "no disk", Instant(0.0), Seconds(2.0))
-    >>> failed(once, "no disk", Instant(9.0), Seconds(2.0)).retry_at
+    >>> once = add_failure(None, "no disk", Instant(0.0), Seconds(2.0))
+    >>> add_failure(once, "no disk", Instant(9.0), Seconds(2.0)).retry_at
     13.0
     """
     times = before.times + 1 if before else 1

@@ -31,7 +31,7 @@ from springhouse.refresh.inheritance.settlement import Settlement
 from springhouse.refresh.job import Start
 from springhouse.refresh.policy import Policy
 from springhouse.refresh.promises.feasible import UnkeepablePromise
-from springhouse.refresh.promises.grants import findings
+from springhouse.refresh.promises.grants import find_unkeepable
 from springhouse.refresh.promises.urgency import Urgency, claims_again, left_upstream
 from springhouse.refresh.ranking.basic import max_benefit
 from springhouse.refresh.ranking.ranks import Ranks
@@ -325,7 +325,7 @@ class Scheduler:
     def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
         """The promises that can't be kept, with the shortest that could be, by known costs."""
         self._wake(now)
-        return findings(self._hierarchy, self._tables, len(self.tracks))
+        return find_unkeepable(self._hierarchy, self._tables, len(self.tracks))
 
     def known(self, name: str, now: Instant) -> Known | None:
         """What the scheduler knows of a table; None if it is not declared."""

@@ -19,7 +19,7 @@ from statistics import median
 
 from springhouse.planner.bounds import NO_LIMITS, Bound, BoundInconsistency, Times
 from springhouse.planner.provenance import Channel, Provenance
-from springhouse.planner.search.blocks import BASE, Block, applied
+from springhouse.planner.search.blocks import BASE, Block, apply_block
 from springhouse.planner.search.invocation_costs import InputRead
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.search.planner import Planner
@@ -380,7 +380,7 @@ class WorkflowRun:
         return max(self._dice.normal(1.0, _DEVIATION), _LEAST)
 
     def _publish(self, channel: str, block: Block) -> None:
-        state = applied(self._held[channel], block)
+        state = apply_block(self._held[channel], block)
         assert state is not None
         self._held[channel] = state
         self.checker.published(channel, block, self._versions, self._timestamps)

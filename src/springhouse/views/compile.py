@@ -18,15 +18,15 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from springhouse.views.algebra.exact import Kinds
-from springhouse.views.algebra.magic_sets import only_asked_groups
+from springhouse.views.algebra.exact import ExactTypes
+from springhouse.views.algebra.magic_sets import apply_magic_sets
 from springhouse.views.algebra.query_tree import Aggregate, Node, Projection, TopK, inputs, walk
 from springhouse.views.delta import top_k
 from springhouse.views.delta.aggregate import (
     COUNT,
     HIDDEN,
     INCREMENTS,
-    kept,
+    decompose,
 )
 from springhouse.views.delta.group_queries import GroupQueries
 from springhouse.views.delta.row_select import (
@@ -79,14 +79,14 @@ def compile_view(
     """
     parsed = parse(text, schemas)
     names = tuple(columns) if columns is not None else parsed.names
-    root = only_asked_groups(parsed.root, schemas)
-    return Compiled(root, names, Kinds(root, schemas, decimals=decimals))
+    root = apply_magic_sets(parsed.root, schemas)
+    return Compiled(root, names, ExactTypes(root, schemas, decimals=decimals))
 
 
 class Compiled:
     """A view that can be refreshed incrementally."""
 
-    def __init__(self, root: Node, names: tuple[str, ...], kinds: Kinds) -> None:
+    def __init__(self, root: Node, names: tuple[str, ...], kinds: ExactTypes) -> None:
         self.root = root
         self.names = names
         self._kinds = kinds
@@ -223,7 +223,7 @@ class Compiled:
         shown: Sequence[tuple[str, Expression]],
         changed: frozenset[str],
     ) -> Keyed:
-        form = GroupQueries.of(node, shown, kept(node, self._kinds.kind))
+        form = GroupQueries.of(node, shown, decompose(node, self._kinds.kind))
         script = self._script(changed)
         parts = script.change(node.child, form.used)
         build = self._recomputed(form)

@@ -1,8 +1,8 @@
 """How much work are the statements of a refresh, in numbers?
 
-How many queries run and how many relations they read are told from the statements alone; how many
-rows a change becomes, from the numbers of rows that changed and that there are (`views.spread`).
-What that costs is not known here.
+The statements say how many queries run and how many relations they read. How many rows a change
+becomes is estimated from the numbers of changed rows and of all rows (`views.spread`). The planner
+knows what that costs.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,11 @@
 """How many rows does a change become on its way through a refresh?
 
-A supplier who moves is one changed row, and all lines that he ever delivered change with him. How
-many those are nobody knows before they are joined. But the statements say which tables a change is
-looked up in (`near`), directly or through others, and the larger one of two that are joined mostly
-refers to the smaller one: then each row of the smaller one meets as many as there are of the larger
-one for it, on average. A row of the larger one meets one. Changes of both mostly belong together
-(orders with their lines), so the one that becomes more rows counts, beyond those that changed.
+If a supplier moves, one row changes, and with it all lines that the supplier ever delivered. Their
+number is known only after the join, so it is estimated. The statements say in which tables a change
+is looked up (`near`), directly or through others. Of two joined tables, the larger one mostly
+refers to the smaller one. Then a row of the smaller table joins `larger / smaller` rows on average,
+and a row of the larger table joins one. Changes of both tables mostly belong together, as orders
+and their lines do. So only the change that becomes most rows counts, beyond the changed rows.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """How can a table be refreshed now, and what would each way cost?
 
 There is one number for what a refresh takes. The planner's formula says it from what the Delta logs
-tell, corrected by what refreshes took (`planner.choose_way`). Tables that are no views have no
+tell, corrected by what refreshes took (`planner.way.choose_way`). Tables that are no views have no
 formula, and before a view has taught anything its formula says little: then the scheduler's own
 number is the one, and the planner asks for it (`learned`).
 

@@ -325,7 +325,7 @@ class Watch:
 
     def forced(self, name: str, reason: str) -> RefreshPlan:
         """A plan for a table or view, whether a refresh is wanted or not."""
-        return self.planning.forced(name, reason, self._clock())
+        return self.planning.plan_forced(name, reason, self._clock())
 
     def purpose(self, table: str) -> str:
         """The reason for a refresh of a table for which data waits."""

@@ -144,7 +144,7 @@ def test_a_table_that_was_made_anew_is_not_passed_off_as_the_old_one(
     lake.place("t").remove()
     fresh = Lake(lake.storage, lake.spark, lake.folder, lake.now)
     write_deltalake(lake.place("t").root, pa.table({"id": [9]}))
-    with pytest.raises(SinkError, match="the table was made anew"):
+    with pytest.raises(SinkError, match="the table was deleted and created again"):
         deliver(fresh, "t", SINK, Memory())
 
 
@@ -217,7 +217,7 @@ def test_a_table_that_was_made_anew_is_not_taken_for_the_one_that_was_delivered(
     assert deliver(lake, "t", SINK, sink) is None
     for ids in ([10], [20], [30]):
         append(*ids)
-        with pytest.raises(SinkError, match="the table was made anew"):
+        with pytest.raises(SinkError, match="the table was deleted and created again"):
             deliver(lake, "t", SINK, sink)
     assert sorted(id for _, _, id in sink.rows) == [1, 2]
 

@@ -95,7 +95,7 @@ def test_a_second_writer_is_refused_until_the_first_lets_go(tmp_path: Path) -> N
 def test_offsets_that_do_not_follow_are_refused(tmp_path: Path) -> None:
     with PositionedFile(tmp_path / "f") as file:
         replay(file, 3)
-        with pytest.raises(SinkError, match="offsets 5 to 6 do not follow on 3"):
+        with pytest.raises(SinkError, match="offsets 5 to 6 do not follow 3"):
             file.write(["x"], 5, 6)
         with pytest.raises(SinkError, match="line break"):
             file.write(["two\nlines"], 3, 4)

@@ -10,7 +10,7 @@ from springhouse.planner.search.blocks import (
     STRONG,
     UPSERTS,
     Block,
-    applied,
+    apply_block,
     fits,
     is_weak,
 )
@@ -53,9 +53,9 @@ def test_weak_is_what_is_not_built_in():
 
 def test_a_delta_needs_a_state_that_it_continues():
     delta = Block("v", STRONG, THREE, TWO)
-    assert applied(None, delta) is None
-    assert applied(ONE, delta) is None
-    assert applied(TWO, delta) == THREE
+    assert apply_block(None, delta) is None
+    assert apply_block(ONE, delta) is None
+    assert apply_block(TWO, delta) == THREE
 
 
 def test_a_block_tells_what_it_is():

@@ -3,7 +3,7 @@
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.search.pruning import chained, frontiers, is_older, without_old
+from springhouse.planner.search.pruning import chain_deltas, frontiers, is_older, without_old
 from springhouse.planner.search.widgets import view, workflow
 from springhouse.simulate.paper_widgets import join, stateless
 
@@ -37,29 +37,29 @@ def test_section_6_2_1_what_lags_on_one_side_is_measured_by_its_newest():
 
 def test_section_6_2_2_deltas_that_abut_are_one():
     chain = [delta(0, 1, rows=2.0), delta(1, 2, rows=3.0), delta(2, 4, rows=4.0)]
-    (one,) = chained(chain, [])
+    (one,) = chain_deltas(chain, [])
     assert (one, one.rows) == (delta(0, 4), 9.0)
 
 
 def test_section_6_2_2_but_not_over_a_base_or_the_frontier():
     chain = [delta(0, 1), delta(1, 2), delta(2, 3), delta(3, 4)]
-    assert set(chained([base(2), *chain], [])) == {base(2), delta(0, 2), delta(2, 4)}
-    assert set(chained(chain, [AT[1]])) == {delta(0, 1), delta(1, 4)}
+    assert set(chain_deltas([base(2), *chain], [])) == {base(2), delta(0, 2), delta(2, 4)}
+    assert set(chain_deltas(chain, [AT[1]])) == {delta(0, 1), delta(1, 4)}
 
 
 def test_section_6_2_2_only_deltas_of_one_kind_and_one_way_on():
-    assert set(chained([delta(0, 1), delta(1, 2, MONOTONE)], [])) == {
+    assert set(chain_deltas([delta(0, 1), delta(1, 2, MONOTONE)], [])) == {
         delta(0, 1),
         delta(1, 2, MONOTONE),
     }
     fork = [delta(0, 1), delta(1, 2), delta(1, 3)]
-    assert set(chained(fork, [])) == set(fork)
+    assert set(chain_deltas(fork, [])) == set(fork)
 
 
 def test_a_chain_keeps_the_versions_it_is_stored_between():
     one = Block("a", STRONG, AT[1], AT[0], 1.0, (10, 11))
     other = Block("a", STRONG, AT[2], AT[1], 1.0, (11, 12))
-    assert chained([one, other], [])[0].versions == (10, 12)
+    assert chain_deltas([one, other], [])[0].versions == (10, 12)
 
 
 def test_the_frontier_goes_upstream():

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from springhouse.planner.refresh_plan import RefreshPlan, settled
+from springhouse.planner.refresh_plan import RefreshPlan, settle_plan
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.way.choose_way import (
     STATE_ROWS,
     Decision,
     WayFacts,
     choose_way,
-    rebuilt,
-    without_statements,
+    decide_rebuild,
+    decide_without_statements,
 )
 from springhouse.planner.way.failed_statement import FailedStatement
 from springhouse.planner.way.past_refreshes import Learned
@@ -198,7 +198,7 @@ def test_nothing_changed_is_a_refresh_that_does_nothing() -> None:
 def test_a_failure_is_remembered_for_longer_each_time() -> None:
     known, pauses = None, []
     for _ in range(8):
-        decision = without_statements(facts(), "overflow", known)
+        decision = decide_without_statements(facts(), "overflow", known)
         assert (summary(decision), decision.expected) == (("full", False), 0.0)
         known = decision.failed
         assert known is not None
@@ -215,9 +215,12 @@ def test_after_a_failure_it_pauses_and_then_tries_again() -> None:
 
 
 def test_what_is_rebuilt_teaches_nothing() -> None:
-    assert summary(rebuilt(facts(), "a file is lost", state=True)) == ("full", True)
-    assert rebuilt(facts(), "a file is lost", state=True).expected == 0.0
-    assert summary(rebuilt(replace(facts(), only="a function"), "", state=True)) == ("full", False)
+    assert summary(decide_rebuild(facts(), "a file is lost", state=True)) == ("full", True)
+    assert decide_rebuild(facts(), "a file is lost", state=True).expected == 0.0
+    assert summary(decide_rebuild(replace(facts(), only="a function"), "", state=True)) == (
+        "full",
+        False,
+    )
 
 
 def test_what_rows_decided_stands_unless_something_is_in_the_way() -> None:
@@ -225,23 +228,23 @@ def test_what_rows_decided_stands_unless_something_is_in_the_way() -> None:
     plan = RefreshPlan("v", "new data", Instant(0.0)).by(choose_way(known))
     assert (plan.way, plan.decision and plan.decision.sure) == ("incremental", True)
     looks = Looks()
-    assert settled(plan, known, looks) is plan
+    assert settle_plan(plan, known, looks) is plan
     assert not looks.ways
     for obstacle in (
         replace(known, anew="an input was made anew"),
         replace(known, missing="its hidden columns are lost", keep=True),
         replace(known, failed=FailedStatement("overflow", 1, 2)),
     ):
-        assert settled(plan, obstacle, looks).way == "full"
+        assert settle_plan(plan, obstacle, looks).way == "full"
     gone = replace(known, changes=(BY_GROUPS,))
-    assert settled(plan, gone, looks).way == "group recompute"
+    assert settle_plan(plan, gone, looks).way == "group recompute"
 
 
 def test_an_open_way_is_settled_with_a_closer_look_and_the_plan_tells_it() -> None:
     known, looks = facts(past=[BUILT]), Looks(rows=30_000_000)
     plan = RefreshPlan("v", "new data", Instant(0.0)).by(choose_way(known))
     assert (plan.way, plan.decision and plan.decision.sure) == ("incremental", False)
-    told = settled(plan, known, looks)
+    told = settle_plan(plan, known, looks)
     assert looks.ways
     assert told.decision is not None
     assert told.way == WAYS[told.decision.way]

@@ -140,9 +140,8 @@ def test_a_project_that_makes_sense(errors: Errors, text: str) -> None:
         (
             ORDERS + "CREATE STREAMING TABLE t AS SELECT count(*) FROM STREAM orders",
             (
-                'all/a.sql:2: streaming table "t" has the aggregate count, which needs the '
-                "rows that "
-                "came before\n  hint: Use a materialized view over the table; it is kept "
+                'all/a.sql:2: streaming table "t" has the aggregate count, which needs '
+                "earlier rows\n  hint: Use a materialized view over the table; it is kept "
                 "up to date "
                 "incrementally too."
             ),

@@ -4,7 +4,7 @@ import pytest
 from scenario import schema
 from sqlglot import parse_one
 
-from springhouse.views.algebra.exact import Kinds
+from springhouse.views.algebra.exact import ExactTypes
 from springhouse.views.algebra.query_tree import Scan
 from springhouse.views.read.parse_query import parse
 
@@ -14,7 +14,9 @@ TABLE = schema("i int, l bigint, m decimal(12,2), x double, s string, b boolean,
 def kind(text: str) -> str:
     """The type of an expression over the table, if it is an exact number."""
     columns = tuple(TABLE)
-    found = Kinds(Scan("t", columns, columns), {"t": TABLE}).kind(parse_one(text, read="spark"))
+    found = ExactTypes(Scan("t", columns, columns), {"t": TABLE}).kind(
+        parse_one(text, read="spark")
+    )
     return str(found or "")
 
 
@@ -83,4 +85,4 @@ def test_the_kind_of_a_value(text: str, expected: str) -> None:
 def test_the_kind_of_a_column_of_a_query(query: str, expected: str) -> None:
     found = parse(query, {"t": TABLE})
     (name,) = found.root.columns
-    assert str(Kinds(found.root, {"t": TABLE}).kind(parse_one(name)) or "") == expected
+    assert str(ExactTypes(found.root, {"t": TABLE}).kind(parse_one(name)) or "") == expected

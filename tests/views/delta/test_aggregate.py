@@ -11,7 +11,7 @@ from sqlglot import parse_one
 
 from springhouse.views.algebra.exact import number_type
 from springhouse.views.algebra.query_tree import Aggregate, Scan
-from springhouse.views.delta.aggregate import AggregateState, kept
+from springhouse.views.delta.aggregate import AggregateState, decompose
 from springhouse.views.delta.statement import Keyed
 from springhouse.views.sql.sql_tree import Source, table
 from warehouse import Row, Warehouse, shared_database
@@ -192,7 +192,7 @@ def test_groups_of_groups() -> None:
 def carried(measure: str, kind: str = "int") -> AggregateState | None:
     """How a measure over a column `a` of some type is carried forward."""
     node = Aggregate(Scan("t", ("k", "a"), ("k", "a")), ("k",), (("m", parse_one(measure)),))
-    return kept(node, lambda _: number_type(kind))
+    return decompose(node, lambda _: number_type(kind))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_two_measures_share_their_states() -> None:
         ("k",),
         tuple((f, parse_one(f"{f}(a)")) for f in ("SUM", "AVG", "COUNT")),
     )
-    found = kept(node, lambda _: number_type("decimal(12,2)"))
+    found = decompose(node, lambda _: number_type("decimal(12,2)"))
     assert found is not None
     assert [state.name for state in found.states] == [
         "__springhouse_present_1",

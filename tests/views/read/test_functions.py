@@ -8,7 +8,7 @@ from springhouse.views.read.functions import (
     is_aggregate,
     is_generator,
     of_nothing,
-    prove_deterministic,
+    validate_deterministic,
 )
 from springhouse.views.read.not_compilable import NotCompilable
 
@@ -92,17 +92,19 @@ def test_these_make_several_rows_of_one(call: str) -> None:
 def test_these_say_something_else_each_time(call: str) -> None:
     name = call.partition("(")[0]
     with pytest.raises(NotCompilable, match=f"`{name}` gives another value each time"):
-        prove_deterministic(parse_one(f"SELECT a, {call} AS c FROM t", read="spark"))
+        validate_deterministic(parse_one(f"SELECT a, {call} AS c FROM t", read="spark"))
 
 
 def test_a_sample_gives_other_rows_each_time() -> None:
     with pytest.raises(NotCompilable, match="TABLESAMPLE gives other rows each time") as found:
-        prove_deterministic(parse_one("SELECT a FROM t\nJOIN u TABLESAMPLE (5 ROWS)", read="spark"))
+        validate_deterministic(
+            parse_one("SELECT a FROM t\nJOIN u TABLESAMPLE (5 ROWS)", read="spark")
+        )
     assert found.value.line == 2
 
 
 def test_what_the_rows_decide_is_fine() -> None:
     text = "SELECT upper(a), sum(b), date_add(c, 1){more} FROM t GROUP BY 1, 3"
-    prove_deterministic(parse_one(text.format(more=""), read="spark"))
+    validate_deterministic(parse_one(text.format(more=""), read="spark"))
     with pytest.raises(NotCompilable):
-        prove_deterministic(parse_one(text.format(more=", rand()"), read="spark"))
+        validate_deterministic(parse_one(text.format(more=", rand()"), read="spark"))

@@ -20,7 +20,7 @@ from springhouse.views.algebra.query_tree import (
     Window,
 )
 from springhouse.views.read.not_compilable import NotCompilable
-from springhouse.views.read.well_formed import prove_well_formed
+from springhouse.views.read.well_formed import validate_well_formed
 from springhouse.views.sql.expressions import Expression, column
 
 T = Scan("t", ("k", "a"), ("k", "a"))
@@ -86,7 +86,7 @@ def semi(condition: str, found: str = "found", or_else: str = "TRUE") -> SemiJoi
 )
 def test_what_can_not_be_written_as_sql_is_refused(node: Node, reason: str) -> None:
     with pytest.raises(NotCompilable) as found:
-        prove_well_formed(node)
+        validate_well_formed(node)
     assert found.value.reason.startswith(reason)
 
 
@@ -103,7 +103,7 @@ def test_what_can_not_be_written_as_sql_is_refused(node: Node, reason: str) -> N
     ],
 )
 def test_what_can_be_is_not(node: Node) -> None:
-    prove_well_formed(node)
+    validate_well_formed(node)
     # The very same is refused once it speaks of a column that nobody has.
     with pytest.raises(NotCompilable):
-        prove_well_formed(Filter(node, (value("nobody = 1"),)))
+        validate_well_formed(Filter(node, (value("nobody = 1"),)))

@@ -35,8 +35,8 @@ class ChangingDimensionSpec(NamedTuple):
         if self.type == 1:
             return self.schema
         moment = self.schema.field(self.sequence).type
-        kept = [field for field in self.schema if field.name != self.sequence]
-        return pa.schema([*kept, (VALID_FROM, moment), (VALID_TO, moment)])
+        remaining = [field for field in self.schema if field.name != self.sequence]
+        return pa.schema([*remaining, (VALID_FROM, moment), (VALID_TO, moment)])
 
 
 class ChangingDimension:
@@ -60,8 +60,10 @@ class ChangingDimension:
         before = pa.Table.from_batches(self._held[DIMENSION], spec.dimension)
         changes = pa.Table.from_batches(self._held[CHANGES], spec.schema)
         self._held = ([], [])
-        made = newest(before, changes, spec) if spec.type == 1 else versions(before, changes, spec)
-        for batch in made.combine_chunks().to_batches():
+        result = (
+            newest(before, changes, spec) if spec.type == 1 else versions(before, changes, spec)
+        )
+        for batch in result.combine_chunks().to_batches():
             for pack in cut(batch, self._pack_bytes):
                 yield 0, pack
 

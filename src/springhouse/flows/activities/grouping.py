@@ -86,11 +86,11 @@ class GroupedAggregate:
         self._portion, self._portion_rows = [], 0
         if self._given_parts:
             # By names alone: what is merged forgets which columns are never NULL.
-            given = pa.Table.from_arrays(pack.columns, names=pack.schema.names)
+            part = pa.Table.from_arrays(pack.columns, names=pack.schema.names)
         else:
-            given = self._part(pack)
-        self._parts.append(given)
-        self._rows += given.num_rows
+            part = self._part(pack)
+        self._parts.append(part)
+        self._rows += part.num_rows
         if self._rows > max(MERGE_ROWS, 2 * self._merged_rows) and len(self._parts) > 1:
             merged = self._merge()
             self._parts, self._rows = [merged], merged.num_rows
@@ -103,17 +103,17 @@ class GroupedAggregate:
         columns = {name: with_one_zero(pack.column(name)) for name in self._keys}
         wanted, names = [], []
         for name, measure in self._measures.items():
-            given = f"{self._mark}{name}"
+            input_name = f"{self._mark}{name}"
             if measure.expression is None:
-                columns[given] = pa.repeat(pa.scalar(1, pa.int64()), pack.num_rows)
+                columns[input_name] = pa.repeat(pa.scalar(1, pa.int64()), pack.num_rows)
             else:
-                columns[given] = column(measure.expression(pack), pack.num_rows)
-            if measure.function == "avg" and pa.types.is_integer(columns[given].type):
+                columns[input_name] = column(measure.expression(pack), pack.num_rows)
+            if measure.function == "avg" and pa.types.is_integer(columns[input_name].type):
                 # As Spark's: an average of whole numbers is one of doubles.
-                columns[given] = columns[given].cast(pa.float64(), safe=False)
+                columns[input_name] = columns[input_name].cast(pa.float64(), safe=False)
             for part in _PARTS[measure.function]:
                 mode = pc.CountOptions(mode="only_valid") if part == "count" else None
-                wanted.append((given, part, mode) if mode else (given, part))
+                wanted.append((input_name, part, mode) if mode else (input_name, part))
                 names.append(part_name(self._mark, name, part))
         return _group_by(pa.table(columns), self._keys, wanted, names)
 
@@ -194,10 +194,14 @@ def parts_schema(keys: Sequence[pa.Field], measures: Mapping[str, Measure]) -> p
     mark = marker_of([key.name for key in keys])
     for name, measure in measures.items():
         for part in _PARTS[measure.function]:
-            given = measure.given
-            if measure.function == "avg" and given is not None and pa.types.is_integer(given):
-                given = pa.float64()
-            fields.append(pa.field(part_name(mark, name, part), measured_type(part, given)))
+            input_type = measure.given
+            if (
+                measure.function == "avg"
+                and input_type is not None
+                and pa.types.is_integer(input_type)
+            ):
+                input_type = pa.float64()
+            fields.append(pa.field(part_name(mark, name, part), measured_type(part, input_type)))
     return pa.schema(fields)
 
 
@@ -248,15 +252,15 @@ def _group_by(
     for name in extremes:
         index = rows.schema.get_field_index(name)
         rows = rows.set_column(index, name, sortable_keys(rows[name]))
-    made = rows.group_by(keys, use_threads=False).aggregate(list(wanted))
-    columns = [made[name] for name in keys]
+    result = rows.group_by(keys, use_threads=False).aggregate(list(wanted))
+    columns = [result[name] for name in keys]
     for part, name in zip(wanted, names, strict=True):
-        given = made[f"{part[0]}_{part[1]}"]
+        values = result[f"{part[0]}_{part[1]}"]
         if part[1] == "sum":
-            given = _narrow(given, kinds[str(part[0])], name)
+            values = _narrow(values, kinds[str(part[0])], name)
         elif part[1] in ("min", "max"):
-            given = restore_values(given, extremes[str(part[0])])
-        columns.append(given)
+            values = restore_values(values, extremes[str(part[0])])
+        columns.append(values)
     return pa.Table.from_arrays(columns, names=[*keys, *names])
 
 
@@ -275,8 +279,8 @@ def _widen(rows: pa.Table, name: str) -> pa.Table:
         limit, wider = Decimal(10) ** (38 - kind.scale), pa.decimal256(76, kind.scale)
     else:
         return rows
-    found = pc.min_max(values).as_py()
-    largest = max(abs(found["min"] or 0), abs(found["max"] or 0))
+    result = pc.min_max(values).as_py()
+    largest = max(abs(result["min"] or 0), abs(result["max"] or 0))
     if largest * rows.num_rows < limit:
         return rows
     if kind == pa.uint64():

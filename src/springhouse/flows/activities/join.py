@@ -98,8 +98,8 @@ class Join:
         columns = left.columns
         for name, _ in self._spec.taken:
             columns.append(self._held[name].take(found["held"]))
-        made = pa.Table.from_arrays(columns, schema=self._spec.schema).combine_chunks()
-        for batch in made.to_batches():
+        result = pa.Table.from_arrays(columns, schema=self._spec.schema).combine_chunks()
+        for batch in result.to_batches():
             for pack in cut(batch, self._pack_bytes):
                 yield 0, pack
 

@@ -29,8 +29,8 @@ class PackActivity:
         self._function = function
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        made = self._function(pack)
-        return ((0, made),) if made.num_rows else ()
+        result = self._function(pack)
+        return ((0, result),) if result.num_rows else ()
 
     def end(self, port: int) -> Iterable[Output]:
         return ()
@@ -50,29 +50,31 @@ def filter_rows(condition: CompiledExpression) -> Callable[[pa.RecordBatch], pa.
 
 
 def project_columns(
-    given: pa.Schema, schema: pa.Schema, columns: Sequence[int | CompiledExpression]
+    input_schema: pa.Schema, schema: pa.Schema, columns: Sequence[int | CompiledExpression]
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """A projection from one schema to another: each column has its place in the pack, or a formula.
 
     Columns that stay are chosen all at once: to take them out and put them together again one by
     one costs more than to compute one.
     """
-    stay = [each for each in columns if isinstance(each, int)]
+    stay = [choice for choice in columns if isinstance(choice, int)]
     computed = [
-        (at, schema.field(at), each) for at, each in enumerate(columns) if not isinstance(each, int)
+        (at, schema.field(at), choice)
+        for at, choice in enumerate(columns)
+        if not isinstance(choice, int)
     ]
-    as_declared = not given.metadata and all(
-        given.field(each).equals(schema.field(at), check_metadata=True)
-        for at, each in enumerate(columns)
-        if isinstance(each, int)
+    as_declared = not input_schema.metadata and all(
+        input_schema.field(choice).equals(schema.field(at), check_metadata=True)
+        for at, choice in enumerate(columns)
+        if isinstance(choice, int)
     )
 
     def project(pack: pa.RecordBatch) -> pa.RecordBatch:
-        made = pack.select(stay)
+        result = pack.select(stay)
         for at, field, compute in computed:
             values = _cast_values(column(compute(pack), pack.num_rows), field.type)
-            made = made.add_column(at, field, values)
-        return made if as_declared else with_schema(schema, made)
+            result = result.add_column(at, field, values)
+        return result if as_declared else with_schema(schema, result)
 
     return project
 
@@ -93,13 +95,13 @@ class PythonActivity:
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         try:
-            made = self._function(pack)
+            result = self._function(pack)
         except Exception as failure:
             if not self._quarantine:
                 raise
             reason = f"{type(failure).__name__}: {failure}"
             return ((1, set_aside(pack, reason, self._name)),)
-        return [(0, batch) for batch in self._check_result(made) if batch.num_rows]
+        return [(0, batch) for batch in self._check_result(result) if batch.num_rows]
 
     def end(self, port: int) -> Iterable[Output]:
         return ()

@@ -70,8 +70,8 @@ class SurrogateKey:
             pairs[self._key] = pa.array(
                 [self._keys[_dictionary_key(value)] for value in new], number
             )
-            made = [pairs[name] for name in self._known_schema.names]
-            outputs.append((1, pa.RecordBatch.from_arrays(made, schema=self._known_schema)))
+            result = [pairs[name] for name in self._known_schema.names]
+            outputs.append((1, pa.RecordBatch.from_arrays(result, schema=self._known_schema)))
         return outputs
 
 

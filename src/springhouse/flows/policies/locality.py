@@ -1,4 +1,4 @@
-"""Where is the data hot? The scheduler of Bobox (002 section 5).
+"""Which task has its data in the cache? The scheduler of Bobox (002 section 5).
 
 A pack that was just made is in the cache of the thread that made it. So each thread has a list of
 immediate tasks, each request a list of deferred ones, each node a list of the requests that it
@@ -79,9 +79,9 @@ class Locality(TaskPolicy):
         for node in placed.nodes:
             self._requests[node].remove(placed)
         for thread, tasks in self._immediate.items():
-            kept = deque(task for task in tasks if task.request is not request)
-            self._responsible[self._node[thread]] -= len(tasks) - len(kept)
-            self._immediate[thread] = kept
+            remaining = deque(task for task in tasks if task.request is not request)
+            self._responsible[self._node[thread]] -= len(tasks) - len(remaining)
+            self._immediate[thread] = remaining
         self._last = {thread: last for thread, last in self._last.items() if last is not placed}
 
     def add(self, task: FlowTask) -> None:

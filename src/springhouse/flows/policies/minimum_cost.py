@@ -1,7 +1,7 @@
 """The longest queue first (000 section 4.2): Minimum Cost Prediction.
 
-An activity with much to do keeps the scheduler quiet for longest, and it works until its input is
-exhausted, with no time slot. Readers have no queue and so come when nobody else has any input.
+An activity with a long queue needs no scheduling for the longest time. It works until its input is
+exhausted, with no time slot. Readers have no queue, so they run when no other activity has input.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,12 @@
-"""Who frees most memory? (000 section 4.3): Minimum Memory Prediction.
+"""Which activity frees most memory? (000 section 4.3): Minimum Memory Prediction.
 
-MemB(p) = (In(p) - Out(p)) / ExecTime(p) * Queue(p): how fast it has consumed rows so far, times
-how many wait for it. Where nobody frees any (nothing was measured yet, or all make more rows than
-they take), the longest queue is next, as in Minimum Cost. A turn lasts one time slot. The paper
-found 60 to 70 ms to be best, in an engine where a pack of 400 tuples takes milliseconds; here one
-takes some ten microseconds, and a slot of that length would fill any queue. What waits is what is
-made within a slot, so memory follows its length (`bench/results/000/time_slot.md`).
+MemB(p) = (In(p) - Out(p)) / ExecTime(p) * Queue(p): how fast the activity has consumed rows so far,
+times how many rows wait for it. If no activity frees memory (nothing was measured yet, or all make
+more rows than they take), the longest queue is next, as in Minimum Cost. A turn lasts one time
+slot. The paper found 60 to 70 ms to be best, in an engine where a pack of 400 tuples takes
+milliseconds. Here a pack takes some ten microseconds, and a slot of that length would fill any
+queue. The rows that wait are those that are made within a slot, so memory follows the length of the
+slot (`bench/results/000/time_slot.md`).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Everyone in turn (000 section 4.1).
+"""Each activity in turn (000 section 4.1).
 
 Activities are taken in the order of their numbers, again and again, and each works until its input
-is exhausted. Fair, and nobody starves; it is the policy that the others are measured against.
+is exhausted. No activity starves. The other policies are measured against this one.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""What is a policy asked?
+"""What does the engine ask a policy?
 
-The engine tells it of every task, and asks `next` when a thread is free. The answer is a turn: the
-task, and when to ask again (000 Table 1): when its input is exhausted, after a time slot, or after
+The engine adds every task and calls `next` when a thread is free. The answer is a turn: the task,
+and when to ask again (000 Table 1): when its input is exhausted, after a time slot, or after
 one step. A policy knows nothing of threads but their numbers, and never waits.
 """
 
@@ -34,11 +34,11 @@ class TaskPolicy(ABC):
         self.tasks = [task for task in self.tasks if task.request is not request]
 
     def add(self, task: FlowTask) -> None:
-        """A task was born."""
+        """There is a new task."""
         self.tasks.append(task)
 
     def next(self, thread: int) -> Turn | None:
-        """What this thread runs now; None if there is nothing for it."""
+        """The turn that this thread runs now; None if there is no task for it."""
         if not self.tasks:
             return None
         turn = self.pick(self.tasks)

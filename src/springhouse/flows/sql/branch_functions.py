@@ -19,10 +19,10 @@ def case_of(parts: Terms) -> Term | None:
     conditions = as_conditions([parts[2 * i] for i in range(pairs)])
     values = [parts[2 * i + 1] for i in range(pairs)]
     values.append(parts[-1] if len(parts) % 2 else constant_term(None, NULL))
-    found = in_one_type(values)
-    if conditions is None or found is None:
+    together = in_one_type(values)
+    if conditions is None or together is None:
         return None
-    kind, typed_values = found
+    kind, typed_values = together
     branches = list(zip(conditions, typed_values[:-1], strict=True))
     return conditional.case(branches, typed_values[-1], kind)
 
@@ -32,8 +32,8 @@ def _if(parts: Terms) -> Term | None:
 
 
 def _coalesce(parts: Terms) -> Term | None:
-    found = in_one_type(parts) if parts else None
-    return None if found is None else conditional.coalesce(found[1], found[0])
+    together = in_one_type(parts) if parts else None
+    return None if together is None else conditional.coalesce(together[1], together[0])
 
 
 def _ifnull(parts: Terms) -> Term | None:
@@ -55,10 +55,10 @@ def _nullif(parts: Terms) -> Term | None:
 
 def _extreme(sign: str) -> MakeTerm:
     def make(parts: Terms) -> Term | None:
-        found = in_one_type(parts) if len(parts) >= 2 else None
-        if found is None or not is_plain(found[0]) or found[0] == NULL:
+        together = in_one_type(parts) if len(parts) >= 2 else None
+        if together is None or not is_plain(together[0]) or together[0] == NULL:
             return None
-        return conditional.extreme(sign, found[1], found[0])
+        return conditional.extreme(sign, together[1], together[0])
 
     return make
 

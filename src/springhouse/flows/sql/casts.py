@@ -1,9 +1,9 @@
-"""What does CAST make of a value, and when does it fail?
+"""Which kernel casts a value to another type, and when does it fail?
 
-As in Spark's ANSI mode: a value that the wanted type can't hold is an error, of TRY_CAST a NULL.
-What is not here is refused when the flow is built. Among it: a FLOAT or DOUBLE as text, as its
-digits depend on the version of Java, and a DECIMAL of more than 15 digits as DOUBLE, as the last
-bit depends on how Spark happened to hold it.
+As in Spark's ANSI mode, a value that the wanted type can't hold is an error, and TRY_CAST gives
+NULL for it. Casts that are not listed are refused when the flow is built. Two of them: FLOAT or
+DOUBLE to text, whose digits depend on the version of Java, and a DECIMAL of more than 15 digits to
+DOUBLE, whose last bit depends on how Spark stored the value. `text_values` casts from texts.
 """
 
 import re
@@ -66,24 +66,24 @@ _FAILURES = (pa.ArrowException, ArithmeticError, ValueError)
 
 def cast(term: Term, kind: pa.DataType, *, tries: bool = False) -> Term:
     """The term as another type."""
-    given = term.type
-    if given == kind:
+    source_type = term.type
+    if source_type == kind:
         return term
-    if given == NULL:
+    if source_type == NULL:
         return give_type(term, kind)
-    if given == STRING and is_moment(kind):
+    if source_type == STRING and is_moment(kind):
         _prove_not_special(term, kind)
-    found = _kernel_for(given, kind)
-    if found is None:
+    chosen = _kernel_for(source_type, kind)
+    if chosen is None:
         raise NotInSpark(
-            f"a flow can't cast {type_name(given)} to {type_name(kind)}",
-            hint=_way_round(given, kind),
+            f"a flow can't cast {type_name(source_type)} to {type_name(kind)}",
+            hint=_way_round(source_type, kind),
         )
-    kernel, fallible = found
+    kernel, fallible = chosen
     if tries and fallible:
-        if (given, kind) in ((STRING, TIMESTAMP), (STRING, TIMESTAMP_NTZ)):
+        if (source_type, kind) in ((STRING, TIMESTAMP), (STRING, TIMESTAMP_NTZ)):
             raise NotInSpark(
-                f"a flow can't TRY_CAST {type_name(given)} to {type_name(kind)}",
+                f"a flow can't TRY_CAST {type_name(source_type)} to {type_name(kind)}",
                 hint="Not all spellings that Spark knows are known here. Use CAST.",
             )
         return strict_term(kind, _try_kernel(kernel, kind), [term])
@@ -101,8 +101,8 @@ def _prove_not_special(term: Term, kind: pa.DataType) -> None:
         )
 
 
-def _way_round(given: pa.DataType, kind: pa.DataType) -> str:
-    if is_fraction(given) and kind == STRING:
+def _way_round(source_type: pa.DataType, kind: pa.DataType) -> str:
+    if is_fraction(source_type) and kind == STRING:
         return "Cast it to a DECIMAL first: its digits as DOUBLE depend on the version of Java."
     return "Use a Python function with `apply`."
 
@@ -120,12 +120,12 @@ def _try_kernel(kernel: Kernel, kind: pa.DataType) -> Kernel:
     return on_arrays(attempt)
 
 
-def _kernel_for(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+def _kernel_for(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
     """What casts, and whether it can fail."""
     for group in (_to_text, _from_text, _between_numbers, _with_truth, _between_moments):
-        found = group(given, kind)
-        if found is not None:
-            return found
+        kernel = group(source_type, kind)
+        if kernel is not None:
+            return kernel
     return None
 
 
@@ -136,20 +136,20 @@ def _safe_cast(kind: pa.DataType) -> Kernel:
 # Numbers.
 
 
-def _between_numbers(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
-    if given in INTEGERS:
-        return _from_whole(given, kind)
-    if is_fraction(given):
+def _between_numbers(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if source_type in INTEGERS:
+        return _from_whole(source_type, kind)
+    if is_fraction(source_type):
         return _from_fraction(kind)
-    return _from_decimal(given, kind) if pa.types.is_decimal128(given) else None
+    return _from_decimal(source_type, kind) if pa.types.is_decimal128(source_type) else None
 
 
-def _from_whole(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+def _from_whole(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
     if kind in INTEGERS:
-        return _safe_cast(kind), given.bit_width > kind.bit_width
+        return _safe_cast(kind), source_type.bit_width > kind.bit_width
     if is_fraction(kind):
         return _as_fraction(kind), False
-    return _whole_as_decimal(given, kind) if pa.types.is_decimal128(kind) else None
+    return _whole_as_decimal(source_type, kind) if pa.types.is_decimal128(kind) else None
 
 
 def _from_fraction(kind: pa.DataType) -> tuple[Kernel, bool] | None:
@@ -162,10 +162,10 @@ def _from_fraction(kind: pa.DataType) -> tuple[Kernel, bool] | None:
     return None
 
 
-def _from_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+def _from_decimal(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
     if pa.types.is_decimal128(kind):
-        return _other_decimal(given, kind)
-    if kind == DOUBLE and given.precision <= EXACT_DIGITS:
+        return _other_decimal(source_type, kind)
+    if kind == DOUBLE and source_type.precision <= EXACT_DIGITS:
         return per_row(DOUBLE, float), False
     return (per_row(kind, int), True) if kind in INTEGERS else None
 
@@ -173,8 +173,8 @@ def _from_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] 
 def _as_fraction(kind: pa.DataType) -> Kernel:
     def compute(values: pa.Array) -> pa.Array:
         numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
-        made = numbers.astype(np.float32 if kind == FLOAT else np.float64)
-        return pa.array(made, kind, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+        result = numbers.astype(np.float32 if kind == FLOAT else np.float64)
+        return pa.array(result, kind, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
 
     return on_arrays(compute)
 
@@ -194,17 +194,17 @@ def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return to_long(numbers).cast(kind)
 
 
-def _whole_as_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]:
-    digits = {8: 3, 16: 5, 32: 10, 64: 19}[given.bit_width]
+def _whole_as_decimal(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]:
+    digits = {8: 3, 16: 5, 32: 10, 64: 19}[source_type.bit_width]
     if kind.precision - kind.scale >= digits:
         between = pa.decimal128(digits, 0)
         return (lambda value: pc.cast(pc.cast(value, between), kind)), False
     return per_row(kind, lambda value: fit_decimal(Decimal(value), kind)), True
 
 
-def _other_decimal(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]:
-    wide_enough = kind.precision - kind.scale >= given.precision - given.scale
-    if wide_enough and kind.scale >= given.scale:
+def _other_decimal(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool]:
+    wide_enough = kind.precision - kind.scale >= source_type.precision - source_type.scale
+    if wide_enough and kind.scale >= source_type.scale:
         return _safe_cast(kind), False
     return per_row(kind, lambda value: fit_decimal(value, kind)), True
 
@@ -221,16 +221,16 @@ def _decimal_of(value: float, kind: pa.DataType) -> Decimal | None:
 # Truth values.
 
 
-def _with_truth(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
-    if given == BOOLEAN and (kind in INTEGERS or is_fraction(kind)):
+def _with_truth(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if source_type == BOOLEAN and (kind in INTEGERS or is_fraction(kind)):
         return (lambda value: pc.cast(pc.cast(value, pa.int8()), kind)), False
-    if given == BOOLEAN and pa.types.is_decimal128(kind):
+    if source_type == BOOLEAN and pa.types.is_decimal128(kind):
         return per_row(kind, lambda value: fit_decimal(Decimal(int(value)), kind)), True
-    if kind == BOOLEAN and given in INTEGERS:
-        return (lambda value: pc.not_equal(value, pa.scalar(0, given))), False
-    if kind == BOOLEAN and is_fraction(given):
-        return (lambda value: pc.not_equal(value, pa.scalar(0.0, given))), False
-    if kind == BOOLEAN and pa.types.is_decimal128(given):
+    if kind == BOOLEAN and source_type in INTEGERS:
+        return (lambda value: pc.not_equal(value, pa.scalar(0, source_type))), False
+    if kind == BOOLEAN and is_fraction(source_type):
+        return (lambda value: pc.not_equal(value, pa.scalar(0.0, source_type))), False
+    if kind == BOOLEAN and pa.types.is_decimal128(source_type):
         return per_row(kind, bool), False
     return None
 
@@ -238,18 +238,18 @@ def _with_truth(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | 
 # Texts.
 
 
-def _to_text(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+def _to_text(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
     if kind != STRING:
         return None
-    if given in INTEGERS:
+    if source_type in INTEGERS:
         return _safe_cast(STRING), False
-    if given == BOOLEAN:
+    if source_type == BOOLEAN:
         return _safe_cast(STRING), False
-    if pa.types.is_decimal128(given):
+    if pa.types.is_decimal128(source_type):
         return per_row(STRING, lambda value: f"{value:f}"), False
-    if given == DATE:
+    if source_type == DATE:
         return per_row(STRING, lambda value: f"{value:%Y-%m-%d}".zfill(10)), False
-    if given in (TIMESTAMP, TIMESTAMP_NTZ):
+    if source_type in (TIMESTAMP, TIMESTAMP_NTZ):
         return per_row(STRING, _moment_text), False
     return None
 
@@ -259,8 +259,8 @@ def _moment_text(value: datetime) -> str:
     return f"{text}.{value.microsecond:06}".rstrip("0") if value.microsecond else text
 
 
-def _from_text(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
-    if given == BINARY or given != STRING:
+def _from_text(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if source_type == BINARY or source_type != STRING:
         return None
     readers: dict[pa.DataType, Callable[[str], object]] = {
         BOOLEAN: read_truth,
@@ -281,14 +281,14 @@ def _from_text(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | N
 # Dates and timestamps.
 
 
-def _between_moments(given: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
-    if not (is_moment(given) and is_moment(kind)):
+def _between_moments(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
+    if not (is_moment(source_type) and is_moment(kind)):
         return None
-    if given == DATE:
+    if source_type == DATE:
         return _by_number(lambda days: pc.multiply_checked(days, _DAY), DATE, kind), True
     if kind == DATE:
         return on_arrays(_days), False
-    return _by_number(lambda micros: micros, given, kind), False
+    return _by_number(lambda micros: micros, source_type, kind), False
 
 
 def _days(values: pa.Array) -> pa.Array:
@@ -298,8 +298,10 @@ def _days(values: pa.Array) -> pa.Array:
     return pa.array((numbers // _DAY).astype(np.int32), pa.int32(), mask=~known).cast(DATE)
 
 
-def _by_number(function: Callable[[Value], Value], given: pa.DataType, kind: pa.DataType) -> Kernel:
-    whole = pa.int32() if given == DATE else BIGINT
+def _by_number(
+    function: Callable[[Value], Value], source_type: pa.DataType, kind: pa.DataType
+) -> Kernel:
+    whole = pa.int32() if source_type == DATE else BIGINT
 
     def compute(value: pa.Array) -> pa.Array:
         return function(value.cast(whole).cast(BIGINT)).cast(kind)

@@ -1,6 +1,6 @@
-"""CASE, IF, COALESCE and what they are made into: each row takes the value of one branch.
+"""How do CASE, IF and COALESCE choose a value for each row?
 
-A branch is computed for the rows that take it, and for no others.
+A branch is computed for the rows that take it, and for no others, so it can't fail elsewhere.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ def case(branches: Sequence[tuple[Term, Term]], otherwise: Term, kind: pa.DataTy
         left: Value = pa.scalar(True)
         ways: list[tuple[Value, Compute]] = []
         for condition, value in branches:
-            met = _rows_where(pack, left, condition)
-            ways.append((met, value.compute))
-            left = pc.and_not(left, met)
-        made = _compute_for(pack, left, otherwise, kind)
-        for (met, _), (_, value) in zip(reversed(ways), reversed(branches), strict=True):
-            made = pc.if_else(met, _compute_for(pack, met, value, kind), made)
-        return made
+            holds = _rows_where(pack, left, condition)
+            ways.append((holds, value.compute))
+            left = pc.and_not(left, holds)
+        result = _compute_for(pack, left, otherwise, kind)
+        for (holds, _), (_, value) in zip(reversed(ways), reversed(branches), strict=True):
+            result = pc.if_else(holds, _compute_for(pack, holds, value, kind), result)
+        return result
 
     return Term(
         kind,
@@ -51,20 +51,20 @@ def _rows_where(pack: pa.RecordBatch, left: Value, condition: Term) -> Value:
 def _compute_for(pack: pa.RecordBatch, rows: Value, term: Term, kind: pa.DataType) -> Value:
     if not term.fallible:
         return term.compute(pack)
-    made = on_rows(pack, rows, term.compute)
-    return pa.scalar(None, kind) if made.type == NULL else made
+    result = on_rows(pack, rows, term.compute)
+    return pa.scalar(None, kind) if result.type == NULL else result
 
 
 def coalesce(parts: Sequence[Term], kind: pa.DataType) -> Term:
     """The first value that is not NULL."""
 
     def compute(pack: pa.RecordBatch) -> Value:
-        made = parts[0].compute(pack)
+        result = parts[0].compute(pack)
         for part in parts[1:]:
-            made = pc.if_else(
-                pc.is_valid(made), made, _compute_for(pack, pc.is_null(made), part, kind)
+            result = pc.if_else(
+                pc.is_valid(result), result, _compute_for(pack, pc.is_null(result), part, kind)
             )
-        return made
+        return result
 
     return Term(
         kind,
@@ -83,13 +83,13 @@ def extreme(sign: str, parts: Sequence[Term], kind: pa.DataType) -> Term:
     """GREATEST (">") or LEAST ("<") of what is not NULL."""
 
     def compute(pack: pa.RecordBatch) -> Value:
-        made = parts[0].compute(pack)
+        result = parts[0].compute(pack)
         for part in parts[1:]:
             value = part.compute(pack)
-            pair = [Term(kind, lambda pack, v=v: v) for v in (value, made)]  # type: ignore[misc]
+            pair = [Term(kind, lambda pack, v=v: v) for v in (value, result)]  # type: ignore[misc]
             better = pc.fill_null(compare(sign, *pair).compute(pack), False)
-            made = pc.if_else(pc.or_(better, pc.is_null(made)), value, made)
-        return made
+            result = pc.if_else(pc.or_(better, pc.is_null(result)), value, result)
+        return result
 
     return Term(
         kind,

@@ -38,10 +38,10 @@ def number(text: str) -> NumberLiteral:
     >>> number("-1.50"), number("1e3").type
     (NumberLiteral(value=Decimal('-1.50'), type=Decimal128Type(decimal128(3, 2))), DataType(double))
     """
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         raise FlowError(f"{text} is not a number")
-    digits, suffix = found.group(1), (found.group(2) or "").upper()
+    digits, suffix = match.group(1), (match.group(2) or "").upper()
     has_exponent = "e" in digits.lower()
     is_whole = digits.lstrip("+-").isdigit()
     if suffix in ("L", "S", "Y") and not is_whole:
@@ -79,7 +79,7 @@ def _nearest_float(value: Decimal) -> float:
         return float(near)
     exact = Fraction(value)
     beside = (near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)))
-    finite = [float(each) for each in beside if np.isfinite(each)]
+    finite = [float(neighbour) for neighbour in beside if np.isfinite(neighbour)]
     # Of two that are as near, the first: it was rounded to the even one.
     return min(finite, key=lambda each: abs(Fraction(each) - exact))
 

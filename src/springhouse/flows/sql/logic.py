@@ -1,6 +1,6 @@
-"""Is it true, false, or not known? All comparisons, and AND, OR, NOT over them.
+"""Is a condition true, false or unknown? Comparisons, and AND, OR, NOT over them.
 
-SQL knows three truth values. NaN equals NaN and is larger than any other number; -0.0 equals 0.0.
+SQL has three truth values. NaN equals NaN and is larger than any other number; -0.0 equals 0.0.
 """
 
 from collections.abc import Callable, Sequence
@@ -116,16 +116,16 @@ def is_in(term: Term, wanted: Sequence[Term]) -> Term:
     """IN: true if one is equal, else NULL if one is NULL, else false."""
     if term.type == NULL:
         return constant_term(None, BOOLEAN)
-    if all(each.constant and not each.fallible for each in wanted):
+    if all(candidate.constant and not candidate.fallible for candidate in wanted):
         return strict_term(BOOLEAN, _membership(wanted, term.type), [term], fallible=False)
-    found = compare("=", term, wanted[0])
-    for each in wanted[1:]:
-        found = disjunction(found, compare("=", term, each))
-    return found
+    result = compare("=", term, wanted[0])
+    for candidate in wanted[1:]:
+        result = disjunction(result, compare("=", term, candidate))
+    return result
 
 
 def _membership(wanted: Sequence[Term], kind: pa.DataType) -> Callable[[Value], Value]:
-    scalars = [each.compute(pa.RecordBatch.from_arrays([], names=[])) for each in wanted]
+    scalars = [candidate.compute(pa.RecordBatch.from_arrays([], names=[])) for candidate in wanted]
     known = [scalar for scalar in scalars if scalar.is_valid]
     unknown = len(known) < len(scalars)
     values = pa.array([], kind) if not known else pa.concat_arrays([pa.repeat(s, 1) for s in known])
@@ -136,9 +136,9 @@ def _membership(wanted: Sequence[Term], kind: pa.DataType) -> Callable[[Value], 
         if is_fraction(kind):
             # Arrow's set tells -0.0 from 0.0; it does find NaN.
             value = pc.add(value, pa.scalar(0.0, kind))
-        found = pc.is_in(value, value_set=values)
+        result = pc.is_in(value, value_set=values)
         if unknown:
-            found = pc.if_else(found, found, _UNKNOWN)
-        return pc.if_else(pc.is_null(value), _UNKNOWN, found)
+            result = pc.if_else(result, result, _UNKNOWN)
+        return pc.if_else(pc.is_null(value), _UNKNOWN, result)
 
     return find

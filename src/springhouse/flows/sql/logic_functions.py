@@ -33,10 +33,10 @@ def _between(parts: Terms) -> Term | None:
 
 
 def _in(parts: Terms) -> Term | None:
-    found = in_one_type(parts)
-    if found is None or not is_plain(found[0]):
+    together = in_one_type(parts)
+    if together is None or not is_plain(together[0]):
         return None
-    return logic.is_in(found[1][0], found[1][1:])
+    return logic.is_in(together[1][0], together[1][1:])
 
 
 def _connective(

@@ -64,10 +64,10 @@ def _typed_literal(kind: pa.DataType) -> MakeTerm:
     """A literal like DATE '2024-02-29': it is read when the flow is built."""
 
     def make(parts: Terms) -> Term | None:
-        made = fold_constants(cast(parts[0], kind))
-        if made.fallible:
+        result = fold_constants(cast(parts[0], kind))
+        if result.fallible:
             raise FlowError(f"'{parts[0].value()}' is not a {type_name(kind)} that a flow can read")
-        return made
+        return result
 
     return make
 

@@ -1,4 +1,4 @@
-"""What do the functions of dates and timestamps give? In UTC, as the whole of a flow."""
+"""What do the functions of dates and timestamps give? All in UTC."""
 
 from collections.abc import Callable
 

@@ -108,10 +108,10 @@ def _rounding(*, even: bool) -> MakeTerm:
         places = parts[1]
         if not places.constant or places.type not in INTEGERS[:3] or places.fallible:
             return None
-        found = places.value()
-        if found is None or not -400 <= found <= 400:
+        digits = places.value()
+        if digits is None or not -400 <= digits <= 400:
             return None
-        return numbers.round_to(parts[0], found, even=even)
+        return numbers.round_to(parts[0], digits, even=even)
 
     return make
 

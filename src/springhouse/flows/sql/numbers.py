@@ -1,8 +1,8 @@
-"""What do +, -, *, /, %, DIV, round and their like give?
+"""What do +, -, *, /, %, DIV, round and similar functions give?
 
-Whole numbers that overflow and divisions by zero are errors. A DECIMAL result is computed exactly,
-rounded half up to the scale of its type, and an error if it does not fit. A number with a fraction
-is rounded as Spark does it, in the shortest decimal digits that tell it.
+Whole numbers that overflow and divisions by zero are errors. A DECIMAL result is computed exactly
+and rounded half up to the scale of its type; it is an error if it does not fit. A FLOAT or DOUBLE
+is rounded as in Spark: from the shortest decimal digits that identify it.
 """
 
 import decimal
@@ -50,11 +50,11 @@ _KERNELS = {
 
 def fit_decimal(value: Decimal, kind: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal:
     """The decimal rounded to the scale of a type; an error if it is too large for it."""
-    made = value.quantize(Decimal(1).scaleb(-kind.scale), rounding, EXACT)
+    result = value.quantize(Decimal(1).scaleb(-kind.scale), rounding, EXACT)
     # Not abs(): it would round to the digits of the thread's context.
-    if made.copy_abs() >= Decimal(1).scaleb(kind.precision - kind.scale):
+    if result.copy_abs() >= Decimal(1).scaleb(kind.precision - kind.scale):
         raise OverflowError(f"{value} does not fit {type_name(kind)}")
-    return made
+    return result
 
 
 def calculate(sign: str, one: Term, other: Term) -> Term:
@@ -232,17 +232,17 @@ def shortest_digits(value: float) -> Decimal:
 
 
 def _round_decimal(term: Term, places: int, mode: str) -> Term:
-    given = term.type
-    whole = given.precision - given.scale + 1
+    source_type = term.type
+    whole = source_type.precision - source_type.scale + 1
     if places < 0:
         kind = pa.decimal128(min(max(whole, -places + 1), MOST_DIGITS), 0)
     else:
-        scale = min(given.scale, places)
+        scale = min(source_type.scale, places)
         kind = pa.decimal128(min(whole + scale, MOST_DIGITS), scale)
     unit = Decimal(1).scaleb(-places)
 
     def function(value: Decimal) -> Decimal:
-        cut = value.quantize(unit, mode, EXACT) if places < given.scale else value
+        cut = value.quantize(unit, mode, EXACT) if places < source_type.scale else value
         return fit_decimal(cut, kind)
 
     return strict_term(kind, per_row(kind, function), [term], fallible=True)
@@ -256,10 +256,10 @@ def floor_or_ceiling(term: Term, *, up: bool) -> Term:
     if pa.types.is_decimal128(kind):
         if kind.scale == 0:
             return term
-        made = pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0)
+        result = pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0)
         mode = ROUND_CEILING if up else ROUND_FLOOR
-        function = per_row(made, lambda value: fit_decimal(value, made, mode))
-        return strict_term(made, function, [term], fallible=True)
+        function = per_row(result, lambda value: fit_decimal(value, result, mode))
+        return strict_term(result, function, [term], fallible=True)
     kernel = pc.ceil if up else pc.floor
 
     def long(value: pa.Array) -> pa.Array:
@@ -275,9 +275,9 @@ def to_long(value: pa.Array) -> pa.Array:
     numbers = np.trunc(np.where(np.isnan(numbers), 0.0, numbers))
     largest, least = 2**63 - 1, -(2**63)
     inside = np.clip(numbers, -(2.0**63), np.nextafter(2.0**63, 0))
-    made = inside.astype(np.int64)
-    made = np.where(numbers >= 2.0**63, largest, np.where(numbers <= -(2.0**63), least, made))
-    return pa.array(made, BIGINT, mask=~known)
+    result = inside.astype(np.int64)
+    result = np.where(numbers >= 2.0**63, largest, np.where(numbers <= -(2.0**63), least, result))
+    return pa.array(result, BIGINT, mask=~known)
 
 
 def square_root(term: Term) -> Term:

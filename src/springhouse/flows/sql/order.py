@@ -1,8 +1,8 @@
-"""In which order are values, and which of them are the same?
+"""In which order are values, and which values are equal?
 
-For Arrow's sorts, groups and joins a FLOAT or DOUBLE is told by its bits, or NaN comes last in any
-order. In SQL there is one NaN, larger than all numbers, and one zero. So before a sort or a group
-such values are made whole numbers that are in the same order.
+Arrow's sorts, groups and joins compare a FLOAT or DOUBLE by its bits, or put NaN last in any order.
+In SQL there is one NaN, larger than all numbers, and one zero. So before a sort or a group these
+values become whole numbers that have the same order.
 """
 
 from typing import TypeAlias
@@ -45,7 +45,7 @@ def sortable_keys(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
 def restore_values(
     keys: pa.Array | pa.ChunkedArray, kind: pa.DataType
 ) -> pa.Array | pa.ChunkedArray:
-    """What `sortable_keys` was given, if that was of this type."""
+    """The values of this type from which `sortable_keys` made the keys."""
     if kind == BOOLEAN:
         return pc.cast(keys, BOOLEAN)
     if kind not in (FLOAT, DOUBLE):

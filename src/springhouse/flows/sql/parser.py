@@ -221,8 +221,8 @@ def _is(node: exp.Is) -> Tree:
         word = "unknown"
     else:
         raise _Refused(tested)
-    made = Call(f"is {word}", (_tree(node.this),))
-    return Call("not", (made,)) if node.args.get("negate") else made
+    result = Call(f"is {word}", (_tree(node.this),))
+    return Call("not", (result,)) if node.args.get("negate") else result
 
 
 def _is_distinct(node: exp.NullSafeNEQ) -> Tree:

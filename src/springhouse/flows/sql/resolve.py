@@ -56,14 +56,14 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
             f"a flow has no function {tree.function}",
             hint=f"{_WAY_OUT} There are {', '.join(sorted(filter(str.isidentifier, _FUNCTIONS)))}.",
         )
-    made = make(parts)
-    if made is None:
-        given = ", ".join(type_name(part.type) for part in parts) or "nothing"
+    result = make(parts)
+    if result is None:
+        source_type = ", ".join(type_name(part.type) for part in parts) or "nothing"
         raise NotInSpark(
-            f"a flow can't compute {tree.function} of {given}",
+            f"a flow can't compute {tree.function} of {source_type}",
             hint=f"Cast what it is applied to. {_WAY_OUT}",
         )
-    return _computed(made)
+    return _computed(result)
 
 
 def _computed(made: Term) -> Term:
@@ -84,14 +84,14 @@ def place_of(name: str, schema: pa.Schema) -> int:
 
 def _column(name: Name, schema: pa.Schema) -> Term:
     place = place_of(name.parts[0], schema)
-    given = schema.field(place).type
-    kind = type_in_flows(given)
+    source_type = schema.field(place).type
+    kind = type_in_flows(source_type)
     if kind is None:
         raise NotInSpark(
-            f'a flow can\'t compute with the column "{name.parts[0]}" of type {given}',
+            f'a flow can\'t compute with the column "{name.parts[0]}" of type {source_type}',
             hint="Cast it with an expression of pyarrow first.",
         )
-    if given == kind:
+    if source_type == kind:
         term = Term(kind, lambda pack: pack.column(place))
     else:
         term = Term(kind, lambda pack: pack.column(place).cast(kind))

@@ -128,11 +128,11 @@ class _ExpressionParser(SparkParser):
     def trim(self) -> exp.Trim:
         """The arguments of TRIM; behind BOTH, LEADING or TRAILING there is a FROM."""
         start = self._index
-        made = self._parse_trim()
+        result = self._parse_trim()
         words = {token.token_type for token in self._tokens[start : self._index]}
-        if made.args.get("position") and TokenType.FROM not in words:
+        if result.args.get("position") and TokenType.FROM not in words:
             self.raise_error("no FROM in TRIM")
-        return made
+        return result
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
         if parse_is and self._match(TokenType.NOT):
@@ -326,12 +326,12 @@ def _prove_characters(text: str, written: str) -> None:
 
 def _prove_complete(text: str, tokens: Sequence[Token], tree: exp.Expr) -> None:
     """An error if sqlglot has forgiven that a word or a bracket is missing."""
-    found = Counter(token.token_type for token in tokens)
-    nodes = Counter(type(node) for node in tree.walk())
+    token_counts = Counter(token.token_type for token in tokens)
+    node_counts = Counter(type(node) for node in tree.walk())
     complete = (
-        found[TokenType.L_PAREN] == found[TokenType.R_PAREN]
-        and found[TokenType.AND] == nodes[exp.And] + nodes[exp.Between]
-        and found[TokenType.WHEN] == found[TokenType.THEN] == nodes[exp.If]
+        token_counts[TokenType.L_PAREN] == token_counts[TokenType.R_PAREN]
+        and token_counts[TokenType.AND] == node_counts[exp.And] + node_counts[exp.Between]
+        and token_counts[TokenType.WHEN] == token_counts[TokenType.THEN] == node_counts[exp.If]
         and tokens[-1].token_type != TokenType.ALIAS
     )
     if not complete:

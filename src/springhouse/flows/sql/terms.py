@@ -1,14 +1,13 @@
 """What computes a value for each row, and for which rows is it computed?
 
-A term has a type and computes an array, or one scalar for all rows. Three rules are kept here, for
-all of SQL:
+A term has a type and computes an array, or one scalar for all rows. All SQL keeps three rules:
 
-    strict      a function is NULL where an argument is, and the arguments behind a NULL are not
-                computed
-    on_rows     what does not apply to a row (another branch of CASE, the right side of a decided
-                AND) is not computed for it, so it can't fail there
-    folded      a term without columns is computed once, when the flow is built; if that fails, it
-                fails for the first row that needs it
+    strict_term       a function is NULL where an argument is NULL, and the arguments behind that
+                      NULL are not computed
+    on_rows           an expression that does not apply to a row (another branch of CASE, the right
+                      side of a decided AND) is not computed for it, so it can't fail there
+    fold_constants    a term without columns is computed once, when the flow is built; if that
+                      fails, it fails for the first row that needs it
 """
 
 from collections.abc import Callable, Sequence
@@ -63,10 +62,10 @@ def fold_constants(term: Term) -> Term:
     if not term.constant or term.literal:
         return term
     try:
-        made = term.compute(_ONE_ROW)
+        result = term.compute(_ONE_ROW)
     except (pa.ArrowException, ValueError, ArithmeticError):
         return term
-    scalar = made if isinstance(made, pa.Scalar) else made[0]
+    scalar = result if isinstance(result, pa.Scalar) else result[0]
     return Term(term.type, lambda pack: scalar, constant=True)
 
 
@@ -111,8 +110,8 @@ def _strict(kernel: Kernel, parts: Sequence[Term], *, all_parts: bool) -> Comput
             there = pc.is_valid(values[0])
             for value in values[1:]:
                 there = pc.and_(there, pc.is_valid(value))
-            made = on_rows(pack, there, part.compute)
-            values.append(pa.scalar(None, part.type) if made.type == pa.null() else made)
+            result = on_rows(pack, there, part.compute)
+            values.append(pa.scalar(None, part.type) if result.type == pa.null() else result)
         return kernel(*values)
 
     return compute
@@ -127,9 +126,9 @@ def on_rows(pack: pa.RecordBatch, rows: Value, compute: Compute) -> Value:
         return compute(pack)
     if count == 0:
         return pa.scalar(None)
-    made = array_of(compute(pack.filter(rows)), count)
+    result = array_of(compute(pack.filter(rows)), count)
     places = pc.subtract(pc.cumulative_sum(rows.cast(pa.int64())), pa.scalar(1, pa.int64()))
-    return made.take(pc.if_else(rows, places, pa.scalar(None, pa.int64())))
+    return result.take(pc.if_else(rows, places, pa.scalar(None, pa.int64())))
 
 
 def array_of(value: Value | pa.ChunkedArray, rows: int) -> pa.Array:
@@ -158,8 +157,8 @@ def per_row(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
 
     def compute(*arrays: pa.Array) -> pa.Array:
         rows = zip(*(array.to_pylist() for array in arrays), strict=True)
-        made = [None if None in row else function(*row) for row in rows]
-        return pa.array(made, kind)
+        result = [None if None in row else function(*row) for row in rows]
+        return pa.array(result, kind)
 
     return on_arrays(compute)
 

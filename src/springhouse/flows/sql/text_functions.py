@@ -10,8 +10,8 @@ from springhouse.flows.sql.types import BINARY, INT, INTEGERS, NULL, STRING, is_
 
 def _of_one_text(make: Callable[[Term], Term]) -> MakeTerm:
     def checked(parts: Terms) -> Term | None:
-        given = as_texts(parts)
-        return None if given is None or len(given) != 1 else make(given[0])
+        strings = as_texts(parts)
+        return None if strings is None or len(strings) != 1 else make(strings[0])
 
     return checked
 
@@ -34,13 +34,13 @@ def _concat(parts: Terms) -> Term | None:
 
 def _trim(side: str) -> MakeTerm:
     def make(parts: Terms) -> Term | None:
-        given = as_texts(parts)
-        if given is None or not 1 <= len(given) <= 2:
+        strings = as_texts(parts)
+        if strings is None or not 1 <= len(strings) <= 2:
             return None
-        if len(given) == 1:
-            return texts.trim(side, given[0], " ")
-        characters = _constant_text(given[0])
-        return None if characters is None else texts.trim(side, given[1], characters)
+        if len(strings) == 1:
+            return texts.trim(side, strings[0], " ")
+        characters = _constant_text(strings[0])
+        return None if characters is None else texts.trim(side, strings[1], characters)
 
     return make
 
@@ -64,29 +64,29 @@ def _substring(parts: Terms) -> Term | None:
 
 
 def _replace(parts: Terms) -> Term | None:
-    given = as_texts(parts)
-    if given is None or not 2 <= len(given) <= 3:
+    strings = as_texts(parts)
+    if strings is None or not 2 <= len(strings) <= 3:
         return None
     return texts.replace_text(
-        given[0], given[1], given[2] if given[2:] else constant_term("", STRING)
+        strings[0], strings[1], strings[2] if strings[2:] else constant_term("", STRING)
     )
 
 
 def _search(test: str) -> MakeTerm:
     def make(parts: Terms) -> Term | None:
-        given = as_texts(parts)
-        return None if given is None or len(given) != 2 else texts.search(test, *given)
+        strings = as_texts(parts)
+        return None if strings is None or len(strings) != 2 else texts.search(test, *strings)
 
     return make
 
 
 def _like(parts: Terms) -> Term | None:
-    given = as_texts(parts)
-    pattern = None if given is None else _constant_text(given[1])
-    escape = _constant_text(given[2]) if given is not None and given[2:] else "\\"
-    if given is None or pattern is None or escape is None or len(escape) != 1:
+    strings = as_texts(parts)
+    pattern = None if strings is None else _constant_text(strings[1])
+    escape = _constant_text(strings[2]) if strings is not None and strings[2:] else "\\"
+    if strings is None or pattern is None or escape is None or len(escape) != 1:
         return None
-    return texts.like(given[0], pattern, escape)
+    return texts.like(strings[0], pattern, escape)
 
 
 TEXT_FUNCTIONS: Mapping[str, MakeTerm] = {

@@ -52,31 +52,31 @@ def _malformed(text: str, kind: pa.DataType) -> ValueError:
 
 
 def read_whole(text: str, kind: pa.DataType) -> int:
-    found = text.strip(_SPARK_BLANKS)
-    if not _WHOLE.match(found):
+    spelling = text.strip(_SPARK_BLANKS)
+    if not _WHOLE.match(spelling):
         raise _malformed(text, kind)
-    value, limit = int(found), 2 ** (kind.bit_width - 1)
+    value, limit = int(spelling), 2 ** (kind.bit_width - 1)
     if not -limit <= value < limit:
         raise _malformed(text, kind)
     return value
 
 
 def read_fraction(text: str) -> float:
-    found = text.strip(JAVA_BLANKS)
+    spelling = text.strip(JAVA_BLANKS)
     # Java knows NaN with a sign, if it is spelled just so.
-    word = found.lstrip("+-") if found in ("+NaN", "-NaN") else found.lower()
+    word = spelling.lstrip("+-") if spelling in ("+NaN", "-NaN") else spelling.lower()
     if (value := _infinity_or_nan(word)) is not None:
         return value
-    if (spelled_in_hex := _HEXADECIMAL.match(found)) is not None:
+    if (spelled_in_hex := _HEXADECIMAL.match(spelling)) is not None:
         try:
             return float.fromhex(spelled_in_hex.group(1))
         except OverflowError:
-            return -inf if found[0] == "-" else inf
-    if found[-1:] in ("d", "D", "f", "F"):
-        found = found[:-1]
-    if not _FRACTION.match(found):
+            return -inf if spelling[0] == "-" else inf
+    if spelling[-1:] in ("d", "D", "f", "F"):
+        spelling = spelling[:-1]
+    if not _FRACTION.match(spelling):
         raise _malformed(text, DOUBLE)
-    return float(found)
+    return float(spelling)
 
 
 def _infinity_or_nan(word: str) -> float | None:
@@ -89,10 +89,10 @@ def _infinity_or_nan(word: str) -> float | None:
 
 
 def read_decimal(text: str, kind: pa.DataType) -> Decimal:
-    found = text.strip(JAVA_BLANKS)
-    if not _DECIMAL.match(found):
+    spelling = text.strip(JAVA_BLANKS)
+    if not _DECIMAL.match(spelling):
         raise _malformed(text, kind)
-    value = Decimal(found)
+    value = Decimal(spelling)
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "no digits spell NaN"
     # Spark counts the digits of a zero, too.
@@ -102,17 +102,17 @@ def read_decimal(text: str, kind: pa.DataType) -> Decimal:
 
 
 def read_truth(text: str) -> bool:
-    found = text.strip(_SPARK_BLANKS).lower()
-    if found not in _TRUE | _FALSE:
+    spelling = text.strip(_SPARK_BLANKS).lower()
+    if spelling not in _TRUE | _FALSE:
         raise _malformed(text, BOOLEAN)
-    return found in _TRUE
+    return spelling in _TRUE
 
 
 def read_date(text: str) -> date:
-    found = _DATE.match(text.strip(_SPARK_BLANKS))
-    if found is None:
+    match = _DATE.match(text.strip(_SPARK_BLANKS))
+    if match is None:
         raise _malformed(text, DATE)
-    year, month, day = (int(part) if part else 1 for part in found.groups())
+    year, month, day = (int(part) if part else 1 for part in match.groups())
     return date(_proven_year(year, text), month, day)
 
 
@@ -132,10 +132,10 @@ def read_moment(text: str) -> datetime:
 
 
 def _read_clock(text: str, kind: pa.DataType) -> datetime:
-    found = _MOMENT.match(text.strip(_SPARK_BLANKS))
-    if found is None:
+    match = _MOMENT.match(text.strip(_SPARK_BLANKS))
+    if match is None:
         raise _malformed(text, kind)
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     moment = datetime(
         _proven_year(int(year), text),
         int(month or 1),
@@ -153,13 +153,13 @@ def _read_clock(text: str, kind: pa.DataType) -> datetime:
 
 def _offset_of(zone: str, text: str, kind: pa.DataType) -> timedelta:
     """How far a zone is from UTC."""
-    found = _ZONE.match(zone.strip(_SPARK_BLANKS))
-    if found is None:
+    match = _ZONE.match(zone.strip(_SPARK_BLANKS))
+    if match is None:
         raise NotInSpark(
             f"a flow does not know the time zone of '{text}'",
             hint="It knows Z, UTC, GMT and what is spelled as +01:00.",
         )
-    sign, hours, colon, minutes, seconds = found.groups()
+    sign, hours, colon, minutes, seconds = match.groups()
     if not sign:
         return timedelta()
     in_pairs = len(hours) == 2 and (colon or not minutes or len(minutes) == 2)

@@ -1,10 +1,10 @@
-"""Which types are there, and in which type are two of them compared or put together?
+"""Which types are there, and in which common type are two values compared or put together?
 
-A type of Spark is told by its Arrow type. The rules are those of Spark's ANSI mode:
+An Arrow type stands for each type of Spark. The rules are those of Spark's ANSI mode:
 
     whole numbers       the wider of the two
     with FLOAT          FLOAT with FLOAT; DOUBLE with any other number
-    with DECIMAL        digits before and behind the point that hold both; a whole number is a
+    with DECIMAL        enough digits before and behind the point for both; a whole number is a
                         DECIMAL(3|5|10|20, 0); DOUBLE with FLOAT or DOUBLE
     DATE, TIMESTAMP_NTZ, TIMESTAMP    the later in this list
     NULL                the other type
@@ -146,5 +146,5 @@ def compared_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
             if is_number(read):
                 return DOUBLE
             return read if is_plain(read) else None
-    found = common_type(one, other)
-    return found if found is None or is_plain(found) else None
+    result = common_type(one, other)
+    return result if result is None or is_plain(result) else None

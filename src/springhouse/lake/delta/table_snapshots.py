@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.delta.note import Note
-from springhouse.planner.provenance import Provenance, joined
+from springhouse.planner.provenance import Provenance, join_provenances
 from springhouse.units import Instant
 
 
@@ -66,4 +66,4 @@ def _provenance(commit: Commit, channel: str) -> Provenance:
     own = Provenance({channel: frozenset({commit.version})})
     if commit.note is None:
         return own
-    return joined([commit.note.after, own]) if commit.note.channel else commit.note.after
+    return join_provenances([commit.note.after, own]) if commit.note.channel else commit.note.after

@@ -1,39 +1,44 @@
-"""How do rows that arrive become kept rows, rows set aside and counts, in one pass?
+"""How do arriving rows become table rows, quarantined rows and counts, in one pass?
 
-A flow with one activity, a router: what stays goes to the table, what breaks an expectation and is
-declared so goes to quarantine, and at the end come the counts: how many rows broke what, and the
-newest timestamp. What each activity did is written into the commit. Small arrivals go through it in
-this process, large ones inside Spark's tasks, whose writers tell the driver their files.
+The rows go through a flow with one router (`arrival_graph`). Rows that stay go to the table, rows
+that break an expectation may go to the quarantine. At the end come the counts: how many rows broke
+each expectation, and the newest timestamp. The commit records what each activity did. Small
+arrivals go through the flow in this process; large ones inside Spark's tasks, which write files.
 
-Spark computes the verdicts beside the rows (`quality.with_verdicts`): conditions are in its SQL.
-
-Several tables over one source have one such flow between them: every row pack goes to a router of
-each table, behind an activity that picks its rows and columns out of what Spark computed for all.
+Spark computes beside each row whether it meets the expectations (`quality.with_verdicts`), since
+their conditions are Spark's SQL. Several tables over one source share one such flow.
 """
 
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
-from springhouse.errors import SchemaError, SpringhouseError
-from springhouse.flows.activities.per_pack import PackActivity
+from springhouse.errors import SpringhouseError
 from springhouse.flows.endpoints import Collected
-from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
 from springhouse.flows.run import run_flow
 from springhouse.lake.delta.tables import arrow_schema, read_arrow
-from springhouse.lake.flows.run_flow import run_stages
-from springhouse.lake.spark.quality import HIDDEN_COLUMNS, failure, judged
+from springhouse.lake.flows.arrival_graph import (
+    ARRIVED,
+    COUNTED,
+    EXPECTATIONS,
+    NEWEST,
+    SELECT,
+    SET_ASIDE,
+    TableShare,
+    arrival_flow,
+    name_of,
+    shared_arrival_flow,
+)
+from springhouse.lake.flows.stage_jobs import run_stages
+from springhouse.lake.spark.quality import failure
 from springhouse.lake.storage.storage import Storage
 from springhouse.logs import passing
 from springhouse.project.declarations.declaration import Expectation, OnViolation
@@ -43,13 +48,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOG = logging.getLogger("springhouse.flows")
-
-_ASIDE = pa.schema({"reason": pa.string(), "record": pa.string()})
-_COUNTS = pa.schema({"name": pa.string(), "value": pa.float64()})
-_NEWEST = "the newest timestamp"
-_SELECT, _EXPECTATIONS = "select", "expectations"
-# No table is called like these: names have no spaces.
-_ARRIVED, _SET_ASIDE, _COUNTED = "what arrived", "the quarantine", "the counts"
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,9 @@ def arrive(
     """
     graph = arrival_flow(rows.schema, expectations, table, timestamp if rows.num_rows else None)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
-    took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
-    aside = sinks[_SET_ASIDE].table().to_pylist()
-    counts = sinks[_COUNTED].table().to_pylist()
+    took = run_flow(graph, {ARRIVED: rows}, sinks, settings)
+    aside = sinks[SET_ASIDE].table().to_pylist()
+    counts = sinks[COUNTED].table().to_pylist()
     return sinks[table].table(), _outcome(aside, counts, took.activities, expectations, table)
 
 
@@ -95,35 +93,20 @@ def arrive_in_tasks(
     beside = place.inside(f"_arriving-{uuid.uuid4().hex}")
     places = {name: place if name == table else beside.inside(name) for name in graph.targets}
     try:
-        written = run_stages(spark, graph, {_ARRIVED: rows}, places, settings)
+        written = run_stages(spark, graph, {ARRIVED: rows}, places, settings)
         aside, counts = (
             read_arrow(
                 places[name],
                 [add.path for add in written.files[name]],
                 graph.nodes[name].inputs[0].names,
             ).to_pylist()
-            for name in (_SET_ASIDE, _COUNTED)
+            for name in (SET_ASIDE, COUNTED)
         )
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
     judgement = _outcome(aside, counts, written.activities, expectations, table)
     return written.files[table], judgement
-
-
-@dataclass(frozen=True)
-class TableShare:
-    """What one of several tables picks out of the rows that arrive for all of them.
-
-    `columns` are its own names with those of the pass, verdicts and all; `flag` is the column that
-    says which rows are its, None if all are.
-    """
-
-    table: str
-    columns: tuple[tuple[str, str], ...]
-    flag: str | None
-    expectations: Sequence[Expectation]
-    timestamp: str | None
 
 
 def arrive_shared(
@@ -135,18 +118,18 @@ def arrive_shared(
     """
     graph = shared_arrival_flow(rows.schema, arrivals)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
-    took = run_flow(graph, {_ARRIVED: rows}, sinks, settings)
-    given = {name: sink.table() for name, sink in sinks.items()}
+    took = run_flow(graph, {ARRIVED: rows}, sinks, settings)
+    tables = {name: sink.table() for name, sink in sinks.items()}
     judgements = {
-        each.table: _outcome_of(
-            each,
-            given[_name_of(_SET_ASIDE, each)].to_pylist(),
-            given[_name_of(_COUNTED, each)].to_pylist(),
+        arrival.table: _outcome_of(
+            arrival,
+            tables[name_of(SET_ASIDE, arrival)].to_pylist(),
+            tables[name_of(COUNTED, arrival)].to_pylist(),
             took.activities,
         )
-        for each in arrivals
+        for arrival in arrivals
     }
-    return {each.table: given[each.table] for each in arrivals}, judgements
+    return {arrival.table: tables[arrival.table] for arrival in arrivals}, judgements
 
 
 def arrive_shared_in_tasks(
@@ -161,26 +144,26 @@ def arrive_shared_in_tasks(
     beside = places[arrivals[0].table].inside(f"_arriving-{uuid.uuid4().hex}")
     whole = {name: places.get(name) or beside.inside(name) for name in graph.targets}
     try:
-        written = run_stages(spark, graph, {_ARRIVED: rows}, whole, settings)
+        written = run_stages(spark, graph, {ARRIVED: rows}, whole, settings)
 
-        def told(name: str) -> list[Mapping[str, Any]]:
+        def rows_of_target(name: str) -> list[Mapping[str, Any]]:
             paths = [add.path for add in written.files[name]]
-            found = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
-            return [dict(row) for row in found.to_pylist()]
+            result = read_arrow(whole[name], paths, graph.nodes[name].inputs[0].names)
+            return [dict(row) for row in result.to_pylist()]
 
         judgements = {
-            each.table: _outcome_of(
-                each,
-                told(_name_of(_SET_ASIDE, each)),
-                told(_name_of(_COUNTED, each)),
+            arrival.table: _outcome_of(
+                arrival,
+                rows_of_target(name_of(SET_ASIDE, arrival)),
+                rows_of_target(name_of(COUNTED, arrival)),
                 written.activities,
             )
-            for each in arrivals
+            for arrival in arrivals
         }
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             beside.remove()
-    return {each.table: written.files[each.table] for each in arrivals}, judgements
+    return {arrival.table: written.files[arrival.table] for arrival in arrivals}, judgements
 
 
 def _outcome_of(
@@ -191,13 +174,13 @@ def _outcome_of(
 ) -> ArrivalOutcome | SpringhouseError:
     # Told as if it had been alone: in the pass, its activities carry its name.
     own = {
-        _SELECT: activities.get(_name_of(_SELECT, arrival)),
-        _EXPECTATIONS: activities.get(_name_of(_EXPECTATIONS, arrival)),
+        SELECT: activities.get(name_of(SELECT, arrival)),
+        EXPECTATIONS: activities.get(name_of(EXPECTATIONS, arrival)),
         f"write {arrival.table}": activities.get(f"write {arrival.table}"),
-        f"write {_SET_ASIDE}": activities.get(f"write {_name_of(_SET_ASIDE, arrival)}"),
+        f"write {SET_ASIDE}": activities.get(f"write {name_of(SET_ASIDE, arrival)}"),
     }
     read = {name: did for name, did in activities.items() if not _belongs_to_one_table(name)}
-    did = read | {name: found for name, found in own.items() if found is not None}
+    did = read | {name: result for name, result in own.items() if result is not None}
     try:
         return _outcome(aside, counts, did, arrival.expectations, arrival.table)
     except SpringhouseError as broken:
@@ -205,11 +188,7 @@ def _outcome_of(
 
 
 def _belongs_to_one_table(activity: str) -> bool:
-    return activity.startswith((_name_of(_SELECT), _name_of(_EXPECTATIONS), "write "))
-
-
-def _name_of(what: str, arrival: TableShare | None = None) -> str:
-    return f"{what} of {arrival.table if arrival is not None else ''}"
+    return activity.startswith((name_of(SELECT), name_of(EXPECTATIONS), "write "))
 
 
 def _outcome(
@@ -219,10 +198,10 @@ def _outcome(
     expectations: Sequence[Expectation],
     table: str,
 ) -> ArrivalOutcome:
-    newest = max((row["value"] for row in counts if row["name"] == _NEWEST), default=None)
+    newest = max((row["value"] for row in counts if row["name"] == NEWEST), default=None)
     broken: Counter[str] = Counter()
     for row in counts:
-        if row["name"] != _NEWEST:
+        if row["name"] != NEWEST:
             broken[row["name"]] += int(row["value"])
     for expectation in expectations:
         if expectation.on_violation is OnViolation.FAIL_UPDATE and broken[expectation.name]:
@@ -238,147 +217,11 @@ def _outcome(
 def _activities_as_json(
     activities: Mapping[str, ActivityStatistics], counts: int
 ) -> dict[str, dict[str, Any]]:
-    """What each activity did, without the counts, which are no rows of anybody's."""
-    told = {name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out}
-    told.pop(f"write {_COUNTED}", None)
-    if _EXPECTATIONS in told:
-        told[_EXPECTATIONS]["rows_out"] -= counts
-    return told
-
-
-def arrival_flow(
-    schema: pa.Schema, expectations: Sequence[Expectation], table: str, timestamp: str | None
-) -> FlowGraph:
-    """The flow: rows with their verdicts, the router, and what leaves it."""
-    plain = pa.schema([f for f in schema if not f.name.startswith(HIDDEN_COLUMNS)])
-    dated = _timestamp_column(plain, timestamp)
-    softened = [_without_failure(e) for e in expectations]
-
-    def make(size: int) -> ArrivalRouter:
-        return ArrivalRouter(plain, softened, table, dated)
-
-    outputs = (plain, _ASIDE, _COUNTS)
-    nodes = [
-        recordset(_ARRIVED, schema),
-        FlowNode(
-            _EXPECTATIONS, NodeKind.ACTIVITY, (schema,), outputs, make, router=True, verb="expect"
-        ),
-        recordset(table, plain),
-        recordset(_SET_ASIDE, _ASIDE),
-        recordset(_COUNTED, _COUNTS),
-    ]
-    edges = [Edge(_ARRIVED, 0, _EXPECTATIONS, 0)]
-    edges += [Edge(_EXPECTATIONS, port, nodes[2 + port].name, 0) for port in range(3)]
-    return FlowGraph({node.name: node for node in nodes}, tuple(edges))
-
-
-def shared_arrival_flow(schema: pa.Schema, arrivals: Sequence[TableShare]) -> FlowGraph:
-    """The flow for several tables: a router for each, over the same rows."""
-    nodes = [recordset(_ARRIVED, schema)]
-    edges: list[Edge] = []
-    for each in arrivals:
-        picked = pa.schema([schema.field(column).with_name(name) for name, column in each.columns])
-        plain = pa.schema([f for f in picked if not f.name.startswith(HIDDEN_COLUMNS)])
-        pick, router = _name_of(_SELECT, each), _name_of(_EXPECTATIONS, each)
-        outputs = (plain, _ASIDE, _COUNTS)
-        picking, judging = partial(_selection, each, picked), partial(_router, each, plain)
-        nodes += [
-            FlowNode(pick, NodeKind.ACTIVITY, (schema,), (picked,), picking, verb="select"),
-            FlowNode(
-                router, NodeKind.ACTIVITY, (picked,), outputs, judging, router=True, verb="expect"
-            ),
-        ]
-        edges += [Edge(_ARRIVED, 0, pick, 0), Edge(pick, 0, router, 0)]
-        targets = (each.table, _name_of(_SET_ASIDE, each), _name_of(_COUNTED, each))
-        for port, (name, leaves) in enumerate(zip(targets, outputs, strict=True)):
-            nodes.append(recordset(name, leaves))
-            edges.append(Edge(router, port, name, 0))
-    return FlowGraph({node.name: node for node in nodes}, tuple(edges))
-
-
-def _selection(arrival: TableShare, picked: pa.Schema, size: int) -> PackActivity:
-    """An activity that picks the rows and columns of one table."""
-    flag, columns = arrival.flag, [column for _, column in arrival.columns]
-
-    def pick(pack: pa.RecordBatch) -> pa.RecordBatch:
-        mine = pa.RecordBatch.from_arrays([pack.column(c) for c in columns], schema=picked)
-        return mine if flag is None else mine.filter(pack.column(flag))
-
-    return PackActivity(pick)
-
-
-def _router(arrival: TableShare, plain: pa.Schema, size: int) -> "ArrivalRouter":
-    softened = [_without_failure(e) for e in arrival.expectations]
-    return ArrivalRouter(
-        plain, softened, arrival.table, _timestamp_column(plain, arrival.timestamp)
-    )
-
-
-class ArrivalRouter:
-    """The router: 0 are the rows that stay, 1 those set aside, 2 the counts, at the end."""
-
-    def __init__(
-        self,
-        plain: pa.Schema,
-        expectations: Sequence[Expectation],
-        table: str,
-        timestamp: str | None,
-    ) -> None:
-        self._plain, self._expectations, self._table = plain, expectations, table
-        self._timestamp = timestamp
-        self._counts: dict[str, float] = {}
-
-    def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        verdict = judged(pa.Table.from_batches([pack]), self._expectations, self._table)
-        for name, count in verdict.violations.items():
-            self._counts[name] = self._counts.get(name, 0.0) + count
-        kept = verdict.kept.select(self._plain.names).combine_chunks()
-        if self._timestamp is not None:
-            self._date(kept)
-        outputs = [(0, batch) for batch in kept.to_batches() if batch.num_rows]
-        if verdict.set_aside:
-            columns = [pa.array(c, pa.string()) for c in zip(*verdict.set_aside, strict=True)]
-            outputs.append((1, pa.RecordBatch.from_arrays(columns, schema=_ASIDE)))
-        return outputs
-
-    def end(self, port: int) -> Iterable[Output]:
-        return self._counted()
-
-    def _counted(self) -> Iterator[Output]:
-        if self._counts:
-            columns = [pa.array(self._counts.keys()), pa.array(self._counts.values(), pa.float64())]
-            yield 2, pa.RecordBatch.from_arrays(columns, schema=_COUNTS)
-
-    def _date(self, kept: pa.Table) -> None:
-        newest = instant_of(pc.max(kept[self._timestamp]).as_py()) if kept.num_rows else None
-        if newest is not None:
-            self._counts[_NEWEST] = max(newest, self._counts.get(_NEWEST, newest))
-
-
-def _without_failure(expectation: Expectation) -> Expectation:
-    """A failure is raised at the end, when it is known how many rows there are in all."""
-    if expectation.on_violation is not OnViolation.FAIL_UPDATE:
-        return expectation
-    return replace(expectation, on_violation=OnViolation.KEEP)
-
-
-def _timestamp_column(plain: pa.Schema, timestamp: str | None) -> str | None:
-    """The column that dates the records, as it is spelled in these rows."""
-    if timestamp is None:
-        return None
-    named = {name.lower(): name for name in plain.names}
-    if timestamp.lower() not in named:
-        raise SchemaError(
-            f'there is no column "{timestamp}" to date the records by',
-            hint=f"'springhouse.timestamp' names one of: {', '.join(plain.names)}",
-        )
-    return str(named[timestamp.lower()])
-
-
-def instant_of(value: object) -> Instant | None:
-    """A date or a timestamp as a moment; those without a zone are in UTC."""
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    if isinstance(value, datetime):
-        return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
-    return None
+    """What each activity did, without the counts, which are not rows of the table."""
+    report = {
+        name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out
+    }
+    report.pop(f"write {COUNTED}", None)
+    if EXPECTATIONS in report:
+        report[EXPECTATIONS]["rows_out"] -= counts
+    return report

@@ -1,4 +1,4 @@
-"""Which batch comes next, and what does it read?
+"""Which versions of its sources does a numbered batch read, and which targets have it?
 
 Batches of a flow are numbered 1, 2, 3, …. Every target counts them in its own Delta log, as the
 transaction `springhouse/<flow>`. Three rules:
@@ -96,10 +96,10 @@ class FlowBatch:
             if opened is None or opened.offset(self._begun) < self.number:
                 continue
             begun = True
-            for made in reversed(TableLog(place, name).commits()):
-                told = made.note.flows.get(self.flow) if made.note is not None else None
-                if told is not None and told.memory.get("batch") == self.number:
-                    return {n: Pin(*pin) for n, pin in told.memory["sources"].items()}
+            for result in reversed(TableLog(place, name).commits()):
+                report = result.note.flows.get(self.flow) if result.note is not None else None
+                if report is not None and report.memory.get("batch") == self.number:
+                    return {n: Pin(*pin) for n, pin in report.memory["sources"].items()}
         if begun:
             raise LakeError(
                 f'batch {self.number} of the flow "{self.flow}" was begun before, and the log that '
@@ -119,8 +119,8 @@ class FlowBatch:
         """Fix the versions of the sources for this and every later attempt."""
         mine = {name: Pin(source.identity, source.version) for name, source in sources.items()}
         name, place = next(iter(places.items()))
-        told = {n: [pin.table, pin.version] for n, pin in mine.items()}
-        memory = {"batch": self.number, "sources": told}
+        report = {n: [pin.table, pin.version] for n, pin in mine.items()}
+        memory = {"batch": self.number, "sources": report}
         for _ in range(_TRIES):
             ground = ensure(place, schemas[name], self._note({}), requires)
             if ground.offset(self._begun) >= self.number:
@@ -134,7 +134,7 @@ class FlowBatch:
                 continue
             return mine
         first = self.pins(places)
-        assert first is not None, "somebody else pinned the batch, and its pin can't be found"
+        assert first is not None, "another attempt pinned the batch, and its pin can't be found"
         return first
 
     def _note(self, memory: Mapping[str, object], rows: int = 0) -> Note:

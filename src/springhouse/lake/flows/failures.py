@@ -27,24 +27,24 @@ def one_sentence() -> Iterator[None]:
         raise failure_of(str(error)) from error
 
 
-def failure_of(said: str) -> FlowError:
+def failure_of(message: str) -> FlowError:
     """What Spark's words about failed tasks mean.
 
     >>> failure_of("Traceback …\\nspringhouse.flows.flow_graph.FlowError: it is late").problem
     'it is late'
     """
-    ours = _OURS.search(said)
+    ours = _OURS.search(message)
     if ours is not None:
         problem, _, behind = ours.group(2).partition("\n  hint: ")
         lines = (behind or "").splitlines()
         return FlowError(problem.splitlines()[0], hint=lines[0] if lines else None)
-    if any(words in said for words in (*_KILLED, *_LOST)):
+    if any(words in message for words in (*_KILLED, *_LOST)):
         return FlowError(
             "a worker of Spark was killed while it ran the flow; no table was changed",
             hint="The machine may have too little memory: give the worker more, or use more and "
             "smaller partitions. Then run the flow again.",
         )
-    raised = [match for match in _RAISED.finditer(said) if "\tat " not in match.group(0)]
-    lines = [line.strip() for line in said.splitlines() if line.strip() and "\tat " not in line]
+    raised = [match for match in _RAISED.finditer(message) if "\tat " not in match.group(0)]
+    lines = [line.strip() for line in message.splitlines() if line.strip() and "\tat " not in line]
     what = f"{raised[-1].group(1)}: {raised[-1].group(2)}" if raised else (lines or ["?"])[-1]
     return FlowError(f"the flow failed on Spark: {what[:600]}")

@@ -98,10 +98,10 @@ class TableSource:
         sizes = [file.size for file in self._opened.files]
         if len(sizes) > MOST_FOOTERS:
             return tuple(map(Portion, self.files))
-        made: list[Portion] = []
+        result: list[Portion] = []
         for file, size in zip(self.files, sizes, strict=True):
-            made += _portions_of(file) if size > PORTION_BYTES else [Portion(file)]
-        return tuple(made)
+            result += _portions_of(file) if size > PORTION_BYTES else [Portion(file)]
+        return tuple(result)
 
     def numbers(self, spark: "SparkSession", portions: Sequence[Portion]) -> "DataFrame":
         """A number for each portion; a task has several, one per core unless that is too much."""

@@ -48,17 +48,19 @@ class StageTask:
             for name, root in self.places.items()
         }
         pack_bytes = self.settings.pack_bytes or read_topology().pack_bytes
-        made = self._operators(batches, dict(sinks), pack_bytes)
-        request = make_request(self.stage.graph, made, self.settings)
+        result = self._operators(batches, dict(sinks), pack_bytes)
+        request = make_request(self.stage.graph, result, self.settings)
         try:
             measured = run_here(request, self.settings)
         except BaseException:
             for sink in sinks.values():
                 sink.abandon()
             raise
-        told = [("files", name, json.dumps(sink.adds)) for name, sink in sinks.items() if sink.adds]
-        told += [("did", n, json.dumps(asdict(did))) for n, did in measured.activities.items()]
-        columns = [pa.array(column, pa.string()) for column in zip(*told, strict=True)]
+        report = [
+            ("files", name, json.dumps(sink.adds)) for name, sink in sinks.items() if sink.adds
+        ]
+        report += [("did", n, json.dumps(asdict(did))) for n, did in measured.activities.items()]
+        columns = [pa.array(column, pa.string()) for column in zip(*report, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=REPORT)
 
     def _operators(
@@ -69,13 +71,13 @@ class StageTask:
             if intake.hand is Exchange.HELD:
                 name = f"held {intake.feed}"
                 sources[name] = _FilesOf(self.held[str(intake.feed)], intake.schema)
-        made = operators(self.stage.graph, sources, sinks, pack_bytes)
+        result = operators(self.stage.graph, sources, sinks, pack_bytes)
         schemas = [intake.schema for intake in self.stage.shuffled_inputs]
         if schemas:
             if self.portions:
                 batches = rows_in(self.portions, batches, schemas[0])
-            made[TASK] = _TaskRows(batches, schemas, pack_bytes)
-        return made
+            result[TASK] = _TaskRows(batches, schemas, pack_bytes)
+        return result
 
 
 def _files_written(stage: Stage, name: str) -> pa.Schema:

@@ -1,16 +1,15 @@
 """How do change events become the rows of a table?
 
-AUTO CDC applies events by key in the order of a sequence, whatever order they arrive in. The idea
-is the same for both types: recover from the stored rows the events that made them, add the new
-events, and derive the rows of the touched keys again.
+AUTO CDC applies events by key in the order of a sequence, in whatever order they arrive. Both types
+work in the same way: recover the events from the stored rows, add the new events, and derive the
+rows of the touched keys again.
 
-    type 1   the event with the highest sequence of a key is its row, or its absence
-    type 2   every event that is not a delete is a row, from its sequence until the next event's
+    type 1   of a key, the event with the highest sequence: its row, or no row if it deletes
+    type 2   every event that is not a delete is a row, from its sequence until that of the next
 
-An event that arrives twice, or late, changes nothing that it should not. What the rows can't tell
-is kept as state in the same commit: the sequence of a type 1 row (a hidden column), and deletes
-that no row shows (`tombstones`), so that an older event which arrives after a delete stays
-deleted.
+So an event that arrives twice or late gives the same rows. Some events can't be recovered from the
+rows, and the same commit stores them as state: the sequence of a type 1 row (a hidden column), and
+deletes that no row shows (`tombstones`). An older event that arrives after a delete stays deleted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +79,7 @@ def apply_changes(
     plan: RefreshPlan,
     until: Mapping[str, int] | None = None,
 ) -> Done | None:
-    """Apply everything new that the flow's stream has; None if there is nothing."""
+    """Apply all new events of the flow's stream; None if there are none."""
     flow = feed.flow
     assert isinstance(flow, CdcFlow)
     began = lake.now()
@@ -111,7 +110,7 @@ def apply_changes(
         columns, _ = fit_columns(lake, project, table, flow, ground, no_rows)
         _prove_same_types(columns, table, flow)
         ground = columns.ready(lake, table.name)
-        events = _again(lake, table.name, arrived, events.schema)
+        events = _checked_events(lake, table.name, arrived, events.schema)
         merged = _merge(lake, flow, ground, events, small=arrived.rows is not None)
         batch = batch_of_ranges(lake, project, feed, ranges, taken.count, len(quarantined))
         batch = with_quarantine_file(lake, table, flow, batch, quarantined)
@@ -143,27 +142,27 @@ def apply_changes(
 
 
 def _prove_same_types(columns: TargetColumns, table: Table, flow: CdcFlow) -> None:
-    """An error if stored columns would have to be widened: their files hold more than rows."""
+    """Raise an error if a stored column would become wider: its files also hold state."""
     stored = columns.ground.schema if columns.ground is not None else columns.schema
     for old, new in zip(stored.fields, columns.schema.fields, strict=False):
         if old.dataType != new.dataType:
-            was, given = (f.dataType.simpleString().upper() for f in (old, new))
+            was, now = (f.dataType.simpleString().upper() for f in (old, new))
             raise SchemaError(
-                f'the column "{old.name}" of "{table.name}" is {was}, and {given} in the events',
+                f'the column "{old.name}" of "{table.name}" is {was}, and {now} in the events',
                 where=str(flow.place),
                 hint=f"Cast it to {was} in a temporary view that the flow reads, or delete the "
-                "table's folder: the table is then made anew from its source.",
+                "table's folder: the next run creates the table again from its source.",
             )
 
 
 def _events(source: "DataFrame", flow: CdcFlow) -> "DataFrame":
-    """The events with their sequence, and whether they delete; only the columns that are stored."""
-    have = {name.lower(): name for name in source.columns}
+    """The events with the stored columns, their sequence, and whether they delete."""
+    spellings = {name.lower(): name for name in source.columns}
     if flow.columns is not None:
-        names = [have.get(name.lower(), name) for name in flow.columns]
+        names = [spellings.get(name.lower(), name) for name in flow.columns]
     else:
-        left_out = {name.lower() for name in flow.except_columns}
-        names = [name for name in source.columns if name.lower() not in left_out]
+        excluded = {name.lower() for name in flow.except_columns}
+        names = [name for name in source.columns if name.lower() not in excluded]
     missing = [key for key in flow.keys if key.lower() not in {name.lower() for name in names}]
     if missing:
         raise SchemaError(
@@ -180,19 +179,19 @@ def _events(source: "DataFrame", flow: CdcFlow) -> "DataFrame":
 
 
 def _expected_of_events(table: Table, flow: CdcFlow) -> tuple[Expectation, ...]:
-    """What is declared, for events that do not delete; and a sequence and a key for every one."""
+    """A sequence and a key for every event; the declared expectations unless it deletes."""
     place = flow.place
     needed = [("sequence", f"{SEQUENCE} IS NOT NULL")]
     needed += [(f"key {key}", f"{quoted(key)} IS NOT NULL") for key in flow.keys]
-    own = tuple(Expectation(n, c, OnViolation.QUARANTINE, place) for n, c in needed)
+    required = tuple(Expectation(n, c, OnViolation.QUARANTINE, place) for n, c in needed)
     declared = tuple(
         replace(e, condition=f"{DELETE} OR ({e.condition})") for e in table.expectations
     )
-    return own + declared
+    return required + declared
 
 
 def _row_columns(events: "DataFrame", flow: CdcFlow, *, empty: bool = False) -> "DataFrame":
-    """Rows with the columns that the table has for these events."""
+    """Rows with the columns of the table, from the columns of the events."""
     rows = events.where(sf.lit(False)) if empty else events
     if flow.scd_type == 2:
         sequence = rows.schema[SEQUENCE].dataType
@@ -201,8 +200,8 @@ def _row_columns(events: "DataFrame", flow: CdcFlow, *, empty: bool = False) -> 
     return rows.drop(SEQUENCE, DELETE)
 
 
-def _again(lake: Lake, table: str, arrived: Landed, schema: StructType) -> "DataFrame":
-    """The events that were kept, to be read again without going back to the source."""
+def _checked_events(lake: Lake, table: str, arrived: Landed, schema: StructType) -> "DataFrame":
+    """The checked events, without reading the source again."""
     session = lake.spark.session()
     if arrived.rows is not None:
         return frame_of(session, arrived.rows, schema)
@@ -225,7 +224,7 @@ class _Merged:
 def _merge(
     lake: Lake, flow: CdcFlow, ground: TableVersion, events: "DataFrame", *, small: bool
 ) -> _Merged:
-    """Derive the rows of the touched buckets again and write what differs."""
+    """Derive the rows of the touched buckets again, and write those buckets."""
     session = lake.spark.session()
     stored, wanted = buckets.count_of(ground.files), buckets.count_for(ground.rows)
     count = max(stored or 1, wanted)
@@ -247,15 +246,15 @@ def _merge(
 
 
 def _prove_sequenced(ground: TableVersion, files: Sequence[DataFile], flow: CdcFlow) -> None:
-    """An error if another writer rewrote files, and with them lost the sequences of their rows."""
+    """Raise an error if another writer rewrote files and lost the sequences of their rows."""
     for file in files:
-        # All that we write lies in a bucket; a rewrite by others does not.
+        # Our own files lie in buckets; those of another writer do not.
         if buckets.count_of([file]) is None and SEQUENCE not in file_columns(ground.storage, file):
             raise LakeError(
                 f'the table "{flow.target}" was rewritten by another writer, and the sequences of '
                 "its rows are lost: a late event could not be told from a new one",
                 where=f"{ground.storage.root}/{file.path}",
-                hint="Delete the table's folder: it is then made anew from its source.",
+                hint="Delete the table's folder: the next run creates it again from its source.",
             )
 
 
@@ -266,7 +265,7 @@ def _latest_state(
     tombstones: "DataFrame",
     events: "DataFrame",
 ) -> "DataFrame":
-    """Type 1: of all events of a key, recovered and new, the last one."""
+    """Type 1: the last of all events of a key, recovered and new."""
     known = old.withColumn(DELETE, sf.lit(False)).unionByName(tombstones, allowMissingColumns=True)
     everything = _old_and_new(known, events, schema)
     return _last_of_each(everything, [*flow.keys]).drop(_NEW)
@@ -295,14 +294,14 @@ def _history(
     dated = everything.withColumn(START, sf.col(SEQUENCE)).withColumn(
         END, sf.lead(SEQUENCE).over(by_sequence)
     )
-    # A delete after a row is told by that row's end; only one that follows no row must be kept.
+    # The end of a row shows a delete after it; only a delete that follows no row must be stored.
     follows_a_row = sf.coalesce(~sf.lag(DELETE).over(by_sequence), sf.lit(False))
-    told = dated.withColumn("__told", sf.col(DELETE) & follows_a_row)
-    return told.where(~sf.col("__told")).drop("__told", _NEW)
+    marked = dated.withColumn("__shown", sf.col(DELETE) & follows_a_row)
+    return marked.where(~sf.col("__shown")).drop("__shown", _NEW)
 
 
 def _old_and_new(known: "DataFrame", events: "DataFrame", schema: StructType) -> "DataFrame":
-    """Recovered and new events with the columns of the table, and which is which."""
+    """Recovered and new events with the columns of the table; `_NEW` tells them apart."""
     extra = [
         StructField(SEQUENCE, events.schema[SEQUENCE].dataType),
         StructField(DELETE, BooleanType()),
@@ -313,8 +312,8 @@ def _old_and_new(known: "DataFrame", events: "DataFrame", schema: StructType) ->
 
 
 def _last_of_each(events: "DataFrame", keys: Sequence[str]) -> "DataFrame":
-    """For each key the event with the highest sequence; of equals the one that arrived later."""
-    # Of two that arrived together the text decides: any rule will do that is the same in a replay.
+    """For each key the event with the highest sequence; of equals, the one that arrived last."""
+    # If two arrived together, their text decides: a replay must decide in the same way.
     text = sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in events.columns)))
     order = [sf.col(SEQUENCE).desc_nulls_last(), sf.col(_NEW).desc(), sf.col(DELETE).desc(), text]
     ranked = Window.partitionBy(*(sf.col(quoted(key)) for key in keys)).orderBy(*order)

@@ -34,7 +34,7 @@ _READS = "function:"
 
 @dataclass(frozen=True)
 class StreamingFlow:
-    """A flow that Structured Streaming runs: its folder, and where its batches are counted."""
+    """A flow that Structured Streaming runs: its folder, and the number of committed batches."""
 
     flow: AppendFlow
     place: Storage
@@ -48,7 +48,7 @@ class StreamingFlow:
         return batch_transaction(self.flow, self.epoch)
 
     def noted(self) -> dict[str, Mapping[str, str]]:
-        """Which checkpoint the batches are of."""
+        """The note that names the checkpoint of the batches."""
         now = checkpoint_id(self.place)
         return {_name(self.flow): StreamNote(_READS, now or "", self.epoch).as_json()}
 
@@ -105,9 +105,9 @@ def _name(flow: AppendFlow) -> str:
 
 
 def _done(place: Storage) -> list[int]:
-    """The batches that Spark holds for done, as far as it remembers them."""
-    found = place.inside("checkpoint", "commits").files()
-    return [int(info.base_name) for info in found if info.base_name.isdigit()]
+    """The batches that are done for Spark, as far as its checkpoint remembers."""
+    files = place.inside("checkpoint", "commits").files()
+    return [int(info.base_name) for info in files if info.base_name.isdigit()]
 
 
 def _staged(place: Storage) -> set[int]:
@@ -122,9 +122,9 @@ def _prove_not_renamed(
     recorded: RecordedStreams,
     policy: IdentityPolicy,
 ) -> None:
-    """Ask before a function reads from the start that may be a known one with another name.
+    """Raise an error if a new function may be a known one with another name.
 
-    What a function reads is known to nobody but itself.
+    Only the function itself knows what it reads, so nobody else can tell.
     """
     begun = {
         transaction.removeprefix("springhouse/").rpartition("/")[0].partition("~")[0]
@@ -146,7 +146,7 @@ def _prove_not_renamed(
 
 def _refused(flow: AppendFlow, problem: str) -> SourceError:
     return SourceError(
-        f"{problem}, and nobody knows what the table has of what the flow would read",
+        f"{problem}, so it is not known which rows of the flow the table already has",
         where=str(flow.place),
         hint=f'To create the table "{flow.target}" again from the present source: delete its '
         f"folder (tables/{flow.target} in the storage). To keep its rows and add all rows of the "

@@ -30,7 +30,7 @@ from springhouse.lake.landing.quarantine import (
 )
 from springhouse.lake.sources.source import Range
 from springhouse.planner.logs import provenance_of
-from springhouse.planner.provenance import Provenance, joined
+from springhouse.planner.provenance import Provenance, join_provenances
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import Flow, Project, Table
 from springhouse.project.lineage.channels import is_channel
@@ -179,7 +179,7 @@ def _flow_note(
         together=batch.together,
         freshness=_freshness(lake, table, landed, note.at),
         before=before,
-        after=joined([batch.reflected, *others]),
+        after=join_provenances([batch.reflected, *others]),
         flows={flow.name: replace(batch.note, reflects=batch.reflected.as_json())},
         violations=landed.violations,
         activities=landed.activities,

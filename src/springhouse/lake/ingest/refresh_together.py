@@ -27,9 +27,9 @@ from springhouse.lake.delta.alignment import same_columns
 from springhouse.lake.delta.requirements import CommitPermit
 from springhouse.lake.delta.tables import TableVersion, quoted
 from springhouse.lake.delta.writing import write_arrow
+from springhouse.lake.flows.arrival_graph import TableShare
 from springhouse.lake.flows.arrivals import (
     ArrivalOutcome,
-    TableShare,
     arrive_shared,
     arrive_shared_in_tasks,
 )

@@ -19,7 +19,8 @@ from pyspark.sql import functions as sf
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.delta.tables import quoted
 from springhouse.lake.delta.writing import rows_of, write_arrow, write_with_spark
-from springhouse.lake.flows.arrivals import ArrivalOutcome, arrive, arrive_in_tasks, instant_of
+from springhouse.lake.flows.arrival_graph import instant_of
+from springhouse.lake.flows.arrivals import ArrivalOutcome, arrive, arrive_in_tasks
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.quarantine import QuarantinedRecord
 from springhouse.lake.spark.quality import (

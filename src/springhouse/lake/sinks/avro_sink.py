@@ -1,11 +1,10 @@
 """How do the changes of a table become Avro files?
 
-`'springhouse.sink.export' = 'avro'` with `path`: a folder, here or in an object store, and in it
-one file for each range of versions, named after the range. A file appears whole or not at all, and
-a range that comes again replaces its own file by the same: exactly once, for whoever reads the
-folder. `read_files(…, format => 'avro')` of another warehouse is such a reader. Whose versions they
-are stands in the folder too, in `_owner`: one with the changes of another table or warehouse is
-refused.
+`'springhouse.sink.export' = 'avro'` with `path`: a folder, on this machine or in an object store,
+with one file for each range of versions, named after the range. A file appears completely or not at
+all, and a range that comes again replaces its file by the same file: exactly once, for every reader
+of the folder, such as `read_files(…, format => 'avro')` of another warehouse. The file `_owner` in
+the folder names the table: a folder with the changes of another table or warehouse is refused.
 """
 
 import re
@@ -30,14 +29,14 @@ class AvroSink(Sink):
 
     def __init__(self, path: str, codec: str = "deflate", *, context: SinkContext) -> None:
         write_avro(path, codec)
-        fastavro()  # An error here has the place of the declaration.
+        fastavro()  # If it is missing, the error has the place of the declaration.
         self._folder = Storage.at(path, relative_to=context.folder)
         self._codec = codec
         self._identity = context.identity
         self._record = "".join(c if c.isalnum() else "_" for c in context.table)
 
     def write(self, changes: Changes, versions: Range) -> None:
-        """Write the file of this range; none if nothing changed."""
+        """Write the file of this range, unless nothing changed."""
         records = _records(changes)
         first = next(records, None)
         if first is None:
@@ -46,7 +45,7 @@ class AvroSink(Sink):
         self._folder.make()
         name = f"{versions.start:020}-{versions.end:020}.avro"
         filesystem, path = self._folder.filesystem, self._folder.path
-        # An object store shows an object when it is closed; elsewhere a new name shows it whole.
+        # An object appears in a store when it is closed. A file appears when it is renamed.
         local = isinstance(filesystem, fs.LocalFileSystem)
         target = f"{path}/_{name}.part" if local else f"{path}/{name}"
         schema = fastavro().parse_schema(avro_schema(changes.columns, self._record))
@@ -58,13 +57,13 @@ class AvroSink(Sink):
             sync_files(self._folder, [name], anew=True)
 
     def _prove_ours(self, versions: Range) -> None:
-        """An error if others' changes are in the folder, or ours and nobody knows how far."""
+        """Raise an error if the folder has changes that this sink does not know of."""
         if versions.start == 0:
             ranges = [_RANGE.fullmatch(info.base_name) for info in self._folder.files()]
             if any(each is not None and int(each[2]) != versions.end for each in ranges):
                 raise SinkError(
-                    "the folder has the changes of versions already, and is to be given all of "
-                    "them: it is another's, or how far the sink had got was forgotten",
+                    "the folder has changes already, and the sink starts with the whole table: the "
+                    "folder belongs to another sink, or the position of this sink was lost",
                     where=self._folder.root,
                     hint="Give the sink another folder, or empty this one.",
                 )
@@ -85,7 +84,7 @@ def _records(changes: Changes) -> Iterator[dict[str, Any]]:
     maps = [field.name for field in changes.columns if str(field.type).startswith("map")]
     for batch in changes.batches():
         for record in batch.to_pylist():
-            # Arrow gives a map as pairs.
+            # Arrow returns a map as pairs.
             for name in maps:
                 record[name] = None if record[name] is None else dict(record[name])
             yield record

@@ -1,18 +1,18 @@
-"""How do the changes of a table get to a sink, in order, and none of them forgotten?
+"""How do all changes of a table get to a sink, in order?
 
-A ledger beside the tables, a Delta table without rows, says how far a sink has got. A delivery is
-two commits in it with the writing in between:
+A ledger in the storage, a Delta table without rows, holds the position of a sink. A delivery writes
+two commits into the ledger, and to the sink in between:
 
-    intended   = end     these versions are about to be written: a range, once chosen, stays
+    intended   = end     these versions are about to be written: this range does not change any more
     delivered  = end     the sink has them
 
-So a range that a dead process left behind comes again exactly as it was, and a sink can recognise
-it. The second of two processes that want to deliver the same is rejected by the first commit. And
-`vacuum` knows from the ledger which versions are still needed.
+If the process dies, the same range comes again, and a sink can recognise it. If two processes want
+to deliver the same range, the first commit rejects the second process. And `vacuum` knows from the
+ledger which versions are still needed.
 
 Each commit in the ledger also says which table's versions it counts, by the table's id and the mark
-of the last version: those of a table that was made anew, or restored, are others. A sink that was
-given the old ones is not given the new ones in their place.
+of the last version. A table that was created again, or restored, has other versions: a sink that
+has the old ones does not get the new ones in their place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ _DELIVERED = "springhouse/delivered"
 _NO_ROWS = StructType([StructField("nothing", LongType())])
 
 MOST_VERSIONS = 20
-"""So many changes are delivered at once, after the first delivery: the whole table."""
+"""The most versions in one delivery, after the first delivery of the whole table."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Delivered:
 
 @dataclass
 class _Counted:
-    """Changes that know how many rows were taken of them."""
+    """Changes that count the rows that the sink reads."""
 
     changes: TableChanges
     rows: int = 0
@@ -73,30 +73,29 @@ class _Counted:
 
 
 def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered | None:
-    """Give a sink what it has not got yet, or what it was given last and may not have."""
+    """Deliver the next versions to a sink, or those that a dead process may not have delivered."""
     began = lake.now()
     lake.log(table).prove_whole()
     newest = lake.log(table).newest()
     if newest is None:
         return None
-    place = _place(lake, table, sink.name)
-    ledger = ensure(place, _NO_ROWS, Note("schema", began))
+    ledger = ensure(_place(lake, table, sink.name), _NO_ROWS, Note("schema", began))
     _prove_same(lake, table, sink, ledger)
-    given = _next(ledger, newest.made + 1, lake.log(table).commits(), sink)
-    if given is None:
+    versions = _next(ledger, newest.made + 1, lake.log(table).commits(), sink)
+    if versions is None:
         return None
-    if ledger.offset(_INTENDED) != given.end:
-        ledger = _written(lake, table, ledger, _INTENDED, given.end)
+    if ledger.offset(_INTENDED) != versions.end:
+        ledger = _note_position(lake, table, ledger, _INTENDED, versions.end)
     sync_entries(lake.place(table), newest.version)
-    counted = _Counted(TableChanges(lake, table, given))
+    counted = _Counted(TableChanges(lake, table, versions))
     changes: Changes = counted
-    opened.write(changes, given)
-    _written(lake, table, ledger, _DELIVERED, given.end)
-    return Delivered(table, sink.name, given, counted.rows, lake.now() - began)
+    opened.write(changes, versions)
+    _note_position(lake, table, ledger, _DELIVERED, versions.end)
+    return Delivered(table, sink.name, versions, counted.rows, lake.now() - began)
 
 
 def delivered(lake: Lake, table: str, sink: str) -> int:
-    """One above the last version that a sink has for good; 0 before the first."""
+    """One above the last version that a sink has; 0 before the first."""
     ledger = open_table(_place(lake, table, sink))
     return ledger.offset(_DELIVERED) if ledger else 0
 
@@ -109,7 +108,7 @@ def ledger_problem(lake: Lake, table: str, sink: SinkCall) -> str | None:
         ledger = open_table(_place(lake, table, sink.name))
         end = ledger.offset(_DELIVERED) if ledger is not None else 0
         if end > made:
-            return f'the sink "{sink.name}" was given {end} versions of it, and it has {made}'
+            return f'the sink "{sink.name}" has {end} versions of it, and it has {made}'
         if ledger is not None:
             _prove_same(lake, table, sink, ledger)
     except SpringhouseError as error:
@@ -118,7 +117,7 @@ def ledger_problem(lake: Lake, table: str, sink: SinkCall) -> str | None:
 
 
 def needed_by_sinks(lake: Lake, project: Project, table: str) -> Sequence[int]:
-    """The versions of a table that its sinks go on from."""
+    """The versions of a table from which its sinks continue."""
     reached = [delivered(lake, table, sink.name) for sink in project.sinks_of(table)]
     return [max(end - 1, 0) for end in reached]
 
@@ -126,47 +125,49 @@ def needed_by_sinks(lake: Lake, project: Project, table: str) -> Sequence[int]:
 def _next(
     ledger: TableVersion, end: int, commits: Sequence[Commit], sink: SinkCall
 ) -> Range | None:
-    """The range to deliver now: what was intended and not finished, else what is new."""
+    """The next range: the one that was intended and not finished, or else new versions."""
     start, intended = ledger.offset(_DELIVERED), ledger.offset(_INTENDED)
     if max(start, intended) > end:
-        raise _given_another(sink)
+        raise _other_table_error(sink)
     if intended > start:
         return Range(start, intended)
     new = [commit for commit in commits if start <= commit.version < end]
     if start == 0 or len(new) < end - start:
-        # The whole table, or all that can be told of it once the log was cleaned.
+        # The whole table; or all at once, if the log does not have every version any more.
         return Range(start, end) if start < end else None
     changing = [commit.version for commit in new if commit.changes_data][:MOST_VERSIONS]
     return Range(start, changing[-1] + 1) if changing else None
 
 
 def _prove_same(lake: Lake, table: str, sink: SinkCall, ledger: TableVersion) -> None:
-    """An error if the sink was given versions of another table of this name."""
+    """Raise an error if the sink has versions of another table with this name."""
     last = read_commit(ledger.storage, ledger.version)
     if last is not None and last.note is not None and made_anew(lake, last.note):
-        raise _given_another(sink)
+        raise _other_table_error(sink)
 
 
-def _given_another(sink: SinkCall) -> SinkError:
+def _other_table_error(sink: SinkCall) -> SinkError:
     return SinkError(
-        f'the sink "{sink.name}" was given the changes of a table that is not there any more: the '
-        "table was made anew, or an older copy of it was put in its place",
+        f'the sink "{sink.name}" has the changes of another table: the table was deleted and '
+        "created again, or an older copy of it was put in its place",
         where=str(sink.place),
-        hint="Give the sink another name, and a new place to write to: it then gets the whole "
-        "table first. Or put the newer table back.",
+        hint="Give the sink another name and a new place to write to: then it gets the whole table "
+        "first. Or put the newer table back.",
     )
 
 
 def warehouse_id(lake: Lake) -> str:
-    """The id of this warehouse, which is made when it is first asked for and never changes.
+    """The id of this warehouse, which the first call creates and which never changes.
 
-    It is the id of a Delta table without rows: of two processes that make it, one does.
+    It is the id of a Delta table without rows: only one of two processes can create it.
     """
     return ensure(lake.storage.inside("warehouse"), _NO_ROWS, Note("schema", lake.now())).table_id
 
 
-def _written(lake: Lake, table: str, ledger: TableVersion, what: str, end: int) -> TableVersion:
-    reason = what.removeprefix("springhouse/")
+def _note_position(
+    lake: Lake, table: str, ledger: TableVersion, position: str, end: int
+) -> TableVersion:
+    reason = position.removeprefix("springhouse/")
     mark = lake.log(table).mark(end - 1)
     note = Note(
         "append",
@@ -176,7 +177,7 @@ def _written(lake: Lake, table: str, ledger: TableVersion, what: str, end: int) 
         ids=_own_id(lake, table),
         marks={table: mark} if mark is not None else {},
     )
-    commit(ledger, Change(note, transactions={what: end}))
+    commit(ledger, Change(note, transactions={position: end}))
     after = open_table(ledger.storage)
     assert after is not None
     return after

@@ -1,19 +1,21 @@
 """How do the changes of a table get into a Kafka topic, each once?
 
-A range of versions is one Kafka transaction. In it also goes how far the sink has got: the end of
-the range, as the offset of a consumer group that has no consumers. So when the range comes again,
-because a process died, the brokers know whether it was written, and it is skipped. A process that
-was thought dead and is not can't write any more once another has opened the sink: the transactional
-id is the sink's, and the brokers let the newest holder write. The ids of the warehouse and of the
-table are part of it: one that was made anew, and another one of the same name (for development, and
-for production), have transactions and a place of their own.
+A range of versions is one Kafka transaction. The transaction also holds the position of the sink:
+the end of the range, as the offset of a consumer group without consumers. So if the range comes
+again, because a process died, the brokers know whether it was written, and it is skipped.
+
+The transactional id belongs to the sink, and the brokers let only its newest holder write. So a
+process that was taken for dead can't write any more when another process has opened the sink. The
+ids of the warehouse and the table are part of the transactional id. So a table that was created
+again, and a warehouse with the same name (development and production), have transactions and a
+position of their own.
 
     without `key`   a message per changed row: the row and what happened to it, as JSON
     with `key`      the newest row of each key; a message without a value when the key is gone. Made
                     for compacted topics: applying a message twice changes nothing.
 
-Exactly once is what a consumer sees that reads committed transactions only (`isolation.level` =
-`read_committed`). One that does not, as is Kafka's default, also sees what was given up.
+A consumer that reads only committed transactions (`isolation.level` = `read_committed`) sees every
+change exactly once. Other consumers (Kafka's default) also see transactions that were aborted.
 """
 
 import time
@@ -49,14 +51,14 @@ class KafkaSink(Sink):
         context: SinkContext,
         **options: str,
     ) -> None:
-        asked = write_kafka(topic, bootstrapServers, key, **options)
-        self._topic = Topic(topic, asked.client)
-        self._keys = asked.keys
+        parsed = write_kafka(topic, bootstrapServers, key, **options)
+        self._topic = Topic(topic, parsed.client)
+        self._keys = parsed.keys
         older = f"springhouse/{context.project}/{context.table}/{context.name}"
         self._id = f"{older}/{context.identity}" if context.identity else older
-        # Under this name an older release may have written the range that comes again.
+        # An older release may have written this range under this id.
         self._older = older if context.identity else None
-        self._settings = asked.settings
+        self._settings = parsed.settings
         self._producer: Any = None
         self._group: Any = None
 
@@ -69,9 +71,8 @@ class KafkaSink(Sink):
                 return
             if versions.start < position:
                 raise SinkError(
-                    f"the topic has the changes up to version {position - 1}, and those from "
-                    f"version {versions.start} on are to be written: how far the sink had got was "
-                    "forgotten",
+                    f"the topic has the changes up to version {position - 1}, and the sink is to "
+                    f"write from version {versions.start} on: the position of the sink was lost",
                     where=self._topic.servers,
                     hint="Put back the folder `sinks` of the storage; or give the sink another "
                     "name and another topic, which gets the whole table first.",
@@ -89,7 +90,7 @@ class KafkaSink(Sink):
             raise self._failed(error) from error
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         if self._group is not None:
             self._group.close()
         self._producer = self._group = None
@@ -98,13 +99,13 @@ class KafkaSink(Sink):
         if self._producer is not None:
             return
         kafka = client()
-        self._topic.describe()  # The client would wait a minute for a topic that is not there.
+        self._topic.describe()  # The client would wait a minute for a topic that does not exist.
         self._producer = kafka.Producer(
             {
                 **self._settings,
                 "transactional.id": self._id,
                 "transaction.timeout.ms": _TRANSACTION_MILLISECONDS,
-                # The same key goes to the same partition as from any Java program.
+                # A key goes to the same partition as from a Java program.
                 "partitioner": "murmur2_random",
                 "linger.ms": "20",
             },
@@ -118,16 +119,17 @@ class KafkaSink(Sink):
     def _position(self, versions: Range) -> int:
         """One above the last version in the topic.
 
-        0 also if the group was forgotten, as brokers do a week after its last commit: what the
-        ledger says to write is then written.
+        Also 0 if the brokers have forgotten the group, a week after its last commit: then the sink
+        writes the range.
         """
         deadline = time.monotonic() + _SECONDS
         while True:
             try:
                 return self._committed(versions)
             except client().KafkaException as error:
-                # Who keeps the offsets of groups is settled only after a broker's first start.
-                if error.args[0].code() not in _unsettled() or time.monotonic() > deadline:
+                # After the first start of a broker, no broker keeps the offsets of groups yet.
+                is_early = error.args[0].code() in _coordinator_missing()
+                if not is_early or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
 
@@ -135,7 +137,7 @@ class KafkaSink(Sink):
         own = self._committed_by(self._group)
         if own or self._older is None or versions.start == 0:
             return own
-        # Not the first range, and nothing under this id: it began under the older one.
+        # This is not the first range, and nothing has this id: the sink began under the older id.
         settings = {**self._settings, "group.id": self._older, "enable.auto.commit": "false"}
         older = client().Consumer(settings, logger=LOGGER)
         try:
@@ -145,10 +147,10 @@ class KafkaSink(Sink):
 
     def _committed_by(self, group: Any) -> int:
         place = client().TopicPartition(self._topic.name, 0)
-        (found,) = group.committed([place], timeout=_SECONDS)
-        if found.error is not None:
-            raise client().KafkaException(found.error)
-        return max(int(found.offset), 0)
+        (committed,) = group.committed([place], timeout=_SECONDS)
+        if committed.error is not None:
+            raise client().KafkaException(committed.error)
+        return max(int(committed.offset), 0)
 
     def _mark(self, end: int) -> None:
         place = client().TopicPartition(self._topic.name, 0, end)
@@ -156,8 +158,8 @@ class KafkaSink(Sink):
         self._producer.send_offsets_to_transaction([place], group, _SECONDS)
 
     def _send(self, changes: Changes) -> None:
-        sent = _upserts(changes, self._keys) if self._keys else _all_changes(changes)
-        for key, value in sent:
+        messages = _upserts(changes, self._keys) if self._keys else _all_changes(changes)
+        for key, value in messages:
             while True:
                 try:
                     self._producer.produce(
@@ -169,13 +171,14 @@ class KafkaSink(Sink):
                     self._producer.poll(1.0)
                 else:
                     break
-        left = self._producer.flush(_SECONDS)
-        if left:
-            raise SinkError(f"{left} messages were not taken in time", where=self._topic.servers)
+        unsent = self._producer.flush(_SECONDS)
+        if unsent:
+            problem = f"the brokers did not take {unsent} messages in time"
+            raise SinkError(problem, where=self._topic.servers)
 
     def _failed(self, error: Exception) -> SinkError:
-        told: KafkaFailed = self._topic.failed(error)
-        return SinkError(told.problem, where=told.where, hint=told.hint)
+        failure: KafkaFailed = self._topic.failed(error)
+        return SinkError(failure.problem, where=failure.where, hint=failure.hint)
 
 
 def _all_changes(changes: Changes) -> Iterator[Message]:
@@ -185,7 +188,7 @@ def _all_changes(changes: Changes) -> Iterator[Message]:
 
 
 def _upserts(changes: Changes, keys: list[str]) -> Iterator[Message]:
-    """The newest row of every key that changed; of one that only went, no value."""
+    """The newest row of every key that changed; no value for a key that is gone."""
     names = changes.columns.names
     missing = [key for key in keys if key not in names]
     if missing:
@@ -200,19 +203,19 @@ def _upserts(changes: Changes, keys: list[str]) -> Iterator[Message]:
         if now != version:
             yield from ((key, None) for key in gone)
             gone, version = {}, now
-        own = json_rows(pa.RecordBatch.from_arrays([batch[key] for key in keys], names=keys))
+        row_keys = json_rows(pa.RecordBatch.from_arrays([batch[key] for key in keys], names=keys))
         # Deletes of a version come first, so a key that is inserted again is not gone.
         if batch[CHANGE_TYPE][0].as_py() == DELETE:
-            gone |= dict.fromkeys(own)
+            gone |= dict.fromkeys(row_keys)
             continue
-        for key, line in zip(own, json_rows(batch), strict=True):
+        for key, line in zip(row_keys, json_rows(batch), strict=True):
             gone.pop(key, None)
             yield key, line
     yield from ((key, None) for key in gone)
 
 
-def _unsettled() -> set[int]:
-    """What a broker answers that does not know yet who keeps the offsets of a group."""
+def _coordinator_missing() -> set[int]:
+    """The answers of a broker that does not know the coordinator of a group yet."""
     kinds = client().KafkaError
     return {
         kinds.NOT_COORDINATOR,

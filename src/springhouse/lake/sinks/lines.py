@@ -1,10 +1,10 @@
 """How do the changes of a table become lines of a positioned file?
 
 `'springhouse.sink.audit' = 'positioned_file'` with `path`: one line of JSON per changed row, in the
-file of `positioned_file`, whose offsets are then the versions of the table. A range that comes
-again was either written whole, and is skipped, or is cut off when the file is opened: exactly once.
-Whose versions they are stands beside the file, in `<name>.owner`: a file with the changes of
-another table, or of another warehouse, is refused.
+file of `positioned_file`, whose offsets are the versions of the table. If a range comes again, it
+was either written completely, and is skipped, or it is cut off when the file is opened: exactly
+once. The file `<name>.owner` beside it names the table: a file with the changes of another table,
+or of another warehouse, is refused.
 """
 
 from pathlib import Path
@@ -40,8 +40,8 @@ class PositionedFileSink(Sink):
     def _prove_ours(self, file: PositionedFile, versions: Range) -> None:
         owner = self._path.with_name(self._path.name + ".owner")
         known = owner.read_text() if owner.exists() else None
-        # Without an owner the file is new, or an older release wrote it: it has what was given
-        # before, and perhaps the range that comes again.
+        # Without an owner the file is new, or an older release wrote it. Then it ends before this
+        # range, or has the range already.
         fits = known == self._identity if known else file.offset in (0, *versions)
         if not fits and self._identity:
             self.close()

@@ -2,17 +2,17 @@
 
 The `PositionedFileEventSink` of paper 003, section 4.4.2: one line per event, and checkpoints that
 map offsets to positions in the file. A checkpoint `(offset, position)` says: the first `position`
-bytes hold exactly the events below `offset`. They stand in a second file, `<name>.checkpoints`.
+bytes hold exactly the events below `offset`. A second file holds them, `<name>.checkpoints`.
 
-    write      append the lines, make them durable, then append the checkpoint, make it durable
-    open       the newest checkpoint that the file is long enough for; cut off all that is behind it
-    resume(o)  the newest checkpoint that is not above `o`; cut off all that is behind it
+    write      append the lines, sync them, then append the checkpoint, sync it
+    open       take the newest checkpoint inside the file; cut off everything behind its position
+    resume(o)  take the newest checkpoint that is not above `o`; cut off everything behind it
 
-So whatever a dead process left behind its last checkpoint is never seen as an event, and a source
-that replays from `offset` (003 section 2.1) writes nothing twice. `resume` is for whoever keeps the
-offsets elsewhere, as the nodes of a cluster do: the file may be ahead of what they agreed on.
+So bytes that a dead process left behind its last checkpoint never count as events, and a source
+that replays from `offset` (003 section 2.1) writes nothing twice. `resume` is for callers that keep
+the offsets elsewhere, such as the nodes of a cluster: the file may be ahead of those offsets.
 
-One process at a time: the file is locked while it is open, and the lock goes with the process.
+Only one process writes: the file is locked while it is open, and the lock ends with the process.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ from typing import NamedTuple
 from springhouse.errors import SinkError
 
 _MOST_CHECKPOINTS = 2_000
-"""So many checkpoints are kept; when there are more, the newer half of them."""
+"""The most checkpoints to keep; when there are more, only the newer half stays."""
 
 
 class Checkpoint(NamedTuple):
@@ -37,7 +37,7 @@ class Checkpoint(NamedTuple):
     position: int
 
     def line(self) -> bytes:
-        """The checkpoint as it is written down, with a sum that a half-written line does not have.
+        """The checkpoint as a line, with a checksum that a half-written line does not have.
 
         >>> Checkpoint(3, 40).line()
         b'3 40 66640de8\\n'
@@ -70,11 +70,11 @@ class PositionedFile:
 
     @property
     def offset(self) -> int:
-        """The offset of the next event: all below it are in the file for good."""
+        """The offset of the next event: all events below it are in the file."""
         return self._checkpoints[-1].offset
 
     def resume(self, offset: int) -> int:
-        """Forget the events from `offset` on; the offset to go on from, which may be below it."""
+        """Forget the events from `offset` on; returns the next offset, which may be lower."""
         kept = [each for each in self._checkpoints if each.offset <= offset]
         if len(kept) < len(self._checkpoints):
             self._checkpoints = kept
@@ -82,21 +82,21 @@ class PositionedFile:
         return self.offset
 
     def write(self, lines: Sequence[str], start: int, end: int) -> None:
-        """Append the events of the offsets `start` up to, and without, `end`: all, or none."""
+        """Append the events of the offsets from `start` up to, but not including, `end`."""
         if start != self.offset or end < start:
             raise SinkError(
-                f"the offsets {start} to {end} do not follow on {self.offset}",
+                f"the offsets {start} to {end} do not follow {self.offset}",
                 where=str(self.path),
-                hint="Ask it for its `offset`, and read the source from there.",
+                hint="Read the source from the `offset` of the file.",
             )
         if any("\n" in line for line in lines):
-            raise SinkError("an event has a line break in it", where=str(self.path))
+            raise SinkError("an event contains a line break", where=str(self.path))
         position = self._checkpoints[-1].position
         if os.fstat(self._data).st_size != position:
             raise SinkError(
-                f"the file is not {position} bytes long any more: somebody else wrote to it",
+                f"the file is not {position} bytes long any more: another program wrote to it",
                 where=str(self.path),
-                hint="Let one process write it; opening it again cuts off what is not ours.",
+                hint="Let only one process write it. Opening it again cuts off the other bytes.",
             )
         data = b"".join(line.encode() + b"\n" for line in lines)
         _append(self._data, data)
@@ -108,7 +108,7 @@ class PositionedFile:
             self._rewrite_log()
 
     def close(self) -> None:
-        """Let others write it."""
+        """Release the file for other processes."""
         os.close(self._log)
         os.close(self._data)
 
@@ -125,14 +125,14 @@ class PositionedFile:
 
     def _cut(self) -> None:
         """Cut both files down to the newest checkpoint."""
-        # Checkpoints first: one that outlives its bytes would be believed once new ones are there.
+        # Checkpoints first: one that outlives its bytes would be valid again for other bytes.
         self._rewrite_log()
         if os.fstat(self._data).st_size > self._checkpoints[-1].position:
             os.ftruncate(self._data, self._checkpoints[-1].position)
             os.fsync(self._data)
 
     def _rewrite_log(self) -> None:
-        """Put a file with exactly the checkpoints that are known in the place of the old one."""
+        """Replace the log by a file with exactly the known checkpoints."""
         log = self.path.with_name(self.path.name + ".checkpoints")
         wanted = b"".join(each.line() for each in self._checkpoints[1:])
         if os.pread(self._log, len(wanted) + 1, 0) == wanted:
@@ -147,7 +147,7 @@ class PositionedFile:
 
 
 def read_checkpoints(text: bytes) -> list[Checkpoint]:
-    """The checkpoints in a log, up to the first line that is not whole.
+    """The checkpoints in a log, up to the first incomplete line.
 
     >>> read_checkpoints(Checkpoint(3, 40).line() + Checkpoint(5, 60).line()[:-3])
     [Checkpoint(offset=3, position=40)]
@@ -164,7 +164,7 @@ def read_checkpoints(text: bytes) -> list[Checkpoint]:
 
 def _opened(path: Path) -> int:
     new = not path.exists()
-    # Never O_APPEND: NFS, the network share of the paper's experiment, does it by hand.
+    # Never O_APPEND: NFS, the network share of the paper's experiment, only emulates it.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     if new:
         _sync_folder(path.parent)
@@ -178,7 +178,7 @@ def _lock(descriptor: int, path: Path) -> None:
         raise SinkError(
             "another process writes this file",
             where=str(path),
-            hint="Wait until it lets go, or end it: the lock goes with the process.",
+            hint="Wait until it closes the file, or end it: the lock ends with the process.",
         ) from error
 
 

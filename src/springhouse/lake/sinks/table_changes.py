@@ -1,12 +1,11 @@
-"""What did some versions of a table change, row by row?
+"""Which rows did some versions of a table change?
 
-As in `lake.changes`, a change comes from the cheapest place that has it: the added files of a
-commit that only adds, the change files of one that rewrites. Both are read by Arrow, a batch at a
-time, so a sink needs no Spark and no memory for a large table. Only what somebody else rewrote has
-to be worked out, by Spark.
+As in `lake/delta/changes.py`, a change is read from the cheapest place that has it: the added files
+of a commit that only adds, the change files of a commit that rewrites. Arrow reads both, one batch
+at a time, so a sink needs no Spark, and little memory for a large table. Only if another writer
+rewrote files, Spark computes the difference of two versions.
 
-Nothing is netted over several versions: the changes of a version are the same in whatever range
-they are asked for.
+Changes are not combined over several versions: a version has the same changes in every range.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,24 +39,24 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class _Part:
-    """The rows of one version: those in files, or those that have to be worked out."""
+    """The rows of one version, from files or computed by Spark."""
 
     version: int
     at: Instant
-    rows: "Callable[[], Iterator[pa.RecordBatch]]"  # with WEIGHT, or all of them inserted
+    rows: "Callable[[], Iterator[pa.RecordBatch]]"  # all are inserts, without WEIGHT
 
 
 class TableChanges:
     """The changes of a range of versions of one table."""
 
-    def __init__(self, lake: "Lake", table: str, given: Range) -> None:
+    def __init__(self, lake: "Lake", table: str, versions: Range) -> None:
         self._lake = lake
         self._log = lake.log(table)
-        self._table = lake.open(table, given.end - 1)
+        self._table = lake.open(table, versions.end - 1)
         self._names = self._table.schema.fieldNames()
-        self._given = given
-        self._own = arrow_schema(self._table.schema)
-        self.columns = pa.schema([*self._own, *_MARKS])
+        self._versions = versions
+        self._fields = arrow_schema(self._table.schema)
+        self.columns = pa.schema([*self._fields, *_MARKS])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, deletes before inserts in each version."""
@@ -67,28 +66,28 @@ class TableChanges:
                     yield from self._changed(batch, part, wanted)
 
     def _parts(self) -> Iterator[_Part]:
-        start, end = self._given
-        made = {commit.version: commit for commit in self._log.commits()}
+        start, end = self._versions
+        commits = {commit.version: commit for commit in self._log.commits()}
         if start == 0:
-            last = made[end - 1]
+            last = commits[end - 1]
             yield _Part(end - 1, last.at, self._snapshot)
             return
         for version in range(start, end):
-            commit = made.get(version)
+            commit = commits.get(version)
             if commit is None:
-                # The log was cleaned: what is left to see is the difference of the two ends.
-                yield _Part(end - 1, made[end - 1].at, self._worked_out(start - 1, end - 1))
+                # The log was cleaned: only the difference of the two ends is known.
+                yield _Part(end - 1, commits[end - 1].at, self._difference(start - 1, end - 1))
                 return
             if commit.changes_data:
                 yield _Part(version, commit.at, self._rows_of(commit))
 
     def _rows_of(self, commit: Commit) -> "Callable[[], Iterator[pa.RecordBatch]]":
-        noted = commit.note.changes if commit.note else None
-        if noted is not None:
-            return lambda: self._from_files(noted)
+        change_files = commit.note.changes if commit.note else None
+        if change_files is not None:
+            return lambda: self._from_files(change_files)
         if commit.appends_only and not self._table.delta.metadata().partition_columns:
             return lambda: self._from_files(commit.added)
-        return self._worked_out(commit.version - 1, commit.version)
+        return self._difference(commit.version - 1, commit.version)
 
     def _snapshot(self) -> Iterator[pa.RecordBatch]:
         if self._table.is_plain:
@@ -101,11 +100,11 @@ class TableChanges:
         for path in paths:
             with storage.filesystem.open_input_file(f"{storage.path}/{path}") as file:
                 parquet = pq.ParquetFile(file)
-                have = parquet.schema_arrow.names
-                wanted = [name for name in (*self._names, WEIGHT) if name in have]
+                names = parquet.schema_arrow.names
+                wanted = [name for name in (*self._names, WEIGHT) if name in names]
                 yield from parquet.iter_batches(_BATCH_ROWS, columns=wanted)
 
-    def _worked_out(self, before: int, after: int) -> "Callable[[], Iterator[pa.RecordBatch]]":
+    def _difference(self, before: int, after: int) -> "Callable[[], Iterator[pa.RecordBatch]]":
         def rows() -> Iterator[pa.RecordBatch]:
             spark = self._lake.spark.session()
             yield from strong_delta(spark, self._log, before, after).toArrow().to_batches()
@@ -113,7 +112,7 @@ class TableChanges:
         return rows
 
     def _changed(self, rows: pa.RecordBatch, part: _Part, wanted: str) -> Iterator[pa.RecordBatch]:
-        """The rows of one kind of change, a row for each copy, with what happened to them."""
+        """The rows with one kind of change, a row for each copy, with the three marks."""
         if WEIGHT in rows.schema.names:
             sign = 1 if wanted == INSERT else -1
             weights = pc.multiply(rows[WEIGHT], sign)
@@ -126,7 +125,7 @@ class TableChanges:
             return
         if not table.num_rows:
             return
-        arrays = [self._column(table, field) for field in self._own]
+        arrays = [self._column(table, field) for field in self._fields]
         at = datetime.fromtimestamp(part.at, UTC)
         marks = [
             pa.array([value] * table.num_rows, field.type)

@@ -1,10 +1,10 @@
 """How are Avro files read?
 
-By `fastavro`, in Spark's tasks, a few files to each. Every file says what its columns are; they are
-matched by name, so files may differ. A value that does not fit the column makes a bad record, and
-so does the rest of a file that can't be read to its end. A file with none of the columns is one bad
-record. Arrow is asked for values as they are: it would take 1.5 for an INT, 1e300 for a FLOAT, a
-moment for a DATE and a number for a TIMESTAMP, and store another value.
+`fastavro` reads them in Spark's tasks, a few files in each task. Every file has its schema; columns
+are matched by name, so files may differ. A value that does not fit the column makes a bad record,
+and so does the rest of a file that can't be read to its end. A file with none of the columns is one
+bad record. Arrow would accept 1.5 for an INT, 1e300 for a FLOAT, a timestamp for a DATE and a
+number for a TIMESTAMP, and store another value: such records are bad, too.
 """
 
 import json
@@ -45,20 +45,20 @@ class AvroFiles:
     """Files of Avro records."""
 
     def __init__(self, options: FileOptions) -> None:
-        fastavro()  # An error here has the place of the declaration.
+        fastavro()  # If it is missing, the error has the place of the declaration.
 
     def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
-        """The columns of the files, one schema for each that is written in them."""
-        found = []
+        """The columns of the files, one schema for each distinct schema in them."""
+        schemas = []
         for text, group in batch.grouped(_written_schema).items():
             try:
                 if text is not None:
-                    found.append(spark_schema(fastavro().schema.parse_schema(json.loads(text))))
+                    schemas.append(spark_schema(fastavro().schema.parse_schema(json.loads(text))))
             except SchemaError as error:
                 raise SchemaError(
                     error.problem, where=group.full(group.paths[0]), hint=error.hint
                 ) from error
-        return found
+        return schemas
 
     def rows(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
@@ -66,12 +66,12 @@ class AvroFiles:
         """The records as rows."""
         marks = [StructField(name, StringType()) for name in _MARKS]
         nullable = [StructField(field.name, field.dataType) for field in schema.fields]
-        given = StructType([*nullable, *marks])
+        result = StructType([*nullable, *marks])
         paths = spark.createDataFrame([(path,) for path in batch.paths], f"{_PATH} STRING")
         tasks = max(1, len(batch.paths) // _FILES_PER_TASK)
         required = frozenset(field.name for field in schema.fields if not field.nullable)
         reading = AvroReadTask(batch.folder.root, arrow_schema(StructType(nullable)), required)
-        return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(reading.rows, given)
+        return paths.repartition(tasks, sf.col(_PATH)).mapInArrow(reading.rows, result)
 
 
 def _written_schema(filesystem: fs.FileSystem, path: str) -> str | None:
@@ -80,12 +80,12 @@ def _written_schema(filesystem: fs.FileSystem, path: str) -> str | None:
         try:
             return str(fastavro().reader(file).metadata["avro.schema"])
         except (ValueError, KeyError, EOFError, IndexError):
-            return None  # Told by `rows`, as a bad record.
+            return None  # `rows` makes a bad record of it.
 
 
 @dataclass(frozen=True)
 class AvroReadTask:
-    """What a task does: from batches of paths in the folder `root` to batches of rows."""
+    """The work of a task: from batches of paths in the folder `root` to batches of rows."""
 
     root: str
     columns: pa.Schema
@@ -110,60 +110,60 @@ class AvroReadTask:
         with folder.filesystem.open_input_file(f"{folder.path}/{path}") as file:
             try:
                 reader = fastavro().reader(file)
-                problem = self._strange(reader.writer_schema)
+                problem = self._no_column(reader.writer_schema)
                 as_written = self._is_as_written(reader.writer_schema)
                 for record in reader if problem is None else ():
                     held.append({named.get(key.casefold(), key): v for key, v in record.items()})
                     if len(held) == _ROWS_AT_ONCE:
-                        yield self._fitted(held, origin, as_written)
+                        yield self._rows_of(held, origin, as_written)
                         held = []
-            # What a broken file makes of the reader can be nearly anything.
+            # A broken file makes the reader fail in nearly any way.
             except Exception as error:  # noqa: BLE001
-                said = str(error) or type(error).__name__
-                problem = f"not readable as Avro from here on: {said}"
+                cause = str(error) or type(error).__name__
+                problem = f"not readable as Avro from here on: {cause}"
         if held:
-            yield self._fitted(held, origin, as_written)
+            yield self._rows_of(held, origin, as_written)
         if problem is not None:
             yield self._batch([{BAD: problem, ORIGIN: origin}])
 
-    def _strange(self, written: Any) -> str | None:
-        """What is wrong with a file that has none of the columns; None if it has one."""
-        found = [str(field["name"]) for field in written.get("fields", ())]
+    def _no_column(self, written: Any) -> str | None:
+        """The problem of a file with none of the columns; None if it has one."""
+        names = [str(field["name"]) for field in written.get("fields", ())]
         wanted = {name.casefold() for name in self.columns.names}
-        if not found or not wanted or wanted & {name.casefold() for name in found}:
+        if not names or not wanted or wanted & {name.casefold() for name in names}:
             return None
-        return strange_file(", ".join(found), self.columns.names)
+        return strange_file(", ".join(names), self.columns.names)
 
     def _is_as_written(self, written: Any) -> bool:
-        """Whether the columns are of the types that the file has: then no value can change."""
+        """Whether the columns have the types of the file: then no value can change."""
         try:
-            found = arrow_schema(spark_schema(written))
+            schema = arrow_schema(spark_schema(written))
         except SchemaError:
             return False
-        types = {field.name.casefold(): field.type for field in found}
+        types = {field.name.casefold(): field.type for field in schema}
         return all(types.get(f.name.casefold(), f.type) == f.type for f in self.columns)
 
-    def _fitted(
+    def _rows_of(
         self, records: list[dict[str, Any]], origin: str, as_written: bool
     ) -> pa.RecordBatch:
-        """The records as rows, all at once; one by one if not all of them fit."""
+        """The records as rows: all at once, or one by one if some of them do not fit."""
         try:
             good = pa.RecordBatch.from_pylist(records, schema=self.columns)
         except _MISFITS:
-            return self._batch([self._judged(record, origin) for record in records])
+            return self._batch([self._row_of(record, origin) for record in records])
         missing = any(good[name].null_count for name in self.required)
         if missing or not as_written:
-            return self._batch([self._judged(record, origin) for record in records])
+            return self._batch([self._row_of(record, origin) for record in records])
         nothing = [pa.nulls(good.num_rows, pa.string())] * len(_MARKS)
         return pa.RecordBatch.from_arrays([*good.columns, *nothing], schema=self._whole)
 
-    def _judged(self, record: dict[str, Any], origin: str) -> dict[str, Any]:
-        """The record as a row, or what is wrong with it."""
+    def _row_of(self, record: dict[str, Any], origin: str) -> dict[str, Any]:
+        """The record as a row, or as a bad row with the reason."""
         misfits = (self._misfit(field, record.get(field.name)) for field in self.columns)
-        wrong = [misfit for misfit in misfits if misfit]
-        if not wrong:
+        reasons = [misfit for misfit in misfits if misfit]
+        if not reasons:
             return {name: record.get(name) for name in self.columns.names}
-        return {BAD: "; ".join(wrong), RECORD: json_value(record), ORIGIN: origin}
+        return {BAD: "; ".join(reasons), RECORD: json_value(record), ORIGIN: origin}
 
     def _misfit(self, field: pa.Field, value: Any) -> str | None:
         if value is None:
@@ -179,7 +179,7 @@ class AvroReadTask:
 
 
 def _is_same(value: Any, stored: Any) -> bool:
-    """Whether Arrow stores a value, and not another one that it makes of it."""
+    """Whether Arrow stores a value as it is, and does not change it."""
     if isinstance(stored, dict) and isinstance(value, dict):
         return all(_is_same(value.get(name), each) for name, each in stored.items())
     if isinstance(stored, list) and isinstance(value, (list, dict)):

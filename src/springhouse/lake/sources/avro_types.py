@@ -1,8 +1,8 @@
-"""How do Avro's types and those of tables match?
+"""Which types of Avro and of tables correspond to each other?
 
-`spark_schema` reads an Avro schema as Spark's own Avro reader would; `avro_schema` writes one for
-the columns of a table. The records themselves are read and written by `fastavro`: Spark's reader is
-one more jar that nobody has, and it would hide from us which record of a file is bad.
+`spark_schema` translates an Avro schema as Spark's own Avro reader would; `avro_schema` writes one
+for the columns of a table. `fastavro` reads and writes the records. Spark's reader would need one
+more jar, and would hide which record of a file is bad.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def fastavro() -> Any:
         return import_module("fastavro")
     except ImportError as error:
         raise LakeError(
-            "the reader and writer of Avro is not installed",
+            "the Avro library is not installed",
             hint="pip install 'springhouse[avro]'",
         ) from error
 
@@ -77,7 +77,7 @@ def _spark_type(avro: Any, named: dict[str, DataType]) -> DataType:
         if len(choices) != 1:
             raise SchemaError(
                 f"an Avro union of {len(choices)} types has no type in a table",
-                hint="Only a union of null and one other type has.",
+                hint="Only a union of null and one other type can be a column.",
             )
         return _spark_type(choices[0], named)
     if isinstance(avro, str):

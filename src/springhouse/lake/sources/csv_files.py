@@ -1,22 +1,23 @@
 r"""How is CSV read?
 
-With `header`, columns are matched by name, file by file, so files may differ in the order of their
-columns; without, by position. Names match whatever their case and the blanks around them. A file
-whose header has no column of the schema is one bad record: it has another delimiter, no header, or
-is not meant for this table. A line that repeats the header of its file is a header too, as in files
-that were concatenated. Quotes inside quotes are doubled, as RFC 4180 and nearly every program that
-writes CSV have it (Spark's own default is a backslash: `escape => '\'`).
+With `header`, columns are matched by name in each file, so files may differ in the order of their
+columns. Without it, columns are matched by position. Case and surrounding blanks of names do not
+matter. A file whose header has no column of the schema is one bad record: it has another delimiter,
+or no header, or belongs to another table. A line that repeats the header of its file is a header
+too, as in concatenated files. Quotes inside quotes are doubled, as in RFC 4180 and nearly every
+program that writes CSV (Spark's own default is a backslash: `escape => '\'`).
 
-Records are lines, which Spark reads in parallel, unless a quoted field goes on in the next line.
-Only Spark's reader can tell records from lines then, and decode other encodings. So files with such
-a field are looked for, and read by it; so are all files with `multiline` or `encoding`. It reads
-all fields as text, and they are put together again to a record for the same grammar: the quarantine
-then shows the record's fields, not its exact quotes. A file in which a quoted field goes on to the
-next line and never ends as one is one bad record: nobody knows which of its quotes is wrong, and
-the reader would make one long field of all the records behind it.
+Records are lines, which Spark reads in parallel, unless a quoted field continues on the next line.
+Then only Spark's CSV reader finds the ends of records; it also decodes other encodings. So that
+reader reads files with such a field, and all files with `multiline` or `encoding`. It reads all
+fields as text, and `_joined` joins them to a record for the same grammar. The quarantine then shows
+the fields of the record, not its exact quotes.
 
-The reader puts U+FFFD in the place of bytes that are no text in the `encoding`; a record with such
-a character is bad.
+A file with a quoted field that continues on the next line and never ends is one bad record. Nobody
+knows which of its quotes is wrong, and the reader would make one long field of all records behind.
+
+The reader replaces bytes that are no text in the `encoding` by U+FFFD; a record with such a
+character is bad.
 """
 
 import io
@@ -57,18 +58,18 @@ _CHUNK_BYTES = 64 * 1024
 _LONGEST_HEADER = 120
 _UNLISTED = "__springhouse_unlisted_"
 _SUPPORTED = ("sep", "quote", "escape", "comment", "nullvalue", "linesep")
-"""The options that mean the same where the client splits records."""
+"""The options that mean the same if the client splits the records."""
 
 
 class _FileLook(NamedTuple):
-    """What opening a file tells: its first record, and what is wrong with the file, if anything."""
+    """The header of a file, or the problem that keeps the file from being read."""
 
     header: str = ""
     problem: str | None = None
 
 
 class _Kind(NamedTuple):
-    """Files that are read alike; `is_cut` if a quoted field of theirs goes on in the next line."""
+    """Files that are read in one way; `is_cut` if a quoted field continues on the next line."""
 
     look: _FileLook
     is_cut: bool = False
@@ -82,7 +83,7 @@ class CsvFiles:
         self._multiline = options.multiline
         self._encoding = options.reader.get("encoding")
         self._reader = {"escape": '"', **options.reader}
-        # As it is, and not in the spelling that Spark's reader wants.
+        # The separator itself, and not as Spark's reader spells it.
         self._own = {**self._reader, "sep": delimiter(self._reader.get("sep", ","))}
         self._parser = {
             **self._reader,
@@ -92,21 +93,21 @@ class CsvFiles:
 
     def infer(self, spark: "SparkSession", batch: FileBatch) -> list[StructType]:
         """The columns that the records have, one schema for each header among the files."""
-        found = []
+        schemas = []
         for kind, group in self._kinds(spark, batch).items():
             if kind.look.problem is None:
                 reader = self._read(spark, kind.is_cut, inferSchema=True)
-                found.append(_roomy(reader.csv(group.for_spark()).schema))
-        return found
+                schemas.append(_roomy(reader.csv(group.for_spark()).schema))
+        return schemas
 
     def rows(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
         """The records as rows."""
-        apart = client_records.is_needed(spark)
-        if apart:
-            asked = [*self._reader, *(["multiline"] if self._multiline else [])]
-            client_records.prove_simple(schema, asked, _SUPPORTED)
+        by_client = client_records.is_needed(spark)
+        if by_client:
+            options = [*self._reader, *(["multiline"] if self._multiline else [])]
+            client_records.prove_simple(schema, options, _SUPPORTED)
         parts = []
         for kind, group in self._kinds(spark, batch).items():
             names = self._names(spark, kind, group)
@@ -116,11 +117,11 @@ class CsvFiles:
                 parts.append(bad_files(spark, schema, files))
                 continue
             layout = self._layout(names, schema)
-            if apart:
+            if by_client:
                 parts.append(self._client_rows(spark, kind, group, layout, schema, why=why))
                 continue
             if self._by_reader(kind):
-                records = self._put_together(spark, group, layout, kind.is_cut)
+                records = self._joined(spark, group, layout, kind.is_cut)
             else:
                 records = self._lines(spark, group, kind.look.header)
             no_record = f"not a row of {len(layout)} columns"
@@ -132,44 +133,44 @@ class CsvFiles:
         return kind.is_cut or self._multiline or self._encoding is not None
 
     def _kinds(self, spark: "SparkSession", batch: FileBatch) -> "dict[_Kind, FileBatch]":
-        """The files by how they are read; those without any line are left out."""
+        """The files by the way to read them, without files that have no line."""
         looks = batch.grouped(self._look)
         sound = tuple(p for look, group in looks.items() if not look.problem for p in group.paths)
         flaws = self._flaws(spark, FileBatch(batch.folder, sound)) if sound else {}
-        found: dict[_Kind, list[str]] = {}
+        kinds: dict[_Kind, list[str]] = {}
         for look, group in looks.items():
             if self._header and not look.header and look.problem is None:
                 continue
             for path in group.paths:
                 is_cut, is_utf8 = flaws.get(path, (False, True))
                 kind = _Kind(look, is_cut)
-                # Spark's own reader would put another character in the place of such bytes.
+                # Spark's own reader would replace such bytes by another character.
                 if self._by_reader(kind) and not is_utf8:
                     kind = _Kind(look._replace(problem=NOT_UTF8))
                 elif is_cut and (problem := self._open_quote(batch, path)) is not None:
                     kind = _Kind(look._replace(problem=problem))
-                found.setdefault(kind, []).append(path)
-        return {kind: FileBatch(batch.folder, tuple(paths)) for kind, paths in found.items()}
+                kinds.setdefault(kind, []).append(path)
+        return {kind: FileBatch(batch.folder, tuple(paths)) for kind, paths in kinds.items()}
 
     def _look(self, filesystem: fs.FileSystem, path: str) -> _FileLook:
-        """The first line that is not empty and not a comment; the empty text if there is none."""
+        """The header: the first line that is not empty and not a comment; "" if there is none."""
         separator = self._reader.get("linesep")
         breaks = re.compile(re.escape(separator.encode()) if separator else rb"\r\n|\r|\n")
         start, lines = b"", [b""]
-        if (damage := encodings.damage_of(filesystem, path)) is not None:
+        if (damage := encodings.compression_problem(filesystem, path)) is not None:
             return _FileLook(problem=damage)
         with filesystem.open_input_stream(path, compression="detect") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 start += chunk
-                problem = encodings.told_by(start[:_CHUNK_BYTES]) if not self._encoding else None
-                if problem is not None:
+                problem = encodings.encoding_problem(start[:_CHUNK_BYTES])
+                if problem is not None and not self._encoding:
                     return _FileLook(problem=problem)
                 if not self._header:
                     return _FileLook()
                 lines = breaks.split(start)
-                # The last one may have been cut.
-                if found := self._first(lines[:-1]):
-                    return _FileLook(found)
+                # The last line may be incomplete.
+                if header := self._first(lines[:-1]):
+                    return _FileLook(header)
         return _FileLook(self._first(lines))
 
     def _first(self, lines: Sequence[bytes]) -> str:
@@ -181,15 +182,15 @@ class CsvFiles:
         )
 
     def _open_quote(self, batch: FileBatch, path: str) -> str | None:
-        """What is wrong with a file that has a quoted field without an end; None if it has none."""
+        """The problem of a file with a quoted field that never ends; None if all of them end."""
         filesystem, full = batch.folder.filesystem, f"{batch.folder.path}/{path}"
         with filesystem.open_input_stream(full, compression="detect") as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
-            found = client_csv.open_quote(_lines_of(text, self._reader.get("linesep")), self._own)
-        return f"a quoted field that begins in line {found} never ends" if found else None
+            number = client_csv.open_quote(_lines_of(text, self._reader.get("linesep")), self._own)
+        return f"a quoted field that begins in line {number} never ends" if number else None
 
     def _flaws(self, spark: "SparkSession", batch: FileBatch) -> dict[str, tuple[bool, bool]]:
-        """By file: whether a quoted field goes on in the next line, and whether it is UTF-8."""
+        """By file: whether a quoted field continues on the next line, and whether it is UTF-8."""
         if self._encoding is not None:
             return {}
         filesystem, root = batch.folder.filesystem, batch.folder.path
@@ -202,11 +203,11 @@ class CsvFiles:
         is_cut = sf.contains(VALUE, sf.lit(quote)) if quote else sf.lit(False)
         is_cut &= ~sf.rlike(VALUE, sf.lit(f"(?s)^(?:{whole_line(self._own)})$"))
         texts = spark.read.text(batch.for_spark(), lineSep=self._reader.get("linesep"))
-        told = texts.groupBy(origin().alias(ORIGIN)).agg(
+        flaws = texts.groupBy(origin().alias(ORIGIN)).agg(
             sf.bool_or(is_cut), sf.bool_and(sf.is_valid_utf8(VALUE))
         )
-        found = {row[0]: (bool(row[1]), bool(row[2])) for row in told.collect()}
-        return {path: found.get(batch.full(path), (False, True)) for path in batch.paths}
+        by_file = {row[0]: (bool(row[1]), bool(row[2])) for row in flaws.collect()}
+        return {path: by_file.get(batch.full(path), (False, True)) for path in batch.paths}
 
     def _flaws_of(self, filesystem: fs.FileSystem, path: str) -> tuple[bool, bool]:
         with filesystem.open_input_stream(path, compression="detect") as file:
@@ -226,29 +227,29 @@ class CsvFiles:
         return any(quote in line and not is_whole.fullmatch(line) for line in lines), is_utf8
 
     def _names(self, spark: "SparkSession", kind: _Kind, group: FileBatch) -> Sequence[str]:
-        """The columns that the header of the files names."""
+        """The names in the header of the files."""
         if not self._header or kind.look.problem is not None:
             return ()
         if not self._by_reader(kind) or client_records.is_needed(spark):
             return client_csv.csv_texts(kind.look.header, self._own) or ()
-        # Only the reader knows where the header ends. As a header, it would rename what is there.
+        # Only the reader knows where the header ends. Read as a header, names would be changed.
         reader = self._read(spark, kind.is_cut).option("header", False)
         first = reader.csv(group.for_spark()[0]).first()
         return [name or "" for name in first] if first is not None else ()
 
     def _misnamed(self, header: str, names: Sequence[str], schema: StructType) -> str | None:
-        """What is wrong with the header of a file; None if columns can be found by it."""
+        """The problem of a header; None if columns can be matched by it."""
         if not self._header or not schema.fields:
             return None
         wanted = {_key(name) for name in schema.fieldNames()}
-        found = [_key(name) for name in names if _key(name) in wanted]
-        if not found:
+        matching = [_key(name) for name in names if _key(name) in wanted]
+        if not matching:
             return strange_file(header[:_LONGEST_HEADER], schema.fieldNames())
-        twice = next((name for name in found if found.count(name) > 1), None)
+        twice = next((name for name in matching if matching.count(name) > 1), None)
         return f'the header of the file has the column "{twice}" twice' if twice else None
 
     def _layout(self, names: Sequence[str], schema: StructType) -> StructType:
-        """The columns of the files in their order: of the schema's type, or text if it has none."""
+        """The columns of the files in their order, with types of the schema; text for others."""
         if not self._header:
             return schema
         wanted = {_key(field.name): field for field in schema.fields}
@@ -293,12 +294,12 @@ class CsvFiles:
             records = records.where(~sf.startswith(VALUE, sf.lit(self._reader["comment"])))
         return records.where(sf.col(VALUE) != header) if header else records
 
-    def _put_together(
+    def _joined(
         self, spark: "SparkSession", group: FileBatch, layout: StructType, is_cut: bool
     ) -> DataFrame:
         texts = StructType([StructField(field.name, StringType()) for field in layout.fields])
-        told = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-        reader = self._read(spark, is_cut, **told)
+        mode = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+        reader = self._read(spark, is_cut, **mode)
         read = reader.schema(with_corrupt(texts)).csv(group.for_spark())
         fields = sf.struct(*(sf.col(quoted(name)) for name in texts.fieldNames()))
         blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
@@ -312,14 +313,14 @@ class CsvFiles:
         return sf.struct(parsed.alias(FIELDS), parsed.getField(CORRUPT).alias(CORRUPT))
 
     def _read(self, spark: "SparkSession", is_cut: bool, **more: str | bool) -> "DataFrameReader":
-        # Of lines the reader knows only those that end with the bytes of UTF-8.
+        # The reader finds the ends of lines only in UTF-8.
         by_document = self._multiline or is_cut or self._encoding is not None
         own = {"header": self._header, "multiLine": by_document}
         return spark.read.options(**self._reader, **own, **more)
 
 
 def whole_line(options: Mapping[str, str]) -> str:
-    r"""The pattern of a line that ends all quotes that it begins, in Python and in Java.
+    r"""The pattern of a line that closes all quotes that it opens, for Python and Java.
 
     >>> is_whole = re.compile(whole_line({})).fullmatch
     >>> [bool(is_whole(line)) for line in ('1,"a"', '1,"a', 'a"', '"a ""b"" c",5" d')]
@@ -328,7 +329,7 @@ def whole_line(options: Mapping[str, str]) -> str:
     quote, escape = options.get("quote", '"'), options.get("escape", '"')
     separator = re.escape(options.get("sep", ","))
     mark, slash = re.escape(quote), re.escape(escape)
-    # Possessive: each has one way to match, and Java has no deep recursion then.
+    # Possessive: a part matches in one way only, and Java does not recurse deeply.
     inner = f"[^{mark}]*+(?:{mark}{mark}[^{mark}]*+)*+"
     if quote != escape:
         inner = f"[^{mark}{slash}]*+(?:{slash}.[^{mark}{slash}]*+)*+"
@@ -349,12 +350,12 @@ def _lines_of(text: TextIO, separator: str | None) -> Iterator[str]:
 
 
 def _key(name: str) -> str:
-    """What is the same for names that are the same to Spark."""
+    """A key that is equal for names that Spark considers equal."""
     return name.strip().casefold()
 
 
 def _roomy(inferred: StructType) -> StructType:
-    """The schema with BIGINT for INT: the type stays, and the next file may hold larger numbers."""
+    """The schema with BIGINT for INT: the next file may hold larger numbers."""
     return StructType(
         [
             StructField(f.name, LongType() if isinstance(f.dataType, IntegerType) else f.dataType)

@@ -1,11 +1,11 @@
 """Can a file be read as text, and is the text in UTF-8?
 
-A file in UTF-16 or UTF-32 is not garbage, and taken for UTF-8 it may even look like records: every
-other byte of it is NUL. So such a file is found before any of it is read as records. A byte order
-mark tells; without one, NUL bytes do that are nearly all at even places, or nearly all at odd ones.
+A file in UTF-16 or UTF-32 may look like records in UTF-8 with NUL bytes between the characters. So
+such a file is recognised before it is read as records: by its byte order mark, or else by NUL bytes
+that are nearly all at even positions, or nearly all at odd ones.
 
-A compressed file that was cut off, or is not compressed at all, fails Spark's reader, and with it
-all other files. So a compressed file is decompressed once, to see that it can be.
+A compressed file that was cut off, or is not compressed at all, makes Spark's reader fail for all
+other files, too. So each compressed file is decompressed once as a test.
 """
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
@@ -15,7 +15,7 @@ from pyarrow import fs
 from springhouse.lake.sources.file_batch import FileBatch
 
 _FIRST_BYTES = 4096
-# The mark of UTF-32 begins with that of UTF-16.
+# The mark of UTF-32 begins with the mark of UTF-16.
 _MARKS = (
     (BOM_UTF32_LE, "UTF-32"),
     (BOM_UTF32_BE, "UTF-32"),
@@ -25,14 +25,14 @@ _MARKS = (
 
 
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
-"""How the names of files end that Arrow decompresses, as Spark's readers do."""
+"""The ends of the names of files that Arrow and Spark's readers decompress."""
 
 _CHUNK_BYTES = 2**20
 
 
 def readable(batch: FileBatch) -> tuple[FileBatch, list[tuple[str, str]]]:
-    """The files that may be in UTF-8, and what is wrong with each of the others."""
-    groups = batch.grouped(problem_of)
+    """The files that may be in UTF-8, and (problem, file) for each of the others."""
+    groups = batch.grouped(file_problem)
     problems = [
         (problem, group.full(path))
         for problem, group in groups.items()
@@ -42,23 +42,23 @@ def readable(batch: FileBatch) -> tuple[FileBatch, list[tuple[str, str]]]:
     return groups.get(None, FileBatch(batch.folder, ())), problems
 
 
-def problem_of(filesystem: fs.FileSystem, path: str) -> str | None:
-    """What keeps a file from being read as UTF-8; None for one that may be."""
-    damage = damage_of(filesystem, path)
+def file_problem(filesystem: fs.FileSystem, path: str) -> str | None:
+    """Why a file can't be read as UTF-8; None if it may be UTF-8."""
+    damage = compression_problem(filesystem, path)
     if damage is not None:
         return damage
     with filesystem.open_input_stream(path, compression="detect") as file:
-        return told_by(file.read(_FIRST_BYTES))
+        return encoding_problem(file.read(_FIRST_BYTES))
 
 
-def damage_of(filesystem: fs.FileSystem, path: str) -> str | None:
-    """What keeps a compressed file from being decompressed; None if nothing does."""
+def compression_problem(filesystem: fs.FileSystem, path: str) -> str | None:
+    """Why a compressed file can't be decompressed; None if it can, or is not compressed."""
     if not path.lower().endswith(COMPRESSED):
         return None
     try:
         _read_through(filesystem, path, "detect")
     except OSError as error:
-        # A store that does not answer is no damage: the same happens with the bytes as they are.
+        # If the store does not answer, reading without decompression fails, too: no damage.
         _read_through(filesystem, path, None)
         return f"the file can't be decompressed: {error}"
     return None
@@ -70,15 +70,15 @@ def _read_through(filesystem: fs.FileSystem, path: str, compression: str | None)
             pass
 
 
-def told_by(start: bytes) -> str | None:
-    """The same for the first bytes of a file.
+def encoding_problem(start: bytes) -> str | None:
+    """Why a file with these first bytes is not in UTF-8; None if it may be.
 
-    >>> told_by("id,name".encode("utf-16-le"))
+    >>> encoding_problem("id,name".encode("utf-16-le"))
     'the file is in UTF-16, and not in UTF-8'
-    >>> told_by(b"id,name")
+    >>> encoding_problem(b"id,name")
     """
-    found = _encoding(start)
-    return f"the file is in {found}, and not in UTF-8" if found else None
+    encoding = _encoding(start)
+    return f"the file is in {encoding}, and not in UTF-8" if encoding else None
 
 
 def _encoding(start: bytes) -> str | None:

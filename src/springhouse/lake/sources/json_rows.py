@@ -1,8 +1,8 @@
 """How does a row become a line of JSON?
 
-Every column by its name, NULL as null. What JSON has no type for is written as Spark's `to_json`
-writes it, so that Spark reads it back with the same types: a decimal is a number with all its
-digits, a timestamp an ISO 8601 text in UTC, bytes are base64, a map is an object.
+Every column has its name, and NULL is null. Values for which JSON has no type are written as
+Spark's `to_json` writes them, so that Spark reads them with the same types: a decimal is a number
+with all its digits, a timestamp an ISO 8601 text in UTC, bytes are base64, a map is an object.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 _text = json.encoder.encode_basestring
-"""A text in quotes: the same as `json.dumps`, without looking at its type."""
+"""A text in quotes, as `json.dumps` writes it, without looking at its type."""
 
 
 def json_rows(rows: pa.RecordBatch) -> list[str]:
@@ -34,13 +34,13 @@ def json_rows(rows: pa.RecordBatch) -> list[str]:
 
 
 def _encoder(kind: pa.DataType) -> Callable[[Any], str]:
-    """The quickest way to write values of this type."""
+    """The fastest function that writes values of this type."""
     if pa.types.is_integer(kind):
         return lambda value: "null" if value is None else str(value)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return lambda value: "null" if value is None else _text(value)
     if pa.types.is_map(kind):
-        # Arrow gives a map as pairs, which a list of structs could be too.
+        # Arrow returns a map as pairs, which could also be a list of structs.
         return lambda value: "null" if value is None else json_value(dict(value))
     return json_value
 

@@ -1,9 +1,8 @@
-"""How are Parquet files read that others write?
+"""How are Parquet files of other writers read?
 
-The footer of every file is looked at before any of them is read, so a column whose type does not
-fit is an error that names the file, and a file that is not Parquet, or has none of the columns that
-are wanted, is one bad record. Spark says once for every distinct footer what it makes of it; files
-with the same footer are read together.
+The footer of every file is read before its rows. So a column whose type does not fit is an error
+that names the file. A file that is not Parquet, or has none of the wanted columns, is one bad
+record. Files with the same footer are read together, and Spark tells their schema once.
 """
 
 from functools import reduce
@@ -32,7 +31,7 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 class Footer(NamedTuple):
-    """What decides how Spark reads a file; `problem` says why, if it is no Parquet file."""
+    """The parts of a footer that decide how Spark reads a file; `problem` if it is no Parquet."""
 
     columns: tuple[tuple[str, str, str, int], ...] = ()
     spark_schema: bytes | None = None
@@ -40,7 +39,7 @@ class Footer(NamedTuple):
 
 
 class ParquetFiles:
-    """Parquet files that others write."""
+    """Parquet files of other writers."""
 
     def __init__(self, options: FileOptions) -> None:
         self._reader = dict(options.reader)
@@ -54,14 +53,14 @@ class ParquetFiles:
     def rows(
         self, spark: "SparkSession", batch: FileBatch, schema: StructType, *, why: bool
     ) -> DataFrame:
-        """The rows of the files, and one bad row for a file that is not Parquet."""
+        """The rows of the files, and one bad row for each file that is not Parquet."""
         parts = []
         for footer, group in batch.grouped(_footer).items():
             if footer.problem:
                 no_file = f"not a Parquet file: {footer.problem}"
                 parts.append(_bad(spark, schema, group, no_file))
-            elif strange := _strange(footer, schema):
-                parts.append(_bad(spark, schema, group, strange))
+            elif problem := _no_column(footer, schema):
+                parts.append(_bad(spark, schema, group, problem))
             else:
                 parts.append(self._group_rows(spark, footer, group, schema))
         return reduce(DataFrame.union, parts or [no_rows(spark, schema)])
@@ -71,16 +70,16 @@ class ParquetFiles:
     ) -> DataFrame:
         reader = spark.read.options(**self._reader).schema(self._schema(spark, footer, group))
         required = [field.name for field in schema.fields if not field.nullable]
-        # Where no row can be bad, nobody asks where it comes from.
+        # Only bad rows need an origin, and without required columns no row is bad.
         source = origin() if required else sf.lit(None).cast("string")
-        found = reader.parquet(*group.for_spark()).withColumn(ORIGIN, source)
+        stored = reader.parquet(*group.for_spark()).withColumn(ORIGIN, source)
         try:
-            fitted = aligned(found, StructType([*schema.fields, found.schema[ORIGIN]]), "")
+            rows = aligned(stored, StructType([*schema.fields, stored.schema[ORIGIN]]), "")
         except SchemaError as error:
             raise SchemaError(
                 error.problem,
                 where=group.full(group.paths[0]),
-                hint="Write the file anew with the other type, or keep it in a folder of its own.",
+                hint="Write the file again with the other type, or keep it in a folder of its own.",
             ) from error
         columns = [sf.col(quoted(name)) for name in schema.fieldNames()]
         missing = [
@@ -88,7 +87,7 @@ class ParquetFiles:
         ]
         bad = sf.nullif(sf.concat_ws("; ", *missing), sf.lit(""))
         record = sf.when(bad.isNotNull(), sf.to_json(sf.struct(*columns)))
-        return fitted.select(*columns, bad.alias(BAD), record.alias(RECORD), ORIGIN)
+        return rows.select(*columns, bad.alias(BAD), record.alias(RECORD), ORIGIN)
 
     def _schema(self, spark: "SparkSession", footer: Footer, group: FileBatch) -> StructType:
         if footer not in self._schemas:
@@ -107,13 +106,13 @@ def _bad(spark: "SparkSession", schema: StructType, group: FileBatch, problem: s
     return bad_files(spark, schema, [(problem, group.full(path)) for path in group.paths])
 
 
-def _strange(footer: Footer, schema: StructType) -> str | None:
-    """What is wrong with a file that has none of the columns; None if it has one."""
-    found = list(dict.fromkeys(path.partition(".")[0] for path, *_ in footer.columns))
+def _no_column(footer: Footer, schema: StructType) -> str | None:
+    """The problem of a file with none of the columns; None if it has one."""
+    names = list(dict.fromkeys(path.partition(".")[0] for path, *_ in footer.columns))
     wanted = {name.casefold() for name in schema.fieldNames()}
-    if not found or not wanted or wanted & {name.casefold() for name in found}:
+    if not names or not wanted or wanted & {name.casefold() for name in names}:
         return None
-    return strange_file(", ".join(found), schema.fieldNames())
+    return strange_file(", ".join(names), schema.fieldNames())
 
 
 def _footer(filesystem: fs.FileSystem, path: str) -> Footer:

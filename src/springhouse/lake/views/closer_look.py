@@ -1,6 +1,6 @@
 """What is there to know before a view is refreshed, and what does a closer look add?
 
-The facts that the planner chooses by (`planner.choose_way`): the work that statements are
+The facts that the planner chooses by (`planner.way.choose_way`): the work that statements are
 (`views.effort`) and numbers of rows from the Delta logs, without reading anything. A closer look
 reads which keys changed; files that those rule out are not counted.
 """

@@ -76,7 +76,7 @@ def compiled_view(
     """The view's statements; `schemas` are the columns of its inputs by key."""
     flat: Inlined | None = None
     try:
-        _prove_wanted(view)
+        _validate_wanted(view)
         flat = inlined(project, view)
         known: dict[str, dict[str, str]] = {}
         for name, key in flat.inputs.items():
@@ -204,7 +204,7 @@ def _incomparable(view: View, visible: StructType) -> NotIncremental | None:
     return None
 
 
-def _prove_wanted(view: View) -> None:
+def _validate_wanted(view: View) -> None:
     if view.refresh is RefreshMode.FULL:
         raise NotCompilable("'springhouse.refresh' = 'full' asks for it")
     for expectation in view.expectations:

@@ -1,7 +1,8 @@
 """What have the refreshes of this warehouse taught, as its logs tell?
 
-Each refresh of each view is heard once, and kept as what it teaches (`planner.past`). Only the log
-of the view that is asked about is looked at again: the others are when it is their turn.
+Each refresh of each view is heard once, and kept as what it teaches
+(`planner.way.past_refreshes`). Only the log of the view that is asked about is looked at again: the
+others are when it is their turn.
 """
 
 import threading

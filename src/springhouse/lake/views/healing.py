@@ -1,6 +1,6 @@
-"""What becomes of a refresh of a view that meets a file which is lost?
+"""What happens if a refresh of a view finds that a file is lost?
 
-A view can be had again from its inputs, so a lost file of a view costs time and no rows:
+A view can be computed again from its inputs. So a lost file of a view costs time, but no rows:
 
     a file of the view itself                        it is computed anew, its old rows are not read
     of a version of an input that was read before    it is computed anew from the versions at hand
@@ -8,8 +8,8 @@ A view can be had again from its inputs, so a lost file of a view costs time and
     of the newest version of an input, a view        that view is computed anew first
     of the newest version of any other input         an error that names the file
 
-The engine's own words are not trusted: some say which file they could not read, some do not, and a
-file that they name may be sound. So after a failure the files themselves are looked at.
+The engine's error message is not reliable: some engines name the file that they could not read,
+others do not, and the file that is named may be intact. So after a failure the files are checked.
 """
 
 import re

@@ -1,9 +1,9 @@
 """How do the statements of a refresh become rows in files?
 
-The compiler says what to ask (`views.compile`); here each relation that a statement names is bound
-to files, Spark answers, and the answer, which is small, is applied to the store that the step
-keeps. Steps run in order: what one writes, the next one reads. Nothing is committed here; the files
-that were written are nobody's until the commit names them.
+The compiler gives the statements (`views.compile`). Here each relation that a statement reads is
+bound to files or to rows in this process. Spark runs the statement, and its small result is applied
+to the store of the step. Steps run in order: a step reads what earlier steps wrote. Nothing is
+committed here; the new files belong to no table until a commit names them.
 
     Keyed   the touched groups, merged with what is stored; those that are in doubt, recomputed
     Bag     rows to add and to remove

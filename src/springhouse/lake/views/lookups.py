@@ -1,10 +1,10 @@
-"""Which rows of a table can meet the change, and how do they come into this process?
+"""Which rows of a table can join the change, and how do they come into this process?
 
 A join with a small change needs few rows of the large table. Spark would read all files that may
-hold one of them, and plan, schedule and shuffle for it. For a few million rows it is much faster to
-filter them here, while they are decoded, by the very values that the change has, and to give Spark
-only what is left. What may be left out is never in question here: that is what the statement says
-(`near`), and Spark still joins whatever it is given.
+hold such a row, and would plan, schedule and shuffle for it. For a few million rows it is much
+faster to decode the files here, to keep only rows with the values that the change has, and to give
+these rows to Spark. The statement says which rows may be left out (`near`). Spark still checks the
+join condition, so extra rows do no harm.
 """
 
 from collections.abc import Mapping, Sequence

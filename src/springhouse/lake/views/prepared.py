@@ -252,7 +252,7 @@ def _compiled(
 
     def visible() -> StructType:
         schema = declared(inputs.frame(view.query), view.schema, str(view.place)).schema
-        prove_storable(schema, view)
+        validate_storable(schema, view)
         return schema
 
     return plan_of(lake, project, view, opened, visible)
@@ -339,7 +339,7 @@ def _impossible(view: View, found: NotIncremental) -> LakeError:
     )
 
 
-def prove_storable(schema: StructType, view: View) -> None:
+def validate_storable(schema: StructType, view: View) -> None:
     """An error if two columns of the view have one name, or one has a type that can't be kept."""
     prove_types(schema, str(view.place))
     names = [name.lower() for name in schema.fieldNames()]

@@ -29,7 +29,7 @@ from springhouse.lake.views.compiled_plans import CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared, statements_of
 from springhouse.lake.views.recompute import REFRESH, recompute, stored_provenance
-from springhouse.lake.views.view_quality import prove_kept
+from springhouse.lake.views.view_quality import count_violations
 from springhouse.planner.logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
@@ -66,7 +66,7 @@ def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done
     refresh = variant.refresh
     with statements_of(lake, ready.tables):
         done = work.perform(refresh) if ready.changed else None
-    violations = prove_kept(lake, view, done.come if done is not None else None)
+    violations = count_violations(lake, view, done.come if done is not None else None)
     delta = _strong_delta(ground, done, refresh.steps[-1].layout.visible)
     read = dict(inputs.read)
     reflected = _reflected(ready, variant, last, read)

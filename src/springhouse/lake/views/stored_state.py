@@ -1,7 +1,8 @@
-"""What does an incremental refresh stand on?
+"""What does an incremental refresh start from?
 
-The inputs as the view reflects them and as it will, how they changed between, and what is stored
-for it. Whatever is missing or does not fit is told as a sentence: then the view is recomputed.
+It needs the inputs as the view reflects them and as it will reflect them, the changes between the
+two, and the stored state. If something is missing or does not fit, a sentence says so, and the view
+is recomputed.
 """
 
 from collections.abc import Mapping

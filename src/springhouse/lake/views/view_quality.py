@@ -1,7 +1,7 @@
-"""Do the rows that an incremental refresh brings keep what was expected of the view?
+"""Do the new rows of an incremental refresh meet the view's expectations?
 
-Rows that an expectation drops never get here: the compiled query leaves them out. Of the others the
-new rows are looked at; the old ones were, when they came.
+Rows that an expectation drops never get here: the compiled query leaves them out. Only new rows are
+checked. The old ones were checked when they were new.
 """
 
 from typing import TYPE_CHECKING
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from springhouse.lake.lake import Lake
 
 
-def prove_kept(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int]:
-    """How many new rows break which expectation; an error if one must not be broken."""
+def count_violations(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int]:
+    """How many new rows violate each expectation; an error if one fails the refresh."""
     asked = [e for e in view.expectations if e.on_violation is not OnViolation.DROP_ROW]
     if not asked or come is None or not come.num_rows:
         return {}

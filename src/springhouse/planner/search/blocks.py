@@ -38,7 +38,7 @@ def fits(kind: Kind, asked_kind: Kind) -> bool:
     return kind == asked_kind or (kind == MONOTONE and asked_kind == STRONG)
 
 
-def accepted(wanted: Iterable[Kind]) -> frozenset[Kind]:
+def accepted_kinds(wanted: Iterable[Kind]) -> frozenset[Kind]:
     """All kinds that will do where these are asked for."""
     kinds = frozenset(wanted)
     return kinds | {MONOTONE} if STRONG in kinds else kinds
@@ -99,7 +99,7 @@ class Block:
         return f"{self.kind} of {self.channel} {ends}"
 
 
-def applied(state: Provenance | None, block: Block) -> Provenance | None:
+def apply_block(state: Provenance | None, block: Block) -> Provenance | None:
     """What somebody who holds `state` holds after taking a block; None if it can't be taken.
 
     A base replaces what was there. A delta is taken by the relaxed rule of section 2.4, so that the

@@ -18,7 +18,7 @@ from springhouse.planner.search.converters import Converter
 from springhouse.planner.search.invocation import Invocation, PlannedBlock
 from springhouse.planner.search.invocation_costs import InputRead
 from springhouse.planner.search.operators import Operator, WidgetVariant
-from springhouse.planner.search.pruning import joined
+from springhouse.planner.search.pruning import join_chain
 
 
 class ChannelBlocks:
@@ -89,7 +89,7 @@ class ChannelBlocks:
             if kind is None or begin is None or not self.may_end(end):
                 continue
             if begin.precedes(end):
-                chain = joined((first.block, last.block), kind)
+                chain = join_chain((first.block, last.block), kind)
                 invocations.append(
                     Invocation(_chain_operator(block.channel), (first, last), (), (chain,))
                 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from springhouse.planner.bounds import NO_LIMITS, ChannelBounds, Times
 from springhouse.planner.provenance import Provenance
-from springhouse.planner.search.blocks import Block, Kind, accepted, applied
+from springhouse.planner.search.blocks import Block, Kind, accepted_kinds, apply_block
 from springhouse.planner.search.workflow_plan import Wish
 
 _MOST_IN_A_ROW = 4
@@ -39,7 +39,7 @@ class Granting:
     ) -> None:
         self._limits, self._held, self._times = limits, held, times
         self._asked = {wish.channel: frozenset(wish.asked) for wish in wishes}
-        self._accepted = {wish.channel: accepted(outputs[wish.channel]) for wish in wishes}
+        self._accepted = {wish.channel: accepted_kinds(outputs[wish.channel]) for wish in wishes}
         self._first: dict[Block, _After | None] = {}
 
     def mends(self, channel: str, block: Block) -> bool:
@@ -91,7 +91,7 @@ class Granting:
         """What consumers hold after these blocks."""
         held = self._held.get(channel)
         for block in blocks:
-            held = applied(held, block)
+            held = apply_block(held, block)
         return held
 
     def _after(
@@ -100,7 +100,7 @@ class Granting:
         """The state after a block, and the pathways still broken; None if it can't be taken."""
         if block.kind not in self._accepted[channel]:
             return None
-        reaches = applied(held, block)
+        reaches = apply_block(held, block)
         if reaches is None or (held is not None and not held.precedes(reaches)):
             return None
         limits = self._limits.get(channel, NO_LIMITS)

@@ -8,7 +8,7 @@ of blocks they make, and how inconsistent an output may be. It is worked out onc
 from collections.abc import Iterable, Mapping
 
 from springhouse.planner.bounds import NO_LIMITS, ChannelBounds
-from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Kind, accepted, fits
+from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Kind, accepted_kinds, fits
 from springhouse.planner.search.converters import Converter
 from springhouse.planner.search.operators import Base, Operator
 from springhouse.planner.search.workflow import Workflow
@@ -21,7 +21,7 @@ class Socket:
 
     def __init__(self, operator: Operator, number: int) -> None:
         self.number, self.port = number, operator.ports[number]
-        self.kinds = accepted(self.port.deltas)
+        self.kinds = accepted_kinds(self.port.deltas)
         if self.port.base is not Base.NONE:
             self.kinds |= {BASE}
         # An input of which only deltas are read may stand still at the end of any of its blocks.

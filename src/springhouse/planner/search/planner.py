@@ -14,8 +14,8 @@ from springhouse.planner.bounds import (
     Bound,
     Times,
     limits_of,
-    propagated,
-    staleness_asked,
+    propagate_limits,
+    strictest_staleness,
 )
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.blocks import BASE, Block, Kind
@@ -25,7 +25,7 @@ from springhouse.planner.search.pruning import (
     BASIC,
     Switches,
     frontiers,
-    narrowed,
+    prune_blocks,
     reached_by_all,
     without_delivered,
 )
@@ -65,14 +65,14 @@ class Planner:
             and any(kind != BASE for kind in kinds)
         ]
         self.limits = limits_of(workflow, bounds)
-        self.propagated = propagated(workflow, self.limits)
-        self.tightest = propagated(workflow, self.limits, tightest=True)
+        self.propagated = propagate_limits(workflow, self.limits)
+        self.tightest = propagate_limits(workflow, self.limits, tightest=True)
         self._parts: dict[tuple[tuple[str, ...], bool], Part] = {}
 
     @cached_property
     def asked(self) -> Mapping[str, Mapping[str, float]]:
         """How long data may wait on each pathway of each channel, for it and all made from it."""
-        return staleness_asked(self.workflow, self.limits)
+        return strictest_staleness(self.workflow, self.limits)
 
     def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
         """The outputs that are not within their bounds now, and the pathways that are stale."""
@@ -208,7 +208,7 @@ class Planner:
         situation: Situation,
         frontier_of: Mapping[str, Sequence[Provenance]],
     ) -> dict[str, list[Block]]:
-        blocks = narrowed(switches, situation, frontier_of)
+        blocks = prune_blocks(switches, situation, frontier_of)
         if switches.old_blocks:
             for channel in self._ends:
                 if channel in blocks and channel in situation.held:

@@ -65,7 +65,7 @@ BASIC = Switches(
 """Section 6.1: no rule, and the cheapest plan of all."""
 
 
-def narrowed(
+def prune_blocks(
     switches: Switches, situation: Situation, frontier_of: Mapping[str, Sequence[Provenance]]
 ) -> dict[str, list[Block]]:
     """The blocks of channels with these frontiers, without old blocks, and with chains."""
@@ -76,7 +76,7 @@ def narrowed(
             if switches.old_blocks:
                 blocks = without_old(blocks, frontier)
             if switches.compulsory_chains:
-                blocks = chained(blocks, frontier)
+                blocks = chain_deltas(blocks, frontier)
         useful[channel] = blocks
     return useful
 
@@ -127,7 +127,7 @@ def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
     return [each for each in blocks if not _at_or_before(each.end, held)]
 
 
-def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
+def chain_deltas(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
     """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
     deltas = [block for block in blocks if block.start is not None]
     if len(deltas) < 2:
@@ -138,7 +138,9 @@ def chained(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Blo
     chains = _chains_in_order(deltas, between) or _chains(deltas, between)
     if len(chains) == len(deltas):
         return list(blocks)
-    return bases + [each[0] if len(each) == 1 else joined(each, each[0].kind) for each in chains]
+    return bases + [
+        each[0] if len(each) == 1 else join_chain(each, each[0].kind) for each in chains
+    ]
 
 
 def _chains_in_order(
@@ -181,7 +183,7 @@ def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> 
     return chains
 
 
-def joined(chain: Sequence[Block], kind: Kind) -> Block:
+def join_chain(chain: Sequence[Block], kind: Kind) -> Block:
     """A chain of deltas as one delta."""
     first, last = chain[0], chain[-1]
     versions = None

@@ -16,7 +16,7 @@ from springhouse.planner.logs import (
     provenance_of,
     state_at,
 )
-from springhouse.planner.provenance import NOW, Channel, Provenance, joined
+from springhouse.planner.provenance import NOW, Channel, Provenance, join_provenances
 from springhouse.planner.strict.moment import (
     Choice,
     InputSnapshot,
@@ -120,7 +120,7 @@ class Chooser:
     def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[InputSnapshot]]:
         """The recent snapshots of each input, and older snapshots that another input reflects."""
         recent = {key: self._candidates(key) for key in keys}
-        reflected = joined(
+        reflected = join_provenances(
             c.provenance for snapshots in recent.values() for c in snapshots
         ).reflected
         return {key: self._candidates(key, reflected.get(key, frozenset())) for key in keys}

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from springhouse.planner.logs import PastRefresh
 from springhouse.planner.search.operators import WidgetVariant
-from springhouse.planner.way.failed_statement import FailedStatement, failed_again
+from springhouse.planner.way.failed_statement import FailedStatement, note_failure
 from springhouse.planner.way.past_refreshes import Past
 from springhouse.planner.way.refresh_cost import WAYS, WayCost
 from springhouse.planner.way.state_worth import (
@@ -148,15 +148,17 @@ def choose_way(facts: WayFacts, look: Look | None = None) -> Decision:
     return _with_state(facts, look)
 
 
-def rebuilt(facts: WayFacts, why: str, *, state: bool) -> Decision:
+def decide_rebuild(facts: WayFacts, why: str, *, state: bool) -> Decision:
     """The refresh of a view after a stored file turned out to be of no use."""
     return replace(_recomputed(facts, why, state=state and not facts.only), teaches=False)
 
 
-def without_statements(facts: WayFacts, problem: str, before: FailedStatement | None) -> Decision:
+def decide_without_statements(
+    facts: WayFacts, problem: str, before: FailedStatement | None
+) -> Decision:
     """The refresh of a view after Spark failed in one of its compiled statements."""
     decision = _recomputed(facts, f"{_FAILED}: {problem}", state=False)
-    return replace(decision, teaches=False, failed=failed_again(before, problem))
+    return replace(decision, teaches=False, failed=note_failure(before, problem))
 
 
 _FAILED = "an incremental refresh failed"

@@ -22,10 +22,10 @@ class FailedStatement:
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
 
-def failed_again(before: FailedStatement | None, problem: str) -> FailedStatement:
+def note_failure(before: FailedStatement | None, problem: str) -> FailedStatement:
     """The memory after one more failure.
 
-    >>> failed_again(failed_again(None, "first"), "second")
+    >>> note_failure(note_failure(None, "first"), "second")
     FailedStatement(problem='second', times=2, pause=4, unknown={})
     """
     times = before.times + 1 if before is not None else 1

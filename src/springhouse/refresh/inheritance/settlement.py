@@ -12,7 +12,7 @@ from springhouse.refresh.inheritance.hierarchy import Hierarchy
 from springhouse.refresh.inheritance.inherit import pass_on
 from springhouse.refresh.inheritance.priority import Rule
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.promises.grants import granted
+from springhouse.refresh.promises.grants import grant_promises
 from springhouse.refresh.ranking.ranks import Ranks
 from springhouse.refresh.table.load_cost import TypicalRefresh
 from springhouse.refresh.table.scheduled_table import ScheduledTable
@@ -125,7 +125,7 @@ class Settlement:
         if patience != self._lanes.patience:
             moved += tables
         if self._policy.heed_promises and any(each.promise is not None for each in tables):
-            changed = granted(self._hierarchy, self._tables, len(self._lanes.tracks))
+            changed = grant_promises(self._hierarchy, self._tables, len(self._lanes.tracks))
             moved += [self._tables[name] for name in self._pass_on(changed)]
         return moved
 

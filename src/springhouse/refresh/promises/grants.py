@@ -11,7 +11,7 @@ from springhouse.refresh.table.load_cost import LoadCost
 from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 
-def findings(
+def find_unkeepable(
     hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int
 ) -> list[UnkeepablePromise]:
     """The promises that can't be kept."""
@@ -19,9 +19,11 @@ def findings(
     return unkeepable([_asked(tables[name], hierarchy) for name in order], tracks)
 
 
-def granted(hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int) -> list[str]:
+def grant_promises(
+    hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int
+) -> list[str]:
     """Note which promises are deadlines; returns the tables for which that changed."""
-    refused = {each.table for each in findings(hierarchy, tables, tracks)}
+    refused = {each.table for each in find_unkeepable(hierarchy, tables, tracks)}
     changed = [name for name in hierarchy.tables if tables[name].is_granted == (name in refused)]
     for name in changed:
         tables[name].is_granted = name not in refused

@@ -93,7 +93,7 @@ def part_that_pays(cost: LoadCost, price: float, blocked: float, share: float) -
     return part if share > _HOPELESS else max(part, _SCARCE * cost.alpha / cost.beta)
 
 
-def chopped(pending: PendingBatches, freshness: float, most: float) -> Instant:
+def chop(pending: PendingBatches, freshness: float, most: float) -> Instant:
     """The time stamp up to which one refresh loads, if it loads at most so many seconds of data."""
     newest = pending.newest
     return newest if newest - freshness <= most else pending.reach(Instant(freshness + most))

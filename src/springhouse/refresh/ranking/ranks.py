@@ -16,7 +16,7 @@ from springhouse.refresh.policy import Policy
 from springhouse.refresh.promises.crowd import Crowd
 from springhouse.refresh.promises.urgency import Urgency
 from springhouse.refresh.ranking.basic import KEYS, NUMBERS, Basic, Key, race, whittle
-from springhouse.refresh.ranking.chopping import Chopping, chopped, part_that_pays
+from springhouse.refresh.ranking.chopping import Chopping, chop, part_that_pays
 from springhouse.refresh.ranking.job_queue import Timers
 from springhouse.refresh.table.load_cost import LearnedCost, TypicalRefresh
 from springhouse.refresh.table.scheduled_table import Entry, ScheduledTable
@@ -95,7 +95,7 @@ class Ranks:
         table.part_seconds = table.expected_seconds
         chopping = self._policy.chopping
         if chopping is not None and delta > chopping.periods * period:
-            until = chopped(pending, freshness, self._most_at_once(table, chopping))
+            until = chop(pending, freshness, self._most_at_once(table, chopping))
         table.until = until
         if until < newest:
             part = cost.seconds(until - freshness if until > freshness else period)

@@ -66,7 +66,7 @@ INT = ExactType(10, whole=True)
 LONG = ExactType(20, whole=True)
 
 
-class Kinds:
+class ExactTypes:
     """The type of every column of a query that holds exact numbers.
 
     Without `decimals`, no decimal is taken for one: for a Spark that counts digits otherwise.

@@ -1,20 +1,20 @@
-"""Which groups of a subquery can be asked for at all?
+"""Which groups of a subquery does the query around it need? ("Magic sets")
 
     WHERE p_brand = 'Brand#23' AND l_quantity <
       (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
 
-Taken out of its place, the subquery has an average for every part, and each of them is stored and
-kept up to date, though only parts of one brand ever ask for theirs. So the rows that are gathered
-are met with those who may ask, before they are gathered ("magic sets"):
+As a table of its own, the subquery has an average for every part. All of them would be stored and
+kept up to date, although the query needs only those of one brand. So a semi join restricts the rows
+of the subquery before they are grouped:
 
     A(R) ⋈k=x S   =   A(R ⋉k=x N) ⋈k=x S      where every x of S is an x of N
 
-N is an input of the query around it that a condition makes small. A group that nobody asks for
-meets no row of S with or without the semi join; of one that is asked for no row is missing, because
-the semi join looks at nothing but the key. The same is right of an outer join that keeps S.
+N is an input of the outer query that a condition makes small. A group that the query does not need
+joins no row of S, with or without the semi join. A group that it does need keeps all of its rows,
+because the semi join looks at nothing but the key. The same holds for an outer join that keeps S.
 
-Equality is handed on from column to column only among columns of one type: `'1' = 1` and `1 = '01'`
-are true, `'1' = '01'` is not.
+Equality is transitive only among columns of one type: `'1' = 1` and `1 = '01'` are true, but
+`'1' = '01'` is false.
 """
 
 from collections import Counter
@@ -35,8 +35,8 @@ from springhouse.views.algebra.query_tree import (
     Scan,
     SemiJoin,
     children,
-    met,
     origin,
+    semi_join,
     walk,
     with_children,
 )
@@ -48,8 +48,8 @@ _NARROWS = (exp.EQ, exp.In, exp.Like)
 """Conditions that leave few rows as a rule; ranges and inequalities may leave nearly all."""
 
 
-def only_asked_groups(root: Node, schemas: Schemas) -> Node:
-    """The query with its groups restricted to those that the query around them may ask for."""
+def apply_magic_sets(root: Node, schemas: Schemas) -> Node:
+    """Restrict groups to those that the query around them may need."""
     readers = Counter(id(child) for node in walk(root) for child in children(node))
     made: dict[int, Node] = {}
     for node in walk(root):
@@ -73,7 +73,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def _asking(node: Node) -> Iterator[tuple[int, Node, Pairs]]:
-    """The children of a join that may hold groups, each with a child that asks it by equalities."""
+    """The children of a join that may be groups, with the node that needs them by equalities."""
     match node:
         case InnerJoin():
             sides = [(i, other) for i in range(len(node.children)) for other in node.children]
@@ -90,7 +90,7 @@ def _asking(node: Node) -> Iterator[tuple[int, Node, Pairs]]:
 
 
 def _restricted(groups: Node, around: Node, pairs: Pairs, schemas: Schemas) -> Node:
-    """The groups without those that nobody asks for, as far as that can be told."""
+    """The groups without those that the query can't need."""
     match groups:
         case Filter():
             return replace(groups, child=_restricted(groups.child, around, pairs, schemas))
@@ -114,7 +114,7 @@ def _restricted(groups: Node, around: Node, pairs: Pairs, schemas: Schemas) -> N
 
 
 def _met_by_asking(rows: Node, key: str, around: Node, name: str, schemas: Schemas) -> Node:
-    """The rows that are gathered, of those groups only that a narrow input asks for."""
+    """The rows of those groups only that a small input needs."""
     narrow = _narrow(around, name, schemas)
     if narrow is None:
         return rows
@@ -128,13 +128,13 @@ def _met_by_asking(rows: Node, key: str, around: Node, name: str, schemas: Schem
     if isinstance(rows, SemiJoin) and any(each.found == found for each in rows.partners):
         return rows
     partner = Partner(asking, (exp.EQ(this=column(key), expression=column(asked)),), found)
-    return met(rows, [partner], column(found))
+    return semi_join(rows, [partner], column(found))
 
 
 def _narrow(
     node: Node, name: str, schemas: Schemas, seen: frozenset[str] = frozenset()
 ) -> tuple[Node, str] | None:
-    """An input with a condition, among whose values all values of a column are."""
+    """A filtered input whose values include all values of the column `name`."""
     seen |= {name}
     match node:
         case Filter() if isinstance(node.child, Scan):

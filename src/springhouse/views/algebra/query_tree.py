@@ -296,18 +296,18 @@ def inputs(node: Node) -> frozenset[str]:
 # Nodes that are built in one good form
 
 
-def filtered(child: Node, conditions: Sequence[Expression]) -> Node:
+def filter_rows(child: Node, conditions: Sequence[Expression]) -> Node:
     """The child with conditions, as close to the rows as they can get."""
     if not conditions:
         return child
     if isinstance(child, Filter):
         return Filter(child.child, (*child.conditions, *conditions))
     if isinstance(child, InnerJoin):
-        return joined(child.children, (*child.conditions, *conditions))
+        return join_all(child.children, (*child.conditions, *conditions))
     return Filter(child, tuple(conditions))
 
 
-def joined(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
+def join_all(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
     """An inner join: joins inside it are dissolved, and a condition on one child moves there."""
     flat: list[Node] = []
     pending: list[Expression] = list(conditions)
@@ -327,9 +327,9 @@ def joined(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
         needed = free_columns(condition)
         home = [i for i, each in enumerate(flat) if needed and needed <= set(each.columns)]
         (own[home[0]] if home else across).append(condition)
-    placed = tuple(filtered(each, more) for each, more in zip(flat, own, strict=True))
+    placed = tuple(filter_rows(each, more) for each, more in zip(flat, own, strict=True))
     if len(placed) == 1:
-        return filtered(placed[0], across) if across else placed[0]
+        return filter_rows(placed[0], across) if across else placed[0]
     return InnerJoin(placed, tuple(across))
 
 
@@ -363,7 +363,7 @@ def _is_keyed_by(rows: Node, names: Sequence[str]) -> bool:
     return isinstance(rows, Aggregate) and set(rows.keys) <= set(names)
 
 
-def outer_joined(left: Node, right: Node, conditions: Sequence[Expression]) -> OuterJoin:
+def outer_join(left: Node, right: Node, conditions: Sequence[Expression]) -> OuterJoin:
     """A left outer join."""
     return OuterJoin(left, right, tuple(conditions), keys_of(right, conditions))
 
@@ -378,7 +378,7 @@ def _looked_up(partner: Partner, condition: Expression) -> Partner:
     return partner if keys is None else replace(partner, rows=keys)
 
 
-def met(
+def semi_join(
     left: Node, partners: Sequence[Partner], condition: Expression, *, anti: bool = False
 ) -> SemiJoin:
     """A semi join; one right above another is one with both conditions."""
@@ -389,7 +389,7 @@ def met(
     return SemiJoin(left, tuple(partners), whole)
 
 
-def renamed(node: Node, names: Sequence[str]) -> Node:
+def rename_columns(node: Node, names: Sequence[str]) -> Node:
     """The node with its columns called `names`."""
     if tuple(names) == node.columns:
         return node

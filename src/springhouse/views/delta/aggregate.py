@@ -259,7 +259,7 @@ TypeOf = Callable[[Expression], ExactType | None]
 """Gives the type of an exact number."""
 
 
-def kept(node: Aggregate, type_of: TypeOf) -> AggregateState | None:
+def decompose(node: Aggregate, type_of: TypeOf) -> AggregateState | None:
     """How to carry the node forward; None if its touched groups have to be recomputed."""
     found = _States(type_of)
     values = []

@@ -1,22 +1,21 @@
-"""What does a rule write, and what may it ask for?
+"""What does a rule write, and what may it request?
 
-`RowSelect` is a SELECT while it is being put together: a FROM clause, what each column is over it,
-and conditions. Filters and projections only change those, so a chain of them stays one SELECT. The
-rows of a change carry a weight, +1 or -1; the rows of a snapshot do not.
+`RowSelect` is a SELECT under construction: a FROM clause, an expression for each column, and
+conditions. A filter or a projection changes only these, so a chain of them stays one SELECT. The
+rows of a change have a weight, +1 or -1. The rows of a snapshot have none.
 
-A rule asks the `Writer` for the change of a child, or for a snapshot of it on one side of the
-change, and gets `RowSelect`. Three hints make that cheap:
+A rule requests from the `Writer` the change of a child, or a snapshot of the child before or after
+the change. The answer is a `RowSelect`. Three hints make the request cheap:
 
-    near      only rows are wanted whose column is among the values that a column has in other
-              relations of the statement; rows that have others need not be read
-    touched   only rows are wanted whose columns equal those of a row of a relation: a semi join,
-              pushed down to the scans as far as it goes
-    where     only rows are wanted that meet conditions, which are asked of them later in any case
+    near      the rule needs only rows whose column has a value that occurs in some column of
+              another relation; the executor may skip files that hold no such value
+    touched   the rule needs only rows that agree with a row of a given relation: a semi join,
+              pushed down towards the scans
+    where     the rule needs only rows that meet these conditions, and checks them again itself
 
-Ghosts: the terms of a join's change meet rows that were never there together, such as a new row of
-one side with an old row of the other. Another term takes each of them back, but who divides by
-their values may divide by 0. So a division is guarded: it is done only for those rows whose weights
-do not cancel out.
+Ghosts: a term of a join's change may pair rows that never existed together, such as a new row of
+one side with an old row of the other. Another term cancels the pair, but a division by its values
+may divide by 0. So a division is computed only for rows whose weights do not cancel out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +53,7 @@ class Side(Enum):
 
 
 Origins = tuple[tuple[str, str], ...]
-"""Where all values of a column are found: columns of relations, as (relation, column)."""
+"""Columns that together hold all values of a column, as (relation, column)."""
 
 
 Known = Mapping[str, tuple[Origins, ...]]
@@ -62,7 +61,7 @@ Known = Mapping[str, tuple[Origins, ...]]
 
 @dataclass(frozen=True)
 class Near:
-    """Only rows matter whose `column` has one of the values that are found in `among`."""
+    """A hint: only rows matter whose `column` has a value that occurs in one of `among`."""
 
     column: str
     among: Origins
@@ -70,7 +69,10 @@ class Near:
 
 @dataclass(frozen=True)
 class Touched:
-    """Only rows matter that agree with a row of `relation`: pairs (own column, its column)."""
+    """A semi join: only rows matter that agree with a row of `relation`.
+
+    A pair is a column of the rows, and the column of the relation that equals it.
+    """
 
     relation: str
     pairs: tuple[tuple[str, str], ...]

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from springhouse.views.algebra.query_tree import Node, Projection, filtered
+from springhouse.views.algebra.query_tree import Node, Projection, filter_rows
 from springhouse.views.read.functions import is_aggregate
 from springhouse.views.read.not_compilable import NotCompilable, line_of
 from springhouse.views.read.scope import Scope
@@ -135,7 +135,7 @@ class SelectBlock:
         """Whether a subquery of the value still waits to be joined to the rows."""
         return bool(free_columns(value) & self.held.keys())
 
-    def prove_own(
+    def validate_own(
         self,
         values: Sequence[Expression],
         clause: str,
@@ -155,7 +155,7 @@ class SelectBlock:
         plain = [c for c in conditions if not self.holds(c)]
         own = [c for c in plain if free_columns(c) <= set(self.node.columns)]
         self.correlated += [c for c in plain if not free_columns(c) <= set(self.node.columns)]
-        self.node = filtered(self.node, own)
+        self.node = filter_rows(self.node, own)
         self.keep_in_order([c for c in conditions if self.holds(c)])
 
     def keep_in_order(self, conditions: Sequence[Expression]) -> None:
@@ -181,7 +181,7 @@ class SelectBlock:
             else:
                 names.append(self.reader.fresh(short_name(value)))
                 made.append((names[-1], value))
-        self.prove_own([value for _, value in made], "GROUP BY or PARTITION BY")
+        self.validate_own([value for _, value in made], "GROUP BY or PARTITION BY")
         if made:
             old = tuple((name, column(name)) for name in self.node.columns)
             self.node = Projection(self.node, (*old, *made))

@@ -19,13 +19,13 @@ from springhouse.views.algebra.query_tree import (
     Partner,
     Projection,
     UnionAll,
-    filtered,
-    joined,
-    met,
-    outer_joined,
+    filter_rows,
+    join_all,
+    outer_join,
+    semi_join,
 )
 from springhouse.views.read.block import SelectBlock
-from springhouse.views.read.functions import prove_plain
+from springhouse.views.read.functions import validate_plain
 from springhouse.views.read.not_compilable import NotCompilable
 from springhouse.views.read.scope import Bound, Scope
 from springhouse.views.sql.expressions import Expression, Named, column, conjuncts, free_columns
@@ -93,23 +93,23 @@ def _join(block: SelectBlock, join: exp.Join) -> None:
     conditions = _using(block, join, seen, side)
     if (on := join.args.get("on")) is not None:
         bound = block.bind(on)
-        prove_plain(bound, "the ON of a join", on)
+        validate_plain(bound, "the ON of a join", on)
         conditions += conjuncts(bound)
     both = (*left.columns, *right.columns)
     if kind in ("SEMI", "ANTI"):
-        block.prove_own(conditions, "the ON of a semi join", join, both)
+        block.validate_own(conditions, "the ON of a semi join", join, both)
         del block.scope.relations[seen:]
         mark = block.reader.fresh("found")
         partner = Partner(right, tuple(conditions), mark)
-        block.node = met(left, [partner], column(mark), anti=kind == "ANTI")
+        block.node = semi_join(left, [partner], column(mark), anti=kind == "ANTI")
     elif side:
-        block.prove_own(conditions, "the ON of an outer join", join, both)
+        block.validate_own(conditions, "the ON of an outer join", join, both)
         if block.correlated and side != "LEFT":
             # They choose among the rows before the join, and it adds rows with NULLs for those.
             raise NotCompilable(f"a {side} JOIN in a correlated subquery", join)
         block.node = _outer_join(side, left, right, conditions, block.reader.fresh)
     else:
-        block.node = joined([left, right], ())
+        block.node = join_all([left, right], ())
         block.keep(conditions)
 
 
@@ -147,15 +147,15 @@ def _outer_join(
         names = (*left.columns, *right.columns)
         return Projection(swapped, tuple((name, column(name)) for name in names))
     if side == "FULL":
-        whole = outer_joined(left, right, conditions)
+        whole = outer_join(left, right, conditions)
         mark = fresh("found")
-        alone = met(right, [Partner(left, tuple(conditions), mark)], column(mark), anti=True)
+        alone = semi_join(right, [Partner(left, tuple(conditions), mark)], column(mark), anti=True)
         nulls = tuple((name, exp.Null()) for name in left.columns)
         own = tuple((name, column(name)) for name in right.columns)
         return UnionAll((whole, Projection(alone, (*nulls, *own))))
     inside = [c for c in conditions if free_columns(c) and free_columns(c) <= set(right.columns)]
     across = tuple(c for c in conditions if not any(c is each for each in inside))
-    return outer_joined(left, filtered(right, inside), across)
+    return outer_join(left, filter_rows(right, inside), across)
 
 
 # Generators
@@ -186,9 +186,9 @@ def _generate(
 ) -> tuple[str, ...]:
     """Make the rows; what their columns are called in the algebra."""
     for argument in generator.iter_expressions():
-        prove_plain(argument, "a generator", generator)
+        validate_plain(argument, "a generator", generator)
     generator = block.attach(generator)
-    block.prove_own([generator], "a generator")
+    block.validate_own([generator], "a generator")
     made = tuple(map(block.reader.fresh, names))
     block.node = Generate(block.node, generator, made, outer)
     return made

@@ -51,7 +51,7 @@ _GENERATORS = (
 _GENERATOR_NAMES = frozenset({"inline_outer", "json_tuple"})
 
 
-def prove_deterministic(query: exp.Expr) -> None:
+def validate_deterministic(query: exp.Expr) -> None:
     """Refuse functions whose value is not decided by the rows: asked again, they say otherwise."""
     for each in query.walk():
         name = each.sql_name().lower() if isinstance(each, exp.Func) else ""
@@ -96,15 +96,15 @@ def aggregates(value: exp.Expr) -> list[exp.Expr]:
     return [each for part in parts for each in aggregates(part)]
 
 
-def prove_flat(aggregate: exp.Expr) -> None:
+def validate_flat(aggregate: exp.Expr) -> None:
     """Refuse an aggregate in whose arguments there is another one, or a window function."""
     function = aggregate
     while isinstance(function, _AROUND_AGGREGATES):
         if isinstance(function, exp.Filter):
-            prove_plain(function.expression, "an aggregate", aggregate)
+            validate_plain(function.expression, "an aggregate", aggregate)
         function = function.this
     for each in function.iter_expressions():
-        prove_plain(each, "an aggregate", aggregate)
+        validate_plain(each, "an aggregate", aggregate)
 
 
 def of_nothing(aggregate: exp.Expr) -> exp.Expr:
@@ -126,7 +126,7 @@ def of_nothing(aggregate: exp.Expr) -> exp.Expr:
     )
 
 
-def prove_plain(value: exp.Expr, clause: str, at: exp.Expr | None = None) -> None:
+def validate_plain(value: exp.Expr, clause: str, at: exp.Expr | None = None) -> None:
     """Refuse what gathers or multiplies rows in a clause that looks at each row on its own."""
     for each in value.walk():
         if isinstance(each, exp.Window):

@@ -14,7 +14,7 @@ from sqlglot.optimizer.simplify import simplify
 from springhouse.views.algebra.query_tree import Aggregate
 from springhouse.views.read import grouping_sets
 from springhouse.views.read.block import SelectBlock, SelectClauses, short_name
-from springhouse.views.read.functions import aggregates, of_nothing, prove_flat, prove_plain
+from springhouse.views.read.functions import aggregates, of_nothing, validate_flat, validate_plain
 from springhouse.views.read.grouping_sets import Sets
 from springhouse.views.read.not_compilable import NotCompilable
 from springhouse.views.sql.expressions import (
@@ -99,7 +99,7 @@ def gathered(block: SelectBlock, sets: Sets, asked: SelectClauses) -> SelectClau
     return asked
 
 
-def prove_ungathered(asked: SelectClauses) -> None:
+def validate_ungrouped(asked: SelectClauses) -> None:
     """Refuse aggregates in later clauses of a query that does not group."""
     for clause, values in (("QUALIFY", [asked.qualify]), ("ORDER BY", asked.order)):
         for value in values:
@@ -127,7 +127,7 @@ def _key(block: SelectBlock, key: Expression, items: Sequence[Named]) -> Express
         bound = item_at(key, items, "GROUP BY")
     else:
         bound = block.bind(key)
-    prove_plain(bound, "GROUP BY", key)
+    validate_plain(bound, "GROUP BY", key)
     return bound
 
 
@@ -165,7 +165,7 @@ def _measures(block: SelectBlock, value: Expression, sets: Sets, level: str | No
             continue
         if isinstance(each, exp.Grouping | exp.GroupingId):
             continue
-        prove_flat(each)
+        validate_flat(each)
         if block.holds(each):
             raise NotCompilable("a subquery in an aggregate", each)
         if free_columns(each) - set(block.node.columns):

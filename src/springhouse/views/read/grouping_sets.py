@@ -12,7 +12,7 @@ from itertools import product
 
 from sqlglot import exp, parse_one
 
-from springhouse.views.algebra.query_tree import Constant, Node, Projection, joined
+from springhouse.views.algebra.query_tree import Constant, Node, Projection, join_all
 from springhouse.views.read.functions import aggregates
 from springhouse.views.read.not_compilable import NotCompilable
 from springhouse.views.sql.expressions import Expression, Named, column
@@ -108,7 +108,7 @@ def expanded(
         (exp.Literal.number(i), exp.Literal.number(sets.level(chosen)))
         for i, chosen in enumerate(sets.sets)
     )
-    taken = joined([node, Constant((number, level), rows)], ())
+    taken = join_all([node, Constant((number, level), rows)], ())
     made = [fresh(key) for key in keys]
     outputs: list[Named] = [(name, column(name)) for name in taken.columns]
     for i, (key, name) in enumerate(zip(keys, made, strict=True)):

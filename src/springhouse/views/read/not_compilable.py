@@ -1,7 +1,7 @@
 """Why can't a view be refreshed incrementally?
 
-What the algebra can't hold is not an error: the view is refreshed in full, and whoever asks is told
-the construct and its line.
+A construct that the algebra can't hold is not an error. The view is refreshed in full, and
+`explain` names the construct and its line.
 """
 
 from sqlglot import exp

@@ -32,25 +32,25 @@ from springhouse.views.algebra.query_tree import (
     SetOperation,
     TopK,
     UnionAll,
-    renamed,
+    rename_columns,
 )
 from springhouse.views.read.block import Query, SelectBlock, SelectClauses
 from springhouse.views.read.from_clause import bring_together, column_aliases, generated
-from springhouse.views.read.functions import is_generator, prove_deterministic, prove_plain
+from springhouse.views.read.functions import is_generator, validate_deterministic, validate_plain
 from springhouse.views.read.group_by import (
     bind_having,
     gathered,
     is_met_by_nothing,
     on_nothing,
-    prove_ungathered,
     read_keys,
+    validate_ungrouped,
 )
 from springhouse.views.read.not_compilable import NotCompilable
 from springhouse.views.read.order_by import bind_order, is_limited, limited, ordered_outputs
 from springhouse.views.read.qualify import bind_qualify, qualified
 from springhouse.views.read.scope import Bound, Scope
 from springhouse.views.read.subqueries import Subquery
-from springhouse.views.read.well_formed import prove_well_formed
+from springhouse.views.read.well_formed import validate_well_formed
 from springhouse.views.sql.expressions import Expression, Named, column, conjuncts, free_columns
 
 Schemas = Mapping[str, Mapping[str, str]]
@@ -77,11 +77,11 @@ def parse(text: str, inputs: Schemas) -> ParsedQuery:
         tree = sqlglot.parse_one(text, read="spark")
     except SqlglotError as error:
         raise NotCompilable(f"the query is not understood: {str(error).splitlines()[0]}") from error
-    prove_deterministic(tree)
+    validate_deterministic(tree)
     found = _QueryReader(inputs).query(tree, {}, None)
     if found.correlated:
         raise NotCompilable("a column is not known", found.correlated[0])
-    prove_well_formed(found.node)
+    validate_well_formed(found.node)
     return ParsedQuery(found.node, found.names)
 
 
@@ -124,7 +124,7 @@ class _QueryReader:
         cte = ctes.get(tree.name.lower()) if not tree.db else None
         if cte is not None:
             columns = [self.fresh(each, f"{prefix}_{each}") for each in cte.names]
-            return Query(renamed(cte.node, columns), cte.names)
+            return Query(rename_columns(cte.node, columns), cte.names)
         if tree.name.lower() not in self._inputs or tree.db:
             raise NotCompilable(f"`{tree.sql(dialect='spark')}` is not one of the inputs", tree)
         name, schema = self._inputs[tree.name.lower()]
@@ -183,7 +183,7 @@ class _QueryReader:
         if len(left.names) != len(right.names):
             raise NotCompilable("a set operation over different numbers of columns", tree)
         columns = [self.fresh(name) for name in left.names]
-        first, second = renamed(left.node, columns), renamed(right.node, columns)
+        first, second = rename_columns(left.node, columns), rename_columns(right.node, columns)
         node: Node
         if isinstance(tree, exp.Union):
             node = UnionAll((*_branches(first), *_branches(second)))
@@ -202,7 +202,7 @@ class _QueryReader:
         if any(len(row) != len(rows[0]) for row in rows):
             raise NotCompilable("rows of VALUES have different numbers of columns", tree)
         for value in (value for row in rows for value in row):
-            prove_plain(value, "VALUES", tree)
+            validate_plain(value, "VALUES", tree)
             if value.find(exp.Column, exp.Query) is not None:
                 raise NotCompilable("VALUES holds more than constants", value)
         names = column_aliases(tree, tuple(f"col{i + 1}" for i in range(len(rows[0]))))
@@ -218,8 +218,8 @@ class _QueryReader:
         block = SelectBlock(self, query.node, Scope([Bound("", pairs)]), {})
         order = bind_order(block, tree, [(name, column(unique)) for name, unique in pairs])
         for each in order:
-            prove_plain(each, "ORDER BY of a whole query", tree)
-        block.prove_own(order, "ORDER BY of a whole query", tree)
+            validate_plain(each, "ORDER BY of a whole query", tree)
+        block.validate_own(order, "ORDER BY of a whole query", tree)
         return Query(limited(query.node, order, tree), query.names)
 
     # SELECT
@@ -230,7 +230,7 @@ class _QueryReader:
         outputs = [(self.fresh(name), value) for name, value in asked.items]
         order, extra = ordered_outputs(asked.order, outputs, self.fresh)
         shown = [(name, block.attach(value)) for name, value in (*outputs, *extra)]
-        block.prove_own([value for _, value in shown], "the SELECT list", tree)
+        block.validate_own([value for _, value in shown], "the SELECT list", tree)
         node: Node = Projection(block.node, tuple(shown))
         if tree.args.get("distinct") is not None:
             if tree.args["distinct"].args.get("on"):
@@ -258,7 +258,7 @@ class _QueryReader:
         block.windows = tree.args.get("windows") or ()
         if (where := tree.args.get("where")) is not None:
             condition = block.bind(where.this)
-            prove_plain(condition, "WHERE", where)
+            validate_plain(condition, "WHERE", where)
             block.keep(conjuncts(condition))
         items = _items(block, tree)
         keys = read_keys(block, tree, items)
@@ -270,7 +270,7 @@ class _QueryReader:
                 "a generator in a SELECT list with aggregates or window functions", tree
             )
         if keys is None:
-            prove_ungathered(asked)
+            validate_ungrouped(asked)
         else:
             asked = gathered(block, keys, asked)
         return block, qualified(block, asked)

@@ -52,6 +52,6 @@ def _as_columns(block: SelectBlock, values: Sequence[Expression]) -> list[tuple[
         by_partition.setdefault(tuple(dict.fromkeys(partition)), []).append((name, spread))
         columns.append((each.copy(), name))
     for keys, functions in by_partition.items():
-        block.prove_own([function for _, function in functions], "a window function")
+        block.validate_own([function for _, function in functions], "a window function")
         block.node = Window(block.node, keys, tuple(functions))
     return columns

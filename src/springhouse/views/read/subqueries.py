@@ -25,10 +25,10 @@ from springhouse.views.algebra.query_tree import (
     Partner,
     Projection,
     UnionAll,
-    filtered,
-    joined,
-    met,
-    outer_joined,
+    filter_rows,
+    join_all,
+    outer_join,
+    semi_join,
 )
 from springhouse.views.read.not_compilable import NotCompilable
 from springhouse.views.sql.expressions import (
@@ -85,7 +85,7 @@ def apply_condition(
         rejects_null = isinstance(condition, _COMPARISONS)
         node, condition = attached(node, condition, held, rejects_null=rejects_null)
     if free_columns(condition) <= set(node.columns):
-        return filtered(node, [condition])
+        return filter_rows(node, [condition])
     correlated.append(condition)
     return node
 
@@ -121,13 +121,13 @@ def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> N
         if not isinstance(place, exp.Column) or place.name not in held:
             return each
         found = held[place.name]
-        _prove_reachable(node, found)
+        _validate_reachable(node, found)
         mark = found.fresh("found")
         partners.append(_exists(found, mark) if place is each else _is_in(found, each, held, mark))
         return column(mark)
 
     met_by: Expression = condition.copy().transform(swap, copy=False)
-    return met(node, partners, met_by)
+    return semi_join(node, partners, met_by)
 
 
 def _exists(held: Held, mark: str) -> Partner:
@@ -189,12 +189,12 @@ def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
     """The rows in two halves, with and without a partner, and a column that says which."""
     if held.kind == "in":
         raise NotCompilable("IN (SELECT …) inside an expression", held.at)
-    _prove_reachable(node, held)
+    _validate_reachable(node, held)
     found, mark = held.fresh("found"), held.fresh("found")
     own: tuple[Named, ...] = tuple((name, column(name)) for name in node.columns)
     halves = []
     for anti in (False, True):
-        half = met(node, [_exists(held, found)], column(found), anti=anti)
+        half = semi_join(node, [_exists(held, found)], column(found), anti=anti)
         halves.append(Projection(half, (*own, (mark, exp.false() if anti else exp.true()))))
     return UnionAll(tuple(halves)), column(mark)
 
@@ -204,7 +204,7 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
     query = held.query
     if len(query.values) != 1 or not query.at_most_one:
         raise NotCompilable("a scalar subquery that may give several rows", held.at)
-    _prove_reachable(node, held)
+    _validate_reachable(node, held)
     name, present = held.fresh("scalar"), held.fresh("present")
     value = query.values[0]
     reaches_out = not free_columns(value) <= set(query.node.columns)
@@ -215,13 +215,13 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
         outputs.append((name, value))
         value = column(name)
     if query.always_one and not query.correlated:
-        return joined([node, Projection(query.node, tuple(outputs))], ()), value
+        return join_all([node, Projection(query.node, tuple(outputs))], ()), value
     missing = query.empty[0] if query.empty is not None else exp.Null()
     null_alike = _is_null(missing) and not reaches_out
     if inner and null_alike:
-        return joined([node, Projection(query.node, tuple(outputs))], query.correlated), value
+        return join_all([node, Projection(query.node, tuple(outputs))], query.correlated), value
     right = Projection(query.node, (*outputs, (present, exp.true())))
-    outer = outer_joined(node, right, query.correlated)
+    outer = outer_join(node, right, query.correlated)
     if null_alike:
         return outer, value
     case = exp.Case().when(column(present), value.copy()).else_(missing.copy())
@@ -246,7 +246,7 @@ def _keeps_null(placeholder: Expression, value: Expression) -> bool:
     return True
 
 
-def _prove_reachable(node: Node, held: Held) -> None:
+def _validate_reachable(node: Node, held: Held) -> None:
     known = {*node.columns, *held.query.node.columns}
     selected = held.query.values if held.kind != "exists" else ()
     needed = frozenset().union(*map(free_columns, (*held.query.correlated, *selected)))

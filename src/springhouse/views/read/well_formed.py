@@ -32,19 +32,19 @@ from springhouse.views.algebra.query_tree import (
     children,
     walk,
 )
-from springhouse.views.read.functions import prove_flat, prove_plain
+from springhouse.views.read.functions import validate_flat, validate_plain
 from springhouse.views.read.not_compilable import NotCompilable
 from springhouse.views.sql.expressions import Expression, Named, column, free_columns
 
 
-def prove_well_formed(root: Node) -> None:
+def validate_well_formed(root: Node) -> None:
     """Refuse a tree that can't be written as SQL."""
     for node in walk(root):
-        _prove_shape(node)
+        _validate_shape(node)
         for clause, columns, expressions in _mentioned(node):
             for each in expressions:
-                _prove_closed(each, clause, columns)
-                _prove_placed(node, each, clause)
+                _validate_closed(each, clause, columns)
+                _validate_place(node, each, clause)
 
 
 def _mentioned(node: Node) -> Iterator[tuple[str, Sequence[str], Sequence[Expression]]]:
@@ -89,32 +89,32 @@ def _values(outputs: Sequence[Named]) -> list[Expression]:
     return [value for _, value in outputs]
 
 
-def _prove_closed(expression: Expression, clause: str, columns: Sequence[str]) -> None:
+def _validate_closed(expression: Expression, clause: str, columns: Sequence[str]) -> None:
     if unknown := sorted(free_columns(expression) - set(columns)):
         raise NotCompilable(f"{clause} speaks of `{unknown[0]}`, which is not there", expression)
     if expression.find(exp.Query) is not None:
         raise NotCompilable(f"a query inside {clause} is not understood", expression)
 
 
-def _prove_placed(node: Node, expression: Expression, clause: str) -> None:
+def _validate_place(node: Node, expression: Expression, clause: str) -> None:
     match node, expression:
         case Aggregate(), exp.Column():
             pass
         case Aggregate(), _:
-            prove_flat(expression)
+            validate_flat(expression)
         case Window(), exp.Window():
-            prove_flat(expression.this)
+            validate_flat(expression.this)
             order = expression.args.get("order")
             for each in (*(expression.args.get("partition_by") or ()), *([order] if order else ())):
-                prove_plain(each, clause)
+                validate_plain(each, clause)
         case Generate(), _:
             for each in expression.iter_expressions():
-                prove_plain(each, clause)
+                validate_plain(each, clause)
         case _:
-            prove_plain(expression, clause)
+            validate_plain(expression, clause)
 
 
-def _prove_shape(node: Node) -> None:
+def _validate_shape(node: Node) -> None:
     if len(set(node.columns)) < len(node.columns):
         twice = next(name for name in node.columns if node.columns.count(name) > 1)
         raise NotCompilable(f"two columns are called `{twice}`")

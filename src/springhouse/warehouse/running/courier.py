@@ -16,7 +16,7 @@ from springhouse.lake.sinks.delivery import deliver, warehouse_id
 from springhouse.lake.sinks.sink import Sink, SinkContext
 from springhouse.lake.sinks.sink_registry import open_sink
 from springhouse.project.declarations.declaration import Project, SinkCall
-from springhouse.refresh.retry import Failure, failed
+from springhouse.refresh.retry import Failure, add_failure
 from springhouse.units import Instant, Seconds
 from springhouse.warehouse.running.refresh_events import Failed, Listener
 
@@ -91,7 +91,9 @@ class Courier:
                 continue  # Another node delivers the same; the next round looks again.
             except Exception as error:  # noqa: BLE001  a sink may be anybody's code
                 self._close(table, sink)
-                self.failures[key] = failed(failure, error_text(error), self._clock(), self._retry)
+                self.failures[key] = add_failure(
+                    failure, error_text(error), self._clock(), self._retry
+                )
                 self._listener(Failed(key, 0, self.failures[key]))
 
     def close(self) -> None:

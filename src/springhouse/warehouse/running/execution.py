@@ -301,7 +301,7 @@ def _mended(
         return replace(plan, versions={**versions, key: newest.version}), RecomputeInstead(why)
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
-    first = watch.planning.forced(key, f"{plan.table} reads it", lake.now())
+    first = watch.planning.plan_forced(key, f"{plan.table} reads it", lake.now())
     _refresh_view(watch, lake, first.whole(), RecomputeInstead(why, unreadable=True))
     return replace(plan, versions={**versions, key: lake.open(key).version}), RecomputeInstead(why)
 

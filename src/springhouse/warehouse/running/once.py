@@ -96,7 +96,7 @@ class Once(Runner):
             for n in others
             if n in pending and n not in {name, *self.failures, *tried} and self._ready(n, pending)
         )
-        plans = (each for n in ready if (each := planning.whole(n, self._clock())) is not None)
+        plans = (each for n in ready if (each := planning.plan_whole(n, self._clock())) is not None)
         return planning.from_one_scan(plan, plans) if is_view else [plan, *plans]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
@@ -126,8 +126,8 @@ class Once(Runner):
         now, planning = self._clock(), self.watch.planning
         if name in self.watch.project.tables:
             self.watch.observing.poll(now, all_of_them=True)
-            return planning.whole(name, now)
-        return planning.whole(name, now) or planning.unwatched(name, now)
+            return planning.plan_whole(name, now)
+        return planning.plan_whole(name, now) or planning.plan_unwatched(name, now)
 
     def _behind(self, name: str, until: Mapping[str, int]) -> bool:
         if name not in self.watch.project.tables:

@@ -14,7 +14,7 @@ from springhouse.lake.landing.landing import Done
 from springhouse.lake.storage.clock import SteadyClock
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.policy import Policy
-from springhouse.refresh.retry import Failure, failed
+from springhouse.refresh.retry import Failure, add_failure
 from springhouse.units import Instant, Seconds, span_text
 from springhouse.warehouse.running.execution import (
     FlowsFailed,
@@ -131,7 +131,9 @@ class Runner:
             self._listener(Finished(ended.table, ended.track, total(ended.done), gave_way))
             return
         problem = error_text(ended.error)
-        failure = failed(self.failures.get(ended.table), problem, now, self._settings.retry_seconds)
+        failure = add_failure(
+            self.failures.get(ended.table), problem, now, self._settings.retry_seconds
+        )
         self.failures[ended.table] = failure
         _log_failure(ended.table, failure)
         self._listener(Failed(ended.table, ended.track, failure))
@@ -142,7 +144,7 @@ class Runner:
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:
                 before = self.failures.get(key)
-                failure = failed(
+                failure = add_failure(
                     before, error_text(error), self._clock(), self._settings.retry_seconds
                 )
                 self.failures[key] = failure

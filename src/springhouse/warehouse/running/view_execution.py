@@ -15,8 +15,8 @@ from springhouse.lake.views.healing import RecomputeInstead
 from springhouse.lake.views.incremental import StateMismatch
 from springhouse.lake.views.prepared import Prepared, StatementFailed, prepared, statements_of
 from springhouse.lake.views.refresh_view import refresh_view
-from springhouse.planner.refresh_plan import RefreshPlan, settled
-from springhouse.planner.way.choose_way import rebuilt, without_statements
+from springhouse.planner.refresh_plan import RefreshPlan, settle_plan
+from springhouse.planner.way.choose_way import decide_rebuild, decide_without_statements
 from springhouse.project.declarations.declaration import Project, RefreshMode
 
 
@@ -33,7 +33,7 @@ def refreshed(
                 return refresh_view(ready, plan, unreadable=unreadable)
             except StateMismatch as astray:
                 problem = f"rebuilt: {astray.problem}"
-                plan = plan.by(rebuilt(ready.facts, problem, state=True))
+                plan = plan.by(decide_rebuild(ready.facts, problem, state=True))
             except StatementFailed as failed:
                 plan = _without_statements(ready, plan, failed)
 
@@ -41,10 +41,10 @@ def refreshed(
 def _settled(ready: Prepared, plan: RefreshPlan, anew: RecomputeInstead | None) -> RefreshPlan:
     """The plan with the way that fits the stored state and the changed keys."""
     if anew is not None:
-        return plan.by(rebuilt(ready.facts, anew.why, state=_wants_state(ready)))
+        return plan.by(decide_rebuild(ready.facts, anew.why, state=_wants_state(ready)))
     try:
         with statements_of(ready.lake, ready.tables):
-            return settled(plan, ready.facts, ready.look)
+            return settle_plan(plan, ready.facts, ready.look)
     except StatementFailed as failed:
         return _without_statements(ready, plan, failed)
 
@@ -58,4 +58,4 @@ def _wants_state(ready: Prepared) -> bool:
 
 def _without_statements(ready: Prepared, plan: RefreshPlan, failed: StatementFailed) -> RefreshPlan:
     before = ready.note.failed if ready.note is not None else None
-    return plan.by(without_statements(ready.facts, failed.problem, before))
+    return plan.by(decide_without_statements(ready.facts, failed.problem, before))
