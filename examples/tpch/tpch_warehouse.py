@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from springhouse.lake.delta import changes
 from springhouse.lake.delta.commits import Change, commit, create
 from springhouse.lake.delta.note import Note
-from springhouse.lake.delta.stores import Store, described, replace_keys, write_sorted
+from springhouse.lake.delta.stores import Store, describe_file, replace_keys, write_sorted
 from springhouse.lake.delta.writing import paths_of, write_arrow
 from springhouse.units import Instant
 from springhouse.warehouse import Warehouse
@@ -79,7 +79,7 @@ class BaseTable:
         added = write_sorted(store, self._keys, rows)
         note = Note(kind="append", at=_now(), channel=True, rows=len(rows), rows_added=len(rows))
         create(self._place, from_arrow_schema(rows.schema), Change(note, added))
-        files = tuple(described(self._place, add.path) for add in added)
+        files = tuple(describe_file(self._place, add.path) for add in added)
         self.store = Store(self._place, "", files, rows.schema)
 
     def change(self, change: tpch.Change) -> None:

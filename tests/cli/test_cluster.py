@@ -88,9 +88,10 @@ def test_status_of_a_cluster(run, address):
     assert "a leads, term 1" in run("status", "--at", address).output
 
 
-def test_drain_is_seen_to_by_the_leader(run, address):
-    assert "a leads and sees to it: a is drained" in run("drain", "a", "--at", address).output
-    assert "a gets units again" in run("drain", "a", "--undo", "--at", address).output
+def test_the_leader_carries_a_drain_out(run, address):
+    drained = run("drain", "a", "--at", address).output
+    assert "a leads, and moves the units of a to other nodes" in drained
+    assert "gives units to a again" in run("drain", "a", "--undo", "--at", address).output
 
 
 def test_nobody_answers(run):
@@ -100,7 +101,7 @@ def test_nobody_answers(run):
 
 
 def test_nobody_is_named(run):
-    assert "no node is named that could be asked" in str(run("status").exception)
+    assert "there is no node to ask" in str(run("status").exception)
 
 
 def rows(picture):

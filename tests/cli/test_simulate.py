@@ -62,13 +62,13 @@ def of_project(springhouse, folder, *arguments):
 def test_a_project(springhouse, shop):
     answer = of_project(springhouse, shop)
     assert answer.code == 0
-    assert "guessed: orders, revenue_by_country" in answer.err
+    assert "guesses it for: orders, revenue_by_country" in answer.err
     orders, revenue = answer.out.splitlines()[1:3]
     assert orders.startswith("orders ")
     assert "10 s" in revenue
     assert revenue.endswith("%")
     assert "tracks  2 tracks, busy " in answer.out
-    assert "tables with a promise wait" in answer.out
+    assert "a table with a promise waits" in answer.out
     assert not (shop / "storage" / "logs" / "spark.log").exists()
 
 
@@ -132,7 +132,7 @@ def test_a_plot_that_needs_what_is_not_there(springhouse, tmp_path, monkeypatch)
         (("--plot", "a.pdf"), 2, "neither in .svg nor in .png"),
         (("--plot", "nowhere/a.svg"), 1, 'there is no folder "nowhere"'),
         (("--project", ".", "--tables", 3), 2, "a project has its own tables"),
-        (("--promise", "orders=1 minute"), 2, "only with a project"),
+        (("--promise", "orders=1 minute"), 2, "this option needs a project"),
     ],
 )
 def test_mistakes(springhouse, tmp_path, monkeypatch, arguments, code, problem):
@@ -146,9 +146,9 @@ def test_mistakes(springhouse, tmp_path, monkeypatch, arguments, code, problem):
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
-        (("--promise", "revenue"), 2, "is not like"),
+        (("--promise", "revenue"), 2, "does not have the form"),
         (("--promise", "revenues=1 minute"), 1, 'no table or view "revenues"'),
-        (("--priority", "orders=high"), 2, '"high" is no number'),
+        (("--priority", "orders=high"), 2, '"high" is not a number'),
         (("--slowdown", 2), 2, "a project has its own tables"),
     ],
 )

@@ -43,4 +43,4 @@ def test_wrong_usage_is_told(springhouse):
     assert springhouse("simulate", "cluster", "--nodes", 0).code == 2
     told = springhouse(*FEW, "--story")
     assert told.code == 2
-    assert "the story is that of one seed" in told.err
+    assert "a story needs one seed, not several" in told.err

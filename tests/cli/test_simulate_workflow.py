@@ -60,9 +60,9 @@ def test_giving_up(springhouse):
     [
         (("--hours", 0), "0 is not above 0"),
         (("--machines", -1), "-1 is not above 0"),
-        (("--method", "fast"), '"fast" is none of: async-incr, sync-incr'),
-        (("--algorithm", "lucky"), '"lucky" is none of: dynamic, greedy, random'),
-        (("laundry",), '"laundry" is none of: search-preprocessing'),
+        (("--method", "fast"), '"fast" is not one of: async-incr, sync-incr'),
+        (("--algorithm", "lucky"), '"lucky" is not one of: dynamic, greedy, random'),
+        (("laundry",), '"laundry" is not one of: search-preprocessing'),
         (("--plot", "a.pdf"), "neither in .svg nor in .png"),
     ],
 )

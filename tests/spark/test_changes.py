@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.changes import WEIGHT, appended, difference, strong_delta, weights
+from springhouse.lake.delta.changes import WEIGHT, difference, only_appended, strong_delta, weights
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import open_table
 from springhouse.lake.storage.storage import Storage
@@ -35,7 +35,7 @@ def test_appends_by_others_are_their_rows(spark: SparkSession, foreign: Storage)
     log = TableLog(foreign, "foreign")
     assert told(strong_delta(spark, log, None, 0)) == [(1, 1), (2, 1)]
     assert told(strong_delta(spark, log, 0, 1)) == [(2, 1)]
-    assert appended(log, 0, 1)
+    assert only_appended(log, 0, 1)
 
 
 def test_updates_and_deletes_by_others_are_netted(spark: SparkSession, foreign: Storage) -> None:
@@ -49,7 +49,7 @@ def test_updates_and_deletes_by_others_are_netted(spark: SparkSession, foreign: 
         (2, "Moss", 1),
         (3, "Oslo", -1),
     ]
-    assert not appended(log, 0, 2)
+    assert not only_appended(log, 0, 2)
 
 
 def test_a_merge_and_an_overwrite_by_others(spark: SparkSession, foreign: Storage) -> None:

@@ -24,12 +24,12 @@ At = Annotated[
     typer.Option(
         "--at",
         metavar="HOST:PORT",
-        help="The node to ask; else the first that answers of springhouse.cluster.nodes.",
+        help="The node to ask; without it, the first of springhouse.cluster.nodes that answers.",
         show_default=False,
     ),
 ]
 WithoutTls = Annotated[
-    bool, typer.Option("--without-tls", help="The nodes run without TLS, on this machine.")
+    bool, typer.Option("--without-tls", help="The nodes run on this machine, without TLS.")
 ]
 
 
@@ -41,12 +41,12 @@ def status(
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Show all nodes: roles, term, version, owners, load, last quorum."""
-    from springhouse.cli.cluster_options import joining
+    """Show all nodes: role, term, version, load, last quorum, and the owners of units."""
+    from springhouse.cli.cluster_options import read_cluster_options
     from springhouse.cluster import wire
 
-    said = joining(project, settings, without_tls=without_tls)
-    answer = _ask(said, at, "Status", wire.encode_question(said.cluster))
+    options = read_cluster_options(project, settings, without_tls=without_tls)
+    answer = _ask(options, at, "Status", wire.encode_question(options.cluster))
     report = wire.decode_cluster_report(answer)
     if as_json:
         print_json(report.as_json())
@@ -63,54 +63,54 @@ def drain(
     project: ProjectFolder = None,
     settings: Settings = None,
 ) -> None:
-    """Take all units from a node, so that it can be stopped; it stays so until --undo."""
-    from springhouse.cli.cluster_options import joining
+    """Take all units from a node, so that you can stop it; lasts until --undo."""
+    from springhouse.cli.cluster_options import read_cluster_options
     from springhouse.cluster import wire
 
-    said = joining(project, settings, without_tls=without_tls)
-    asked = wire.encode_drain(said.cluster, node, drained=not undo)
-    leader = wire.decode_drain_taken(_ask(said, at, "AskToDrain", asked))
-    what = f"{node} gets units again" if undo else f"{node} is drained, as its units become free"
-    show(f"{leader} leads and sees to it: {what}. See `springhouse cluster status`.")
+    options = read_cluster_options(project, settings, without_tls=without_tls)
+    request = wire.encode_drain(options.cluster, node, drained=not undo)
+    leader = wire.decode_drain_taken(_ask(options, at, "AskToDrain", request))
+    action = f"gives units to {node} again" if undo else f"moves the units of {node} to other nodes"
+    show(f"{leader} leads, and {action}. See `springhouse cluster status`.")
 
 
-def _ask(said: "ClusterOptions", at: str | None, method: str, request: bytes) -> bytes:
-    """The answer of the node that was named, or of the first configured one that has one."""
+def _ask(options: "ClusterOptions", at: str | None, method: str, request: bytes) -> bytes:
+    """The answer of the node at this address, or of the first configured node that answers."""
     from springhouse.cluster.network import PeerChannel
 
-    addresses = [at] if at else list(said.nodes.values())
+    addresses = [at] if at else list(options.nodes.values())
     if not addresses:
         raise SpringhouseError(
-            "no node is named that could be asked",
-            hint="Give --at HOST:PORT, or configure springhouse.cluster.nodes.",
+            "there is no node to ask",
+            hint="Give --at HOST:PORT, or set springhouse.cluster.nodes.",
         )
     problems = []
     for address in addresses:
-        line = PeerChannel(said.cluster, address, said.credentials)
+        channel = PeerChannel(options.cluster, address, options.credentials)
         try:
-            return line.call(method, request, _ASK_SECONDS)
+            return channel.call(method, request, _ASK_SECONDS)
         except SpringhouseError as error:
             problems.append(str(error))
         finally:
-            line.close()
+            channel.close()
     raise SpringhouseError(f"no node answers: {'; '.join(problems)}")
 
 
 def _head(report: "ClusterReport") -> Text:
-    leader = f"{report.leader} leads" if report.leader else "nobody leads"
+    leader = f"{report.leader} leads" if report.leader else "no node leads"
     newest = report.newest
     units = count_text(len(newest.assignments), "unit")
     return Text(f"{leader}, term {newest.term}, version {newest.applied.number}, {units}\n", "bold")
 
 
 def nodes_table(report: "ClusterReport") -> Table:
-    """One row per node; one that did not answer has only a name."""
+    """One row per node; a node that does not answer has only a name."""
     words = ("node", "role", ">term", ">version", ">units", "last quorum")
-    shown = table(*words, ">cpu", ">memory", ">tracks", ">backlog")
+    rows = table(*words, ">cpu", ">memory", ">tracks", ">backlog")
     for each in report.nodes:
         load = each.load
         age = "never" if each.quorum_age is None else f"{span_text(each.quorum_age)} ago"
-        shown.add_row(
+        rows.add_row(
             each.name,
             _role(report, each),
             str(each.term),
@@ -123,8 +123,8 @@ def nodes_table(report: "ClusterReport") -> Table:
             span_text(load.backlog_seconds),
         )
     for name in report.problems:
-        shown.add_row(name, Text("does not answer", "red"))
-    return shown
+        rows.add_row(name, Text("does not answer", "red"))
+    return rows
 
 
 def _role(report: "ClusterReport", each: "NodeReport") -> str:
@@ -137,23 +137,23 @@ def _role(report: "ClusterReport", each: "NodeReport") -> str:
 
 
 def units_table(report: "ClusterReport") -> Table:
-    """Who owns what, in the newest state that a node acts on."""
-    shown = table("unit", "owner", ">offset")
+    """The owner of each unit, in the newest state that a node has applied."""
+    rows = table("unit", "owner", ">offset")
     for unit, assignment in sorted(report.newest.assignments.items()):
         owner = (
             assignment.owner
             if assignment.heir is None
             else f"{assignment.owner}, then {assignment.heir}"
         )
-        shown.add_row(unit, owner, f"{assignment.offset:,}")
-    return shown
+        rows.add_row(unit, owner, f"{assignment.offset:,}")
+    return rows
 
 
 def remarks(report: "ClusterReport") -> list[Text]:
-    """What a row has no room for."""
-    told = [
+    """The remarks below the tables."""
+    lines = [
         Text.assemble((f"\n{name}: ", "red"), problem) for name, problem in report.problems.items()
     ]
     if not any(each.processing for each in report.nodes):
-        told.append(Text("\nno quorum: nothing is processed", "bold red"))
-    return told
+        lines.append(Text("\nno quorum: no node processes anything", "bold red"))
+    return lines

@@ -1,4 +1,4 @@
-"""What do the commands of a cluster take: which project, whose nodes, with or without TLS?"""
+"""Which options do the commands of a cluster share: the project, its nodes, and TLS?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from springhouse.warehouse.node.cluster_settings import Joining
 
 @dataclass(frozen=True)
 class ClusterOptions(Joining):
-    """A cluster as configured, with the settings that were given on the command line."""
+    """A configured cluster, with the settings from the command line."""
 
     given: Mapping[str, str]
 
 
-def joining(
+def read_cluster_options(
     project: Path | None, settings: Sequence[str] | None, *, without_tls: bool = False
 ) -> ClusterOptions:
-    """What the project and the command line say; neither Spark nor the project's code is run."""
+    """The options of the project and the command line, without Spark or the project's code."""
     folder = project_folder(project).resolve()
     pipeline = read_pipeline_file(folder)
     given = parse_settings(settings)
     if without_tls:
         given[CLUSTER_TLS.key] = "off"
-    said = {key: value.value for key, value in pipeline.configuration.items()}
-    return ClusterOptions(pipeline.name, folder, Configuration(said | given, folder), given)
+    configured = {key: value.value for key, value in pipeline.configuration.items()}
+    return ClusterOptions(pipeline.name, folder, Configuration(configured | given, folder), given)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def node(
-    name: Annotated[str, typer.Option("--name", help="The name of this node.", show_default=False)],
+    name: Annotated[str, typer.Option("--name", help="This node's name.", show_default=False)],
     listen: Annotated[
         str | None,
         typer.Option(
             "--listen",
             metavar="HOST:PORT",
-            help="The address of this node. Default: the one in springhouse.cluster.nodes.",
+            help="The address at which others reach it; else that in springhouse.cluster.nodes.",
             show_default=False,
         ),
     ] = None,
@@ -31,37 +31,37 @@ def node(
         typer.Option(
             "--peers",
             metavar="NAME=HOST:PORT,…",
-            help="All other nodes. Default: those in springhouse.cluster.nodes.",
+            help="All other nodes; else those in springhouse.cluster.nodes.",
             show_default=False,
         ),
     ] = None,
     without_tls: Annotated[
         bool,
-        typer.Option("--without-tls", help="Do without TLS: only to try it out, on one machine."),
+        typer.Option("--without-tls", help="No TLS; only within one machine, to try it out."),
     ] = False,
     duration: Duration = None,
     project: ProjectFolder = None,
     settings: Settings = None,
 ) -> None:
-    """Share the work on a project with other nodes, until Ctrl-C."""
-    from springhouse.cli.cluster_options import joining
+    """Share the work on a project with other nodes until Ctrl-C."""
+    from springhouse.cli.cluster_options import read_cluster_options
     from springhouse.warehouse.node.cluster_member import ClusterMember
 
     write_cluster_log()
-    said = joining(project, settings, without_tls=without_tls)
-    members = said.members(name, listen, peers)
-    running = ClusterMember(members, said)
-    given = {**said.given, NODE_NAME.key: name}
-    others = ", ".join(f"{each} at {at}" for each, at in members.peers.items()) or "nobody"
-    # The first signal lets the node hand its units over, the second ends its warehouse.
+    options = read_cluster_options(project, settings, without_tls=without_tls)
+    members = options.members(name, listen, peers)
+    running = ClusterMember(members, options)
+    given = {**options.given, NODE_NAME.key: name}
+    others = ", ".join(f"{peer} at {at}" for peer, at in members.peers.items()) or "no other node"
+    # After the first signal the node hands its units over; the second ends its warehouse.
     with running.joined(), stopped_by_signals(running.stop):
         _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
-        # Only now: it brings Arrow and Spark along, and our vote must not wait for that.
+        # Imported only now: it loads Arrow and Spark, and the vote must not wait for that.
         from springhouse.warehouse import Warehouse
 
         permits = running.permits
         with Warehouse(
-            said.folder, configuration=given, listener=_tell, permits=permits
+            options.folder, configuration=given, listener=_tell, permits=permits
         ) as warehouse:
             refreshed = running.run(warehouse, duration)
     for table, failure in refreshed.failures.items():

@@ -1,7 +1,7 @@
-"""How is a picture written to the file that a user named?
+"""How does a command draw curves into a file?
 
-As SVG by our own hand, which needs nothing; as PNG by matplotlib, if that is installed. What is
-wrong with the file is said before the work begins.
+It writes SVG itself, and PNG with matplotlib, if that is installed. It refuses an unusable file
+before the work begins.
 """
 
 from importlib import import_module
@@ -23,8 +23,8 @@ Plot = Annotated[
 ]
 
 
-def check_plot(file: Path | None) -> None:
-    """Raise what is wrong with the file of a plot, before the long simulation begins."""
+def validate_plot(file: Path | None) -> None:
+    """Refuse an unusable file before hours of pretend time have passed."""
     if file is None:
         return
     if file.suffix not in (".svg", ".png"):
@@ -36,7 +36,7 @@ def check_plot(file: Path | None) -> None:
 
 
 def draw(file: Path, title: str, across: str, up: str, curves: "Mapping[str, Curve]") -> None:
-    """Write curves, each under its name."""
+    """Draw curves with their names."""
     from springhouse.simulate.chart import line_chart
 
     if file.suffix == ".svg":
@@ -51,7 +51,7 @@ def draw(file: Path, title: str, across: str, up: str, curves: "Mapping[str, Cur
 
 
 def draw_staleness(file: Path, runs: "Mapping[str, Curve]") -> None:
-    """Write how stale tables were over pretend time, in each of these runs."""
+    """Draw the staleness of tables over pretend time, one curve per run."""
     curves = {name: [(at / 3600, y) for at, y in curve] for name, curve in runs.items()}
     draw(file, "Staleness over time", "pretend time (h)", "weighted staleness (s)", curves)
 

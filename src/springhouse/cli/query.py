@@ -40,7 +40,7 @@ def query(
     settings: Settings = None,
 ) -> None:
     """Run a SELECT over the tables and views."""
-    from springhouse.lake.spark.queries import blamed_on
+    from springhouse.lake.spark.queries import errors_at
     from springhouse.project.declarations.declaration import Place
 
     # The spinner goes to stderr, and only if that is a terminal.
@@ -48,7 +48,7 @@ def query(
         with console(stderr=True).status("starting Spark …") as spinner:
             rows = warehouse.query(sql, consistent=consistent)
             spinner.update("computing …")
-            with blamed_on(Place("query", 1)):
+            with errors_at(Place("query", 1)):
                 # One row too many tells that there are more.
                 answer = (rows.limit(limit + 1) if limit else rows).toArrow()
         shown = answer.slice(0, limit) if limit else answer

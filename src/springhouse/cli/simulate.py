@@ -1,4 +1,4 @@
-"""`springhouse simulate`: what would happen, with other tracks, more data, another policy?"""
+"""`springhouse simulate`: what would happen with other tracks, more data, another policy?"""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from springhouse.cli.options import Json
-from springhouse.cli.plot import Plot, check_plot, draw_staleness
+from springhouse.cli.plot import Plot, draw_staleness, validate_plot
 from springhouse.cli.screen import count_text, print_json, show, table
 from springhouse.cli.simulate_cluster import cluster
 from springhouse.cli.simulate_project import WhatIfOptions, simulate_project
@@ -48,13 +48,13 @@ def warehouse(
             "--project",
             "-p",
             metavar="DIR",
-            help="Simulate this project: replay what its logs recorded, in the same loop.",
+            help="Simulate this project: replay its logs in the loop of a warehouse.",
             show_default=False,
         ),
     ] = None,
     tables: Annotated[
         int | None,
-        typer.Option(help="How many equal tables, without a project.  [default: 30]", min=1),
+        typer.Option(help="The number of equal tables, without a project.  [default: 30]", min=1),
     ] = None,
     tracks: Annotated[
         int | None,
@@ -62,20 +62,18 @@ def warehouse(
     ] = None,
     utilisation: Annotated[
         float | None,
-        typer.Option(
-            help="Make refreshes so long that they need this share of the tracks.  [default: 0.9]"
-        ),
+        typer.Option(help="The share of the tracks' time that refreshes need.  [default: 0.9]"),
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
             metavar="WORDS",
-            help='How to schedule, as in "fifo; tracks global; chopping none".',
+            help='The scheduling policy, such as "fifo; tracks global; chopping none".',
             show_default=False,
         ),
     ] = None,
     arrivals_times: Annotated[
-        float, typer.Option(help="What if data came so many times as often?")
+        float, typer.Option(help="What if data arrived so many times as often?")
     ] = 1.0,
     costs_times: Annotated[
         float, typer.Option(help="What if refreshes took so many times as long?")
@@ -94,34 +92,36 @@ def warehouse(
     span: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="SPAN", help="For how long, with a project.  [default: 10 minutes]"
+            "--for", metavar="SPAN", help="The duration, with a project.  [default: 10 minutes]"
         ),
     ] = None,
     promise: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TABLE=SPAN", help="What if this staleness was promised?", show_default=False
+            metavar="TABLE=SPAN",
+            help="What if the table had this promise of staleness?",
+            show_default=False,
         ),
     ] = None,
     priority: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TABLE=NUMBER", help="What if this was its priority?", show_default=False
+            metavar="TABLE=NUMBER", help="What if a table had this priority?", show_default=False
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed, the same dice.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed; equal seeds give equal runs.")] = 1,
     as_json: Json = False,
     plot: Plot = None,
 ) -> None:
-    """Simulate a warehouse: its tables' staleness and promises, compared with FIFO."""
+    """Simulate a warehouse: the staleness and promises of its tables, compared with FIFO."""
     from springhouse.simulate.pretend_schedule import ScheduleConditions
     from springhouse.simulate.slowdowns import NEVER, Slowdowns
     from springhouse.simulate.what_if import what_if
 
-    check_plot(plot)
-    _prove_numbers(tracks, utilisation, slowdown, arrivals_times, costs_times)
+    validate_plot(plot)
+    _validate_numbers(tracks, utilisation, slowdown, arrivals_times, costs_times)
     if project is not None:
-        _prove_absent(
+        _refuse(
             "a project has its own tables, data and costs",
             {
                 "--tables": tables,
@@ -130,7 +130,7 @@ def warehouse(
                 "--events": events,
             },
         )
-        asked = WhatIfOptions(
+        options = WhatIfOptions(
             duration_seconds(span or "10 minutes"),
             tracks,
             policy,
@@ -140,10 +140,10 @@ def warehouse(
             priority or (),
             seed,
         )
-        simulate_project(project, asked, plot, as_json=as_json)
+        simulate_project(project, options, plot, as_json=as_json)
         return
     projects_own = {"--for": span, "--promise": promise, "--priority": priority}
-    _prove_absent("only with a project", projects_own)
+    _refuse("this option needs a project", projects_own)
 
     workload, tracks = _equal_tables(tables or 30), tracks or 4
     utilisation = 0.9 if utilisation is None else utilisation
@@ -165,7 +165,7 @@ def warehouse(
         show(*totals(answer, workload, conditions))
 
 
-def _prove_numbers(
+def _validate_numbers(
     tracks: int | None,
     utilisation: float | None,
     slowdown: float | None,
@@ -185,9 +185,9 @@ def _prove_numbers(
         raise typer.BadParameter(f"{slowdown:g} is not at least 1", param_hint="--slowdown")
 
 
-def _prove_absent(problem: str, options: Mapping[str, object]) -> None:
-    for name, given in options.items():
-        if given is not None and given != []:
+def _refuse(problem: str, options: Mapping[str, object]) -> None:
+    for name, value in options.items():
+        if value is not None and value != []:
             raise typer.BadParameter(problem, param_hint=name)
 
 
@@ -206,14 +206,14 @@ def _policy(words: str | None) -> "Policy":
 
 def outcome_table(answer: "PolicyComparison", workload: "Workload") -> Table:
     """One row per table."""
-    shown = table(
+    rows = table(
         "table", ">priority", ">period", ">refresh", ">refreshes", ">staleness", ">worst lag",
         ">promise", ">kept",
     )  # fmt: skip
     for declared, each in zip(workload.tables, answer.run.outcome.tables, strict=True):
         period = workload.periods[each.name]
         assert declared.cost is not None
-        shown.add_row(
+        rows.add_row(
             Text(each.name),
             f"{each.priority:g}",
             span_text(period),
@@ -224,13 +224,13 @@ def outcome_table(answer: "PolicyComparison", workload: "Workload") -> Table:
             "" if each.promise_seconds is None else span_text(each.promise_seconds),
             _percent(each.kept_share),
         )
-    return shown
+    return rows
 
 
 def totals(
     answer: "PolicyComparison", workload: "Workload", conditions: "ScheduleConditions"
 ) -> list[str]:
-    """What was simulated."""
+    """The lines that say what was simulated."""
     run = answer.run.outcome
     share = workload.busy * conditions.slowdowns.mean / conditions.tracks
     events = f"{count_text(run.events, 'event')} in {span_text(run.seconds)}"
@@ -242,8 +242,8 @@ def totals(
 
 
 def comparison(answer: "PolicyComparison", conditions: "ScheduleConditions") -> Table:
-    """The policy, FIFO and the run in which nothing waits, a line each."""
-    shown = table(
+    """One row for the policy, for FIFO, and for the run without contention."""
+    rows = table(
         "in all", ">staleness by priority", ">times the least", ">promises kept", ">refreshes",
         ">tracks busy",
     )  # fmt: skip
@@ -254,7 +254,7 @@ def comparison(answer: "PolicyComparison", conditions: "ScheduleConditions") -> 
     ):
         outcome = run.outcome
         least = answer.ideal.outcome.weighted_staleness
-        shown.add_row(
+        rows.add_row(
             name,
             span_text(outcome.weighted_staleness),
             f"{outcome.weighted_staleness / least:.2f}" if least > 0 else "",
@@ -262,7 +262,7 @@ def comparison(answer: "PolicyComparison", conditions: "ScheduleConditions") -> 
             f"{outcome.refreshes:,}",
             f"{outcome.work_seconds / outcome.seconds / conditions.tracks:.0%}",
         )
-    return shown
+    return rows
 
 
 def _as_json(

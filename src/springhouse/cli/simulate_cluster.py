@@ -1,4 +1,4 @@
-"""`springhouse simulate cluster`: do nodes keep their laws, whatever goes wrong?"""
+"""`springhouse simulate cluster`: do the nodes keep their laws, whatever goes wrong?"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 
 def cluster(
-    nodes: Annotated[int, typer.Option(help="How many nodes.", min=1, max=99)] = 5,
+    nodes: Annotated[int, typer.Option(help="The number of nodes.", min=1, max=99)] = 5,
     units: Annotated[
-        int, typer.Option(help="How many source partitions and views.", min=1, max=10_000)
+        int, typer.Option(help="The number of source partitions and views.", min=1, max=10_000)
     ] = 10,
-    seed: Annotated[int, typer.Option(help="The same seed, the same troubles.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal troubles.", min=0)] = 1,
     seeds: Annotated[
-        int, typer.Option(metavar="K", help="How many seeds, from --seed on.", min=1)
+        int, typer.Option(metavar="K", help="The number of seeds, from --seed on.", min=1)
     ] = 1,
     story: Annotated[
-        bool, typer.Option("--story", help="Tell what happens, with one seed.")
+        bool, typer.Option("--story", help="Print what happens, with one seed.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Simulate a cluster: crashes, lost disks, bad networks, bad clocks; and check its laws."""
+    """Simulate a cluster with crashes, lost disks, bad networks and clocks; check its laws."""
     from springhouse.simulate.cluster_checkers import BrokenLaw
     from springhouse.simulate.cluster_model import ClusterConditions
     from springhouse.simulate.cluster_run import ClusterRun
 
     if story and seeds > 1:
-        raise typer.BadParameter("the story is that of one seed", param_hint="--story")
+        raise typer.BadParameter("a story needs one seed, not several", param_hint="--story")
     outcomes: list[ClusterOutcome] = []
     with _each(range(seed, seed + seeds), quiet=as_json or story) as numbers:
         for number in numbers:
@@ -81,8 +81,8 @@ def _each(numbers: Sequence[int], *, quiet: bool) -> Iterator[Iterator[int]]:
 
 
 def _table(outcomes: "Sequence[ClusterOutcome]") -> Table:
-    """What happened, on average and at most."""
-    shown = table("a run", ">average", ">at most")
+    """The averages and the largest values."""
+    grid = table("a run", ">average", ">at most")
     rows: tuple[tuple[str, list[float]], ...] = (
         ("events", [each.events for each in outcomes]),
         ("troubles", [each.troubles for each in outcomes]),
@@ -90,12 +90,12 @@ def _table(outcomes: "Sequence[ClusterOutcome]") -> Table:
         ("versions", [each.versions for each in outcomes]),
     )
     for name, numbers in rows:
-        shown.add_row(name, f"{sum(numbers) / len(numbers):,.1f}", f"{max(numbers):,.0f}")
+        grid.add_row(name, f"{sum(numbers) / len(numbers):,.1f}", f"{max(numbers):,.0f}")
     times: tuple[tuple[str, list[float]], ...] = (
         ("pretend time", [each.seconds for each in outcomes]),
         ("a leader after the last trouble", [each.leader_after_seconds for each in outcomes]),
         ("all units after the last trouble", [each.units_after_seconds for each in outcomes]),
     )
     for name, numbers in times:
-        shown.add_row(name, span_text(sum(numbers) / len(numbers)), span_text(max(numbers)))
-    return shown
+        grid.add_row(name, span_text(sum(numbers) / len(numbers)), span_text(max(numbers)))
+    return grid

@@ -1,4 +1,4 @@
-"""`springhouse simulate warehouse -p DIR`: how would the tables of this project fare?"""
+"""`springhouse simulate warehouse -p DIR`: how fresh would the tables of this project be?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WhatIfOptions:
-    """What is to be otherwise than it was recorded."""
+    """The differences to the recorded world."""
 
     seconds: float
     tracks: int | None
@@ -39,9 +39,9 @@ class WhatIfOptions:
 
 
 def simulate_project(
-    folder: Path, asked: WhatIfOptions, plot: Path | None, *, as_json: bool
+    folder: Path, options: WhatIfOptions, plot: Path | None, *, as_json: bool
 ) -> None:
-    """Replay what a project's logs recorded, and show how its tables would fare."""
+    """Replay the logs of a project, and show how fresh its tables would be."""
     from springhouse.project.settings import TRACKS
     from springhouse.refresh.policy_settings import configured_policy
     from springhouse.simulate.policy_words import read_policy
@@ -49,29 +49,33 @@ def simulate_project(
     from springhouse.simulate.project_outcome import compare_policies
 
     project, recorded, offered = _read(folder)
-    project = _with_promises(project, asked)
+    project = _with_promises(project, options)
     guessed = [name for name, each in recorded.tables.items() if each.is_guessed]
     if guessed:
         names = ", ".join(guessed)
-        note(f"too few refreshes to know what these cost, so it is guessed: {names}")
+        note(f"too few refreshes to know their cost; the simulation guesses it for: {names}")
     usual = configured_policy(project.configuration)
-    policy = usual if asked.policy is None else read_policy(asked.policy, usual)
-    tracks = asked.tracks or TRACKS.read(project.configuration)
-    what_if = WhatIf(tracks, asked.arrivals_times, asked.costs_times, asked.seed)
-    found = compare_policies(project, recorded, offered, policy, what_if, asked.seconds)
+    policy = usual if options.policy is None else read_policy(options.policy, usual)
+    tracks = options.tracks or TRACKS.read(project.configuration)
+    what_if = WhatIf(tracks, options.arrivals_times, options.costs_times, options.seed)
+    results = compare_policies(project, recorded, offered, policy, what_if, options.seconds)
     if plot is not None:
-        runs = {str(policy): found.ours, "FIFO": found.fifo, "no contention": found.uncontended}
-        draw_staleness(plot, {name: fate.curve for name, fate in runs.items()})
+        runs = {
+            str(policy): results.ours,
+            "FIFO": results.fifo,
+            "no contention": results.uncontended,
+        }
+        draw_staleness(plot, {name: run.curve for name, run in runs.items()})
     if as_json:
-        print_json(_as_json(found, what_if))
+        print_json(_as_json(results, what_if))
         return
-    show(outcome_table(found.ours), "", comparison(found), "", *totals(found, what_if))
-    if policy.heed_promises and found.ours.kept_share is not None:
-        show("tables with a promise wait as long as it allows, which saves refreshes")
+    show(outcome_table(results.ours), "", comparison(results), "", *totals(results, what_if))
+    if policy.heed_promises and results.ours.kept_share is not None:
+        show("a table with a promise waits as long as that allows, which saves refreshes")
 
 
 def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]":
-    """A project, what its logs recorded, and in which ways its views can be refreshed."""
+    """A project, the record in its logs, and the ways in which its views can be refreshed."""
     from springhouse.simulate.project_record import read_record
 
     with open_warehouse(folder) as warehouse:
@@ -85,18 +89,20 @@ def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]
         return project, read_record(project, warehouse.internals.lake), offered
 
 
-def _with_promises(project: "Project", asked: WhatIfOptions) -> "Project":
+def _with_promises(project: "Project", options: WhatIfOptions) -> "Project":
     """The project with other promises and priorities."""
-    for text in asked.promises:
+    for text in options.promises:
         name, span = _named(project, text, "--promise", "revenue=30 seconds")
         staleness = Seconds(duration_seconds(span))
         project = _promising(project, name, staleness_seconds=staleness, staleness_by_pathway={})
-    for text in asked.priorities:
+    for text in options.priorities:
         name, number = _named(project, text, "--priority", "revenue=10")
         try:
             priority = float(number)
         except ValueError:
-            raise typer.BadParameter(f'"{number}" is no number', param_hint="--priority") from None
+            raise typer.BadParameter(
+                f'"{number}" is not a number', param_hint="--priority"
+            ) from None
         project = _promising(project, name, priority=priority)
     return project
 
@@ -104,7 +110,7 @@ def _with_promises(project: "Project", asked: WhatIfOptions) -> "Project":
 def _named(project: "Project", text: str, option: str, example: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise typer.BadParameter(f'"{text}" is not like {example}', param_hint=option)
+        raise typer.BadParameter(f'"{text}" does not have the form {example}', param_hint=option)
     if name not in project.tables and name not in project.views:
         raise SpringhouseError(f'this project declares no table or view "{name}"', where=option)
     return name, value
@@ -123,14 +129,14 @@ def _promising(project: "Project", name: str, **promise: Any) -> "Project":
     return replace(project, views={**project.views, name: changed_view})
 
 
-def outcome_table(fate: "ProjectOutcome") -> Table:
+def outcome_table(run: "ProjectOutcome") -> Table:
     """One row per table."""
-    shown = table(
+    rows = table(
         "table", ">priority", ">refresh", ">refreshes", ">staleness", ">mean lag", ">worst lag",
         ">promise", ">kept",
     )  # fmt: skip
-    for each in fate.tables:
-        shown.add_row(
+    for each in run.tables:
+        rows.add_row(
             Text(each.name),
             f"{each.priority:g}",
             "" if each.refresh_seconds is None else span_text(each.refresh_seconds),
@@ -141,39 +147,39 @@ def outcome_table(fate: "ProjectOutcome") -> Table:
             "" if each.promise_seconds is None else span_text(each.promise_seconds),
             _percent(each.kept_share),
         )
-    return shown
+    return rows
 
 
-def comparison(found: "ProjectComparison") -> Table:
-    """The policy, FIFO and the run with a track for every table, a line each."""
-    shown = table("in all", ">staleness by priority", ">promises kept", ">refreshes")
+def comparison(results: "ProjectComparison") -> Table:
+    """One row for the policy, for FIFO, and for the run with a track for every table."""
+    rows = table("in all", ">staleness by priority", ">promises kept", ">refreshes")
     runs = (
-        ("this policy", found.ours),
-        ("FIFO", found.fifo),
-        ("no contention", found.uncontended),
+        ("this policy", results.ours),
+        ("FIFO", results.fifo),
+        ("no contention", results.uncontended),
     )
-    for name, fate in runs:
-        shown.add_row(
+    for name, run in runs:
+        rows.add_row(
             name,
-            span_text(fate.weighted_staleness),
-            _percent(fate.kept_share),
-            f"{fate.refreshes:,}",
+            span_text(run.weighted_staleness),
+            _percent(run.kept_share),
+            f"{run.refreshes:,}",
         )
-    return shown
+    return rows
 
 
-def totals(found: "ProjectComparison", what_if: "WhatIf") -> list[str]:
-    """What was simulated."""
-    ours = found.ours
+def totals(results: "ProjectComparison", what_if: "WhatIf") -> list[str]:
+    """The lines that say what was simulated."""
+    ours = results.ours
     return [
-        f"policy  {found.policy}",
+        f"policy  {results.policy}",
         f"tracks  {count_text(what_if.tracks, 'track')}, busy {ours.busy_share:.0%} of the time",
         f"run     {span_text(ours.seconds)}, seed {what_if.seed}",
     ]
 
 
-def _as_json(found: "ProjectComparison", what_if: "WhatIf") -> Mapping[str, Any]:
-    def fate(run: "ProjectOutcome") -> Mapping[str, Any]:
+def _as_json(results: "ProjectComparison", what_if: "WhatIf") -> Mapping[str, Any]:
+    def as_json(run: "ProjectOutcome") -> Mapping[str, Any]:
         measures = {
             "weighted_staleness": run.weighted_staleness,
             "kept_share": run.kept_share,
@@ -182,11 +188,11 @@ def _as_json(found: "ProjectComparison", what_if: "WhatIf") -> Mapping[str, Any]
         return asdict(run) | measures
 
     return {
-        "policy": str(found.policy),
+        "policy": str(results.policy),
         **asdict(what_if),
-        "run": fate(found.ours),
-        "fifo": fate(found.fifo),
-        "without_contention": fate(found.uncontended),
+        "run": as_json(results.ours),
+        "fifo": as_json(results.fifo),
+        "without_contention": as_json(results.uncontended),
     }
 
 

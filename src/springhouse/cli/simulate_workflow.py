@@ -1,4 +1,4 @@
-"""`springhouse simulate workflow`: how fresh, and at what cost, with which kind of processing?"""
+"""`springhouse simulate workflow`: how fresh is which kind of processing, and at what cost?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from springhouse.cli.options import Json
-from springhouse.cli.plot import Plot, check_plot, draw
+from springhouse.cli.plot import Plot, draw, validate_plot
 from springhouse.cli.screen import console, note, print_json, show, table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def workflow(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="async-incr, sync-incr, async-batch or sync-batch; may be given several times.  "
+            help="async-incr, sync-incr, async-batch or sync-batch; repeat it for several.  "
             "[default: all four]",
             show_default=False,
         ),
@@ -39,20 +39,20 @@ def workflow(
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
-            help="Who plans: dynamic, greedy or random; may be given several times.  "
+            help="The planner: dynamic, greedy or random; repeat it for several.  "
             "[default: dynamic]",
             show_default=False,
         ),
     ] = None,
-    hours: Annotated[float, typer.Option(help="How long, in the pretend world.")] = 168.0,
-    machines: Annotated[float, typer.Option(help="How large the elastic cluster is.")] = 1000.0,
+    hours: Annotated[float, typer.Option(help="The duration in the pretend world.")] = 168.0,
+    machines: Annotated[float, typer.Option(help="The size of the elastic cluster.")] = 1000.0,
     noise: Annotated[
-        bool, typer.Option(help="Costs and rows are 50 % off what is expected, on average.")
+        bool, typer.Option(help="Costs and rows differ from expectations by 50 % on average.")
     ] = True,
     give_up_after: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Stop a run that takes longer than this.")
+        float, typer.Option(metavar="SECONDS", help="Stop a run that takes longer.")
     ] = 600.0,
-    seed: Annotated[int, typer.Option(help="The same seed, the same dice.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed; equal seeds give equal runs.")] = 1,
     as_json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -60,7 +60,7 @@ def workflow(
     from springhouse.simulate.paper_workflows import PAPER_WORKFLOWS
     from springhouse.simulate.workflow_run import Algorithm, Method, WorkflowConditions, WorkflowRun
 
-    check_plot(plot)
+    validate_plot(plot)
     for option, number in (
         ("--hours", hours),
         ("--machines", machines),
@@ -68,24 +68,26 @@ def workflow(
     ):
         if not 0 < number < float("inf"):
             raise typer.BadParameter(f"{number:g} is not above 0", param_hint=option)
-    workflows = _known(names, dict.fromkeys(PAPER_WORKFLOWS, 0), "WORKFLOW")
-    methods = [list(Method)[_METHODS[each]] for each in _known(method, _METHODS, "--method")]
-    wanted = _known(algorithm or ["dynamic"], _ALGORITHMS, "--algorithm")
+    workflows = _validate_names(names, dict.fromkeys(PAPER_WORKFLOWS, 0), "WORKFLOW")
+    methods = [
+        list(Method)[_METHODS[each]] for each in _validate_names(method, _METHODS, "--method")
+    ]
+    wanted = _validate_names(algorithm or ["dynamic"], _ALGORITHMS, "--algorithm")
     algorithms = [list(Algorithm)[_ALGORITHMS[each]] for each in wanted]
     conditions = WorkflowConditions(hours, machines, noise, seed)
     outcomes: list[WorkflowOutcome] = []
     with _Bar(as_json) as bar:
         for name in workflows:
             for each in methods:
-                for who in algorithms:
+                for planner in algorithms:
                     model = PAPER_WORKFLOWS[name]()
-                    run = WorkflowRun(model, conditions, each, who, stopwatch=perf_counter)
-                    told = bar.told(f"{model.name} {each.value} {who.value}", hours)
-                    outcomes.append(run.run(told, _after(give_up_after)))
+                    run = WorkflowRun(model, conditions, each, planner, stopwatch=perf_counter)
+                    progress = bar.add_run(f"{model.name} {each.value} {planner.value}", hours)
+                    outcomes.append(run.run(progress, _after(give_up_after)))
     for outcome in outcomes:
         if outcome.hours < hours - 1e-6:
             note(
-                f"{outcome.workflow}, {_who(outcome)}: gave up after {give_up_after:g} s, "
+                f"{outcome.workflow}, {_name_of(outcome)}: gave up after {give_up_after:g} s, "
                 f"at {outcome.hours:.1f} of {hours:g} h"
             )
     if plot is not None:
@@ -96,17 +98,21 @@ def workflow(
         show(_table(outcomes), "", f"run     {hours:g} h on {machines:g} machines, seed {seed}")
 
 
-def _known(given: Sequence[str] | None, known: Mapping[str, int], what: str) -> list[str]:
-    if not given:
+def _validate_names(
+    names: Sequence[str] | None, known: Mapping[str, int], option: str
+) -> list[str]:
+    if not names:
         return list(known)
-    for each in given:
+    for each in names:
         if each not in known:
-            raise typer.BadParameter(f'"{each}" is none of: {", ".join(known)}', param_hint=what)
-    return list(dict.fromkeys(given))
+            raise typer.BadParameter(
+                f'"{each}" is not one of: {", ".join(known)}', param_hint=option
+            )
+    return list(dict.fromkeys(names))
 
 
 def _after(seconds: float) -> Callable[[], bool]:
-    """Tells whether so much time has passed since now."""
+    """A function that says whether so much time has passed since now."""
     end = perf_counter() + seconds
     return lambda: perf_counter() > end
 
@@ -132,12 +138,12 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def told(self, text: str, hours: float) -> Callable[[float], None]:
+    def add_run(self, text: str, hours: float) -> Callable[[float], None]:
         task = self._bar.add_task(text, total=hours)
         return lambda passed: self._bar.update(task, completed=passed)
 
 
-def _who(outcome: "WorkflowOutcome") -> str:
+def _name_of(outcome: "WorkflowOutcome") -> str:
     from springhouse.simulate.workflow_run import Algorithm
 
     if outcome.algorithm is Algorithm.DYNAMIC:
@@ -146,17 +152,17 @@ def _who(outcome: "WorkflowOutcome") -> str:
 
 
 def _table(outcomes: "Sequence[WorkflowOutcome]") -> Table:
-    """One row per run, each also against the first run of its workflow."""
-    shown = table(
+    """One row per run, compared with the first run of its workflow."""
+    rows = table(
         "workflow", "processing", ">median lag", ">times", ">cost", ">times", ">plans", ">steps",
         ">planning", ">inconsistent",
     )  # fmt: skip
     first: dict[str, WorkflowOutcome] = {}
     for each in outcomes:
         against = first.setdefault(each.workflow, each)
-        shown.add_row(
+        rows.add_row(
             each.workflow if against is each else "",
-            _who(each),
+            _name_of(each),
             _cpu_hours(each.median_lag),
             _times(each.median_lag, against.median_lag),
             _cpu_hours(each.cost_cpu_hours),
@@ -166,7 +172,7 @@ def _table(outcomes: "Sequence[WorkflowOutcome]") -> Table:
             f"{each.planning_seconds:.2f} s",
             f"{each.worst_inconsistency_hours:.1f} h",
         )
-    return shown
+    return rows
 
 
 def _times(number: float, against: float) -> str:
@@ -204,10 +210,10 @@ def _as_json(outcome: "WorkflowOutcome", seed: int) -> Mapping[str, Any]:
 
 
 def _draw(outcomes: "Sequence[WorkflowOutcome]", plot: Any) -> None:
-    """The lag of every repair, over time."""
+    """Draw the lag of every repair over time."""
     several = len({each.workflow for each in outcomes}) > 1
     curves = {
-        f"{each.workflow} {_who(each)}" if several else _who(each): [
+        f"{each.workflow} {_name_of(each)}" if several else _name_of(each): [
             (repair.at / 3600.0, repair.lag_cpu_hours) for repair in each.repairs
         ]
         for each in outcomes

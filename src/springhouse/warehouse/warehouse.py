@@ -22,10 +22,10 @@ from springhouse.lake.landing.inputs import RefreshInputs, names_of
 from springhouse.lake.landing.landing import Done
 from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sinks.delivery import ledger_problem
-from springhouse.lake.spark.queries import blamed_on, run_sql
+from springhouse.lake.spark.queries import errors_at, run_sql
 from springhouse.lake.storage.clock import steady_clock
-from springhouse.lake.upkeep.against_query import against_query
 from springhouse.lake.upkeep.compaction import vacuum
+from springhouse.lake.upkeep.query_comparison import compare_with_query
 from springhouse.lake.upkeep.verification import Verified, verify
 from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord
@@ -219,7 +219,7 @@ class Warehouse:
                 )
             versions = choice.versions
         inputs = RefreshInputs(self._lake, self.project, versions)
-        with blamed_on(place):
+        with errors_at(place):
             query = SqlQuery(sql, references, place)
             return run_sql(self._lake.spark.session(), query, inputs.resolve)
 
@@ -304,7 +304,7 @@ class Warehouse:
         untold = ""
         if recompute and view is not None and not problems:
             try:
-                problems += against_query(self._lake, self.project, view)
+                problems += compare_with_query(self._lake, self.project, view)
             except SpringhouseError as error:
                 untold = error.problem
         return replace(verified, problems=tuple(problems), untold=untold)

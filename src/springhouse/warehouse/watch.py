@@ -271,7 +271,7 @@ class Watch:
 
     def stored(self, table: str) -> TableVersion | None:
         """The newest version of a table; it is opened again only when there is a new one."""
-        self.lake.log(table).prove_whole()
+        self.lake.log(table).validate_log()
         newest = self.lake.log(table).commits()
         if not newest:
             return None
@@ -362,7 +362,7 @@ class Watch:
         answer = self.observing.answer(table)
         return answer.warning if not answer.problem and self.permits.owns(table) else None
 
-    def prove_whole(self, view: str) -> None:
+    def validate_log(self, view: str) -> None:
         """Raise the damage of the log of a view, or of a table that it reads."""
         damage = self.planning.damage(view)
         if damage is not None:

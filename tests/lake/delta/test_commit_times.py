@@ -9,7 +9,7 @@ from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import open_table
 from springhouse.lake.delta.writing import write_arrow
-from springhouse.lake.storage.clock import AHEAD
+from springhouse.lake.storage.clock import CLOCK_TOLERANCE
 from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
@@ -57,7 +57,7 @@ def test_after_a_clock_went_back_an_hour_no_commit_is_older_than_the_one_before(
 
 
 def test_machines_may_differ_a_little(tmp_path):
-    place = dated(tmp_path, NOW, NOW + AHEAD - 1)
+    place = dated(tmp_path, NOW, NOW + CLOCK_TOLERANCE - 1)
     log = TableLog(place, "orders", lambda: Instant(NOW))
-    assert log.commits()[-1].at == NOW + AHEAD - 1
+    assert log.commits()[-1].at == NOW + CLOCK_TOLERANCE - 1
     assert log.dated_ahead() is None

@@ -20,13 +20,13 @@ from springhouse.errors import CommitConflict, LakeError, NotOwned, SchemaError
 from springhouse.lake.delta.changes import small_delta
 from springhouse.lake.delta.commits import (
     Change,
-    able_to_hold,
     add_columns,
     commit,
     create,
     delta_schema,
     describe,
     ensure,
+    with_features_for,
 )
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
@@ -234,7 +234,7 @@ def test_a_replacement_may_bring_a_type_that_needs_a_table_feature(ground: Table
     on = open_table(ground.storage)
     assert on is not None
     schema = StructType([StructField("at", TimestampNTZType())])
-    able = able_to_hold(on, schema, note("schema"))
+    able = with_features_for(on, schema, note("schema"))
     table = pa.table({"at": pa.array([datetime(2026, 1, 1)], pa.timestamp("us"))})  # noqa: DTZ001
     add = [write_arrow(able.storage, table)]
     commit(able, Change(note("replace"), add, replace=schema))

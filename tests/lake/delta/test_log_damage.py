@@ -74,7 +74,7 @@ def test_a_damaged_entry_is_named_by_all_who_read(orders, damage, version):
     file = entry(orders, version)
     file.write_bytes(damage(file.read_text()).encode(errors="surrogateescape"))
     place = Storage.at(str(orders))
-    for read in (lambda: open_table(place), TableLog(place, "orders").prove_whole):
+    for read in (lambda: open_table(place), TableLog(place, "orders").validate_log):
         with pytest.raises(LakeError, match=f"damaged at version {version}") as told:
             read()
         assert told.value.where == str(file)
@@ -87,7 +87,7 @@ def test_a_damaged_entry_is_named_by_all_who_read(orders, damage, version):
 def test_a_missing_entry_is_named(orders, version):
     entry(orders, version).unlink()
     place = Storage.at(str(orders))
-    for read in (lambda: open_table(place), TableLog(place, "orders").prove_whole):
+    for read in (lambda: open_table(place), TableLog(place, "orders").validate_log):
         with pytest.raises(LakeError, match="missing") as told:
             read()
         assert told.value.where == str(entry(orders, version))
@@ -131,7 +131,7 @@ def test_a_note_of_a_newer_release_is_one_clear_sentence(orders):
     file = entry(orders, NEWEST)
     file.write_text(with_note(file.read_text(), format=FORMAT + 1))
     place = Storage.at(str(orders))
-    for read in (lambda: open_table(place), TableLog(place, "orders").prove_whole):
+    for read in (lambda: open_table(place), TableLog(place, "orders").validate_log):
         with pytest.raises(LakeError, match=f"format {FORMAT + 1}") as told:
             read()
         assert told.value.where == str(file)
@@ -145,5 +145,5 @@ def test_fields_of_a_newer_release_change_nothing(orders):
     place = Storage.at(str(orders))
     assert open_table(place).rows == NEWEST
     log = TableLog(place, "orders")
-    log.prove_whole()
+    log.validate_log()
     assert log.commits()[-1].note.unknown == {"colour": "red"}

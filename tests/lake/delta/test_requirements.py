@@ -51,7 +51,7 @@ def test_a_permit_is_asked_once_per_commit(ground: TableVersion) -> None:
 
 def test_a_permit_requires_its_lease_before_the_files_that_were_scanned(tmp_path: Path) -> None:
     storage = Storage.at(str(tmp_path))
-    with Leases(storage).held() as lease:
+    with Leases(storage).hold() as lease:
         permit = CommitPermit(taken_back, lease)
         permit.scans.add(storage, {"a.parquet": 1})
         kinds = [type(each) for each in permit.requirements()]

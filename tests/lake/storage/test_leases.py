@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from springhouse.lake.storage import leases as module
-from springhouse.lake.storage.leases import EXPIRES_SECONDS, MARGIN_SECONDS, Leases, held_in
+from springhouse.lake.storage.leases import EXPIRES_SECONDS, MARGIN_SECONDS, Leases, hold_in
 from springhouse.lake.storage.storage import Storage
 
 HOLDER = """
 import sys, time
 from springhouse.lake.storage.leases import Leases
 from springhouse.lake.storage.storage import Storage
-with Leases(Storage.at(sys.argv[1])).held():
+with Leases(Storage.at(sys.argv[1])).hold():
     print("held", flush=True)
     time.sleep(600)
 """
@@ -50,7 +50,7 @@ def test_nobody_writes(place: Storage) -> None:
 def test_a_start_is_seen_by_others_and_goes_with_the_release(place: Storage) -> None:
     ours, theirs = Leases(place), Leases(place)
     before = theirs.storage_now()
-    with ours.held():
+    with ours.hold():
         start = theirs.oldest_start()
         assert start is not None
         assert start <= before
@@ -64,10 +64,10 @@ def test_a_start_is_seen_by_others_and_goes_with_the_release(place: Storage) -> 
 def test_the_oldest_of_overlapping_works_counts(place: Storage) -> None:
     clock = Clock()
     leases, other = Leases(place, steady=clock), Leases(place)
-    with leases.held():
+    with leases.hold():
         first = other.oldest_start()
         clock.now += 5_000
-        with leases.held():
+        with leases.hold():
             leases.renew_if_late()
             assert other.oldest_start() == pytest.approx(first, abs=1)
     leases.release()
@@ -111,7 +111,7 @@ def test_a_lease_that_nobody_can_read_keeps_everything(place: Storage) -> None:
 def test_a_process_that_slept_renews_before_it_commits(place: Storage) -> None:
     clock = Clock()
     leases = Leases(place, steady=clock)
-    with leases.held():
+    with leases.hold():
         (file,) = files(place)
         os.utime(file, (1, 1))
         leases.renew_if_late()
@@ -126,7 +126,7 @@ def test_a_lease_is_renewed_after_the_machine_slept(
     place: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leases = Leases(place)
-    with leases.held():
+    with leases.hold():
         (file,) = files(place)
         os.utime(file, (1, 1))
         # The monotonic clock stands still while a machine sleeps; this one does not.
@@ -139,6 +139,6 @@ def test_a_lease_is_renewed_after_the_machine_slept(
 
 def test_work_on_a_table_alone_holds_its_lease_there(place: Storage) -> None:
     table = place.inside("t")
-    with held_in([table]):
+    with hold_in([table]):
         assert Leases(table, module.OF_TABLE).oldest_start() is not None
     assert Leases(table, module.OF_TABLE).oldest_start() is None

@@ -16,8 +16,8 @@ from springhouse.lake.delta.writing import write_arrow
 from springhouse.lake.storage.presence import (
     FileLost,
     lost_files,
-    prove_present,
-    prove_readable,
+    validate_file,
+    validate_files,
 )
 from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
@@ -40,10 +40,10 @@ def note(**more: object) -> Note:
 
 def test_a_missing_file_is_named_with_its_table(place: Storage) -> None:
     add = write_arrow(place, rows(1))
-    prove_present(place, {add.path: add.size})
+    validate_files(place, {add.path: add.size})
     (Path(place.root) / add.path).unlink()
     with pytest.raises(FileLost, match=f'the file "{add.path}" of the table "orders" is missing'):
-        prove_present(place, {add.path: add.size})
+        validate_files(place, {add.path: add.size})
 
 
 def test_a_file_of_another_size_is_damaged(place: Storage) -> None:
@@ -62,7 +62,7 @@ def test_a_file_with_other_bytes_is_damaged(place: Storage) -> None:
     data[4:2_000] = b"\xff" * 1_996
     path.write_bytes(bytes(data))
     with pytest.raises(FileLost, match="is damaged"):
-        prove_readable(place, add.path)
+        validate_file(place, add.path)
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -104,4 +104,4 @@ def test_a_footer_that_lies_is_found(place: Storage) -> None:
     with (Path(place.root) / "a.parquet").open("r+b") as file:
         file.truncate(20)
     with pytest.raises(FileLost, match="is damaged"):
-        prove_readable(place, "a.parquet")
+        validate_file(place, "a.parquet")

@@ -37,7 +37,7 @@ def _parsed(session: "SparkSession", ddl: str) -> StructType:
     return session.createDataFrame([], ddl).schema
 
 
-def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
+def align(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
     """The rows with the columns of a table: missing ones NULL, others widened at most."""
     given_schema = rows.schema
     if same_columns(given_schema, schema):
@@ -63,7 +63,7 @@ def aligned(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
     return rows.select(*columns)
 
 
-def prove_types(schema: StructType, where: str) -> None:
+def validate_types(schema: StructType, where: str) -> None:
     """An error if a column has a type that Spark has, and a table of ours can't have."""
     for column in schema.fields:
         kind = None if isinstance(column.dataType, t.NullType) else _unkept(column.dataType)
@@ -180,7 +180,7 @@ def _nested_equal(given: object, wanted: object) -> bool:
     return getattr(given, "simpleString", str)() == getattr(wanted, "simpleString", str)()
 
 
-def declared(rows: "DataFrame", columns: str | None, where: str) -> "DataFrame":
+def with_declared_columns(rows: "DataFrame", columns: str | None, where: str) -> "DataFrame":
     """The rows with the columns that a view declares: by position, cast where it gives a type."""
     if columns is None:
         return rows

@@ -89,14 +89,14 @@ def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | N
     changing = _small_commits(log, start, after)
     if changing is None:
         return None
-    after.prove_readable()
+    after.validate_readable()
     names = after.schema.fieldNames()
     schema = arrow_schema(after.schema).append(pa.field(WEIGHT, pa.int64()))
     parts = [_shaped(_rows_of_commit(log.storage, each, names), schema) for each in changing]
     whole = pa.concat_tables([schema.empty_table(), *parts])
     plain = not any(pa.types.is_nested(field.type) for field in schema)
     if plain and len(changing) > 1 and not all(c.appends_only for c in changing):
-        found = key_codes.netted(whole, names, whole[WEIGHT].to_numpy())
+        found = key_codes.net_rows(whole, names, whole[WEIGHT].to_numpy())
         whole = _shaped(found.rename_columns([*names, WEIGHT]), schema)
     return _one_by_one(whole)
 
@@ -141,7 +141,7 @@ def _one_by_one(rows: pa.Table) -> pa.Table:
     weights = rows[WEIGHT].to_numpy()
     if (abs(weights) == 1).all():
         return rows
-    spread = key_codes.repeated(rows, abs(weights))
+    spread = key_codes.repeat_rows(rows, abs(weights))
     place = spread.schema.get_field_index(WEIGHT)
     signs = pa.array(np.sign(spread[WEIGHT].to_numpy()), pa.int64())
     return spread.set_column(place, spread.schema.field(place), signs)
@@ -154,7 +154,7 @@ def one_by_one(delta: "DataFrame") -> "DataFrame":
     return delta.select(*map(sf.col, names), sf.explode(copies).alias(WEIGHT))
 
 
-def appended(log: TableLog, start: int | None, end: int) -> bool:
+def only_appended(log: TableLog, start: int | None, end: int) -> bool:
     """Whether files with new rows are all that came after version `start`, up to version `end`."""
     if start is None:
         return True
@@ -217,7 +217,7 @@ def netted_difference(gone: pa.Table, come: pa.Table) -> pa.Table:
     """The strong delta that takes the rows of `gone` away and brings those of `come`."""
     names = come.schema.names
     both = pa.concat_tables([_weighted(gone.cast(come.schema), -1), _weighted(come, 1)])
-    found = key_codes.netted(both, names, both[WEIGHT].to_numpy())
+    found = key_codes.net_rows(both, names, both[WEIGHT].to_numpy())
     return found.rename_columns([*names, WEIGHT])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from springhouse.lake.delta.commit_entry import Commit
-from springhouse.lake.storage.clock import AHEAD
+from springhouse.lake.storage.clock import CLOCK_TOLERANCE
 from springhouse.units import Instant
 
 
@@ -20,7 +20,7 @@ def believable_commits(commits: Sequence[Commit], now: Instant) -> list[Commit]:
     found: list[Commit] = []
     latest = now
     for commit in reversed(commits):
-        if commit.dated > now + AHEAD:
+        if commit.dated > now + CLOCK_TOLERANCE:
             found.append(made_at(commit, latest))
         else:
             latest = min(latest, commit.dated)

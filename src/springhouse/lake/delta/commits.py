@@ -171,7 +171,7 @@ def _refused(ground: TableVersion, error: DeltaError) -> LakeError:
     return CommitConflict("somebody else committed the same work first", where=ground.storage.root)
 
 
-def able_to_hold(
+def with_features_for(
     ground: TableVersion, schema: StructType, note: Note, requires: Iterable[Requirement] = ()
 ) -> TableVersion:
     """The table with the Delta features that these columns need: delta-rs does not add them."""

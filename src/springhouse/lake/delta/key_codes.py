@@ -62,7 +62,7 @@ def is_among(rows: Codes, keys: Codes) -> npt.NDArray[np.bool_]:
     return np.isin(rows, keys)
 
 
-def netted(table: pa.Table, names: Sequence[str], weights: npt.NDArray[np.int64]) -> pa.Table:
+def net_rows(table: pa.Table, names: Sequence[str], weights: npt.NDArray[np.int64]) -> pa.Table:
     """Each distinct row once, with the sum of its weights; those that cancel are gone."""
     if not table.num_rows:
         return table.select(list(names)).append_column("weight", pa.array([], pa.int64()))
@@ -74,6 +74,6 @@ def netted(table: pa.Table, names: Sequence[str], weights: npt.NDArray[np.int64]
     return chosen.append_column("weight", pa.array(sums[kept], pa.int64()))
 
 
-def repeated(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
+def repeat_rows(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
     """Every row as often as its number says."""
     return table.take(pa.array(np.repeat(np.arange(table.num_rows), times)))

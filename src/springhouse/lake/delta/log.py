@@ -5,7 +5,7 @@ of `_delta_log` once each (`commit_entry`) and keeps them, with the snapshots of
 make (`table_snapshots`). Wrong dates are corrected on the way (`commit_times`).
 
 A log is read up to the first entry that can't be read, and `damage` says which file that is and
-why. So other tables are still observed. Call `prove_whole` before you compute or delete anything.
+why. So other tables are still observed. Call `validate_log` before you compute or delete anything.
 
 A table that is deleted and created again begins at version 0 again. `TableLog` notices this by the
 last entry that it read: its size or time differs, or it is gone. Then the log forgets everything
@@ -27,7 +27,7 @@ from springhouse.errors import LakeError
 from springhouse.lake.delta.commit_entry import Commit, damaged_entry, read_entry
 from springhouse.lake.delta.commit_times import believable_commits, made_at
 from springhouse.lake.delta.table_snapshots import Snapshot, add_to_snapshots
-from springhouse.lake.storage.clock import AHEAD, steady_clock
+from springhouse.lake.storage.clock import CLOCK_TOLERANCE, steady_clock
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant
@@ -159,7 +159,7 @@ class TableLog:
             self._catch_up()
             return self._damage
 
-    def prove_whole(self) -> None:
+    def validate_log(self) -> None:
         """Raise what is wrong with the log, if anything is."""
         found = self.damage()
         if found is not None:
@@ -168,7 +168,7 @@ class TableLog:
     def dated_ahead(self) -> Instant | None:
         """The date of the newest commit, if that is still to come on this machine's clock."""
         commits = self.commits()
-        if not commits or commits[-1].dated <= self._now() + AHEAD:
+        if not commits or commits[-1].dated <= self._now() + CLOCK_TOLERANCE:
             return None
         return commits[-1].dated
 

@@ -1,7 +1,7 @@
 """Which file of a table's log is damaged?
 
 delta-rs opens a table from its newest checkpoint and the entries after it. It passes over an empty
-entry, and over one whose last lines are gone, so `prove_entries` reads these entries again. If
+entry, and over one whose last lines are gone, so `validate_entries` reads these entries again. If
 delta-rs can't open the table at all, `find_damage` says which file is the reason.
 """
 
@@ -19,27 +19,27 @@ from springhouse.lake.storage.storage import Storage
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 
-def prove_entries(storage: Storage, identity: str, version: int) -> None:
+def validate_entries(storage: Storage, identity: str, version: int) -> None:
     """Raise what is wrong with an entry that a version of a table is read from.
 
     Those are the entries after the newest checkpoint below the version. Each is looked at once in
     the life of a process, and of the table that the identity names.
     """
     log = storage.inside("_delta_log")
-    proven = _PROVEN.setdefault((storage.root, identity), set())
-    if version in proven:
+    valid = _VALID_ENTRIES.setdefault((storage.root, identity), set())
+    if version in valid:
         return
     start = version
-    if version - 1 not in proven:
+    if version - 1 not in valid:
         start = max((each + 1 for each in _checkpoints(log) if each <= version), default=0)
     for each in range(start, version + 1):
-        if each not in proven and read_entry(log, each, _name_of(storage)) is None:
+        if each not in valid and read_entry(log, each, _name_of(storage)) is None:
             raise damaged_entry(log, each, _name_of(storage), "the file is missing")
-        proven.add(each)
-    proven.add(version)
+        valid.add(each)
+    valid.add(version)
 
 
-_PROVEN: dict[tuple[str, str], set[int]] = {}
+_VALID_ENTRIES: dict[tuple[str, str], set[int]] = {}
 """The entries that were found whole, by place and identity of the table."""
 
 

@@ -28,7 +28,7 @@ from typing import Protocol
 from springhouse.errors import CommitConflict
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.storage.leases import HeldLease
-from springhouse.lake.storage.presence import RemoteScans, prove_present
+from springhouse.lake.storage.presence import RemoteScans, validate_files
 from springhouse.lake.storage.storage import Storage
 
 
@@ -42,12 +42,12 @@ class Requirement(Protocol):
 
 @dataclass(frozen=True)
 class PermitHeld:
-    """The permit of the work is still valid: `prove` raises an error once it was taken back."""
+    """The permit of the work is still valid: `validate` raises an error once it was taken back."""
 
-    prove: Callable[[], None]
+    validate: Callable[[], None]
 
     def check(self) -> None:
-        self.prove()
+        self.validate()
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class FilesExist:
     sizes: Mapping[str, int | None]
 
     def check(self) -> None:
-        prove_present(self.storage, self.sizes)
+        validate_files(self.storage, self.sizes)
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ class VersionIs:
 class CommitPermit:
     """What a piece of work needs for its commits, whichever tables they are for.
 
-    `prove` raises an error once the work may not commit any more. `lease` protects the files that
-    the work writes. `scans` are the files that a remote engine reads for it.
+    `validate` raises an error once the work may not commit any more. `lease` protects the files
+    that the work writes. `scans` are the files that a remote engine reads for it.
     """
 
-    prove: Callable[[], None] | None = None
+    validate: Callable[[], None] | None = None
     lease: HeldLease | None = None
     scans: RemoteScans = field(default_factory=RemoteScans)
 
@@ -132,7 +132,7 @@ class CommitPermit:
         """What each commit of this work requires."""
         # The lease comes before the files: once it is renewed, nobody deletes them any more.
         lease = () if self.lease is None else (self.lease,)
-        permit = () if self.prove is None else (PermitHeld(self.prove),)
+        permit = () if self.validate is None else (PermitHeld(self.validate),)
         scanned = (FilesExist(storage, sizes) for storage, sizes in self.scans.scans)
         return (*lease, *permit, *scanned)
 

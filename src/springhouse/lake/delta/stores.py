@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 from springhouse.lake.delta.file_pruning import chosen_files, ranges_of_keys
-from springhouse.lake.delta.key_codes import codes_of, is_among, netted, repeated
+from springhouse.lake.delta.key_codes import codes_of, is_among, net_rows, repeat_rows
 from springhouse.lake.delta.tables import DataFile, read_arrow
 from springhouse.lake.delta.writing import bounds_of, write_arrow
-from springhouse.lake.storage.at_once import at_once
+from springhouse.lake.storage.parallel import in_parallel
 from springhouse.lake.storage.presence import reading
 from springhouse.lake.storage.storage import Storage
 
@@ -75,7 +75,7 @@ def replace_keys(store: Store, keys: Sequence[str], touched: pa.Table, rows: pa.
     if keys:
         candidates = chosen_files(store.files, ranges_of_keys(touched, keys))
     removed, kept, gone = [], [], []
-    for file, table, hit in at_once(lambda file: _hit(store, file, keys, touched), candidates):
+    for file, table, hit in in_parallel(lambda file: _hit(store, file, keys, touched), candidates):
         if hit is None:
             removed.append(file)
             gone.append(table)
@@ -109,12 +109,12 @@ def _hit(
 def change_rows(store: Store, rows: pa.Table, weights: pa.Array) -> Rewritten | None:
     """Add and remove rows by weight; None if a row is to go that is not there."""
     names = store.schema.names
-    net = netted(rows.select(names).cast(store.schema), names, weights.to_numpy())
+    net = net_rows(rows.select(names).cast(store.schema), names, weights.to_numpy())
     weight = net["weight"].to_numpy()
     changed = net.select(names)
     leaving = changed.filter(pa.array(weight < 0))
     owed = -weight[weight < 0]
-    come = repeated(changed.filter(pa.array(weight > 0)), weight[weight > 0])
+    come = repeat_rows(changed.filter(pa.array(weight > 0)), weight[weight > 0])
     removed, kept, gone = [], [], []
     candidates = chosen_files(store.files, ranges_of_keys(leaving, names)) if len(owed) else []
     owed = owed.copy()
@@ -167,7 +167,7 @@ def _written(
         kept = [*kept, store.read(scraps)]
     table = pa.concat_tables([*kept, come]) if kept or come.num_rows else come
     added = write_sorted(store, keys, table)
-    files = (*untouched, *(described(store.storage, add.path) for add in added))
+    files = (*untouched, *(describe_file(store.storage, add.path) for add in added))
     went = pa.concat_tables(gone) if gone else store.schema.empty_table()
     return Rewritten(replace(store, files=files), tuple(removed), tuple(added), went, come)
 
@@ -180,14 +180,14 @@ def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[Add
     if orderly and table.num_rows > 1:
         table = table.sort_by([(key, "ascending") for key in orderly])
     pieces = range(0, table.num_rows, ROWS_PER_FILE)
-    return at_once(
+    return in_parallel(
         lambda start: write_arrow(store.storage, table.slice(start, ROWS_PER_FILE), store.folder),
         pieces,
     )
 
 
 @lru_cache(maxsize=100_000)
-def described(storage: Storage, path: str) -> DataFile:
+def describe_file(storage: Storage, path: str) -> DataFile:
     """A file that stands in no Delta log, by its own footer. Files never change."""
     with (
         reading(storage, path),

@@ -21,8 +21,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError
-from springhouse.lake.delta.log_damage import find_damage, prove_entries
-from springhouse.lake.storage.presence import RemoteScans, prove_present, reading
+from springhouse.lake.delta.log_damage import find_damage, validate_entries
+from springhouse.lake.storage.presence import RemoteScans, reading, validate_files
 from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class TableVersion:
     @cached_property
     def is_plain(self) -> bool:
         """Whether its files hold all there is to read."""
-        self.prove_readable()
+        self.validate_readable()
         return not self.delta.metadata().partition_columns
 
     @property
@@ -119,7 +119,7 @@ class TableVersion:
         scans: RemoteScans | None = None,
     ) -> "DataFrame":
         """The rows of some of the files, with the columns of the table."""
-        self.prove_readable()
+        self.validate_readable()
         schema = StructType([*self.schema.fields, *(hidden.fields if hidden else ())])
         chosen = list(files)
         keys = list(self.delta.metadata().partition_columns)
@@ -132,7 +132,7 @@ class TableVersion:
         names = list(columns) if columns is not None else self.schema.fieldNames()
         return read_arrow(self.storage, [file.path for file in self.files], names)
 
-    def prove_readable(self) -> None:
+    def validate_readable(self) -> None:
         """An error that names whatever makes plain Parquet reading wrong for this table."""
         protocol = self.delta.protocol()
         features = set(protocol.reader_features or ()) - READABLE_FEATURES
@@ -172,7 +172,7 @@ def open_table(storage: Storage, version: int | None = None) -> TableVersion | N
             hint="Its log or its files may have been removed by a vacuum." if version else None,
         ) from error
     # delta-rs passes over an empty entry, and over one whose last lines are gone.
-    prove_entries(storage, str(delta.metadata().id), opened.version)
+    validate_entries(storage, str(delta.metadata().id), opened.version)
     return opened
 
 
@@ -193,7 +193,7 @@ def read_parquet(
     sizes = {
         f if isinstance(f, str) else f.path: None if isinstance(f, str) else f.size for f in files
     }
-    prove_present(storage, sizes)
+    validate_files(storage, sizes)
     if scans is not None and is_remote(spark):
         scans.add(storage, sizes)
     # Spark takes a path for a glob: what is special there has to be escaped.

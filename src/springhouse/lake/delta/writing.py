@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from springhouse.lake.delta.counted import Counted
+from springhouse.lake.delta.row_counter import RowCounter
 from springhouse.lake.delta.tables import url_path
 from springhouse.lake.storage.clock import steady_clock
 from springhouse.lake.storage.presence import FileLost
@@ -44,7 +44,7 @@ def write_arrow(storage: Storage, table: pa.Table, folder: str = "", name: str =
         writer.close()
         size = stream.tell()
     with storage.filesystem.open_input_file(target) as written:
-        return added(path, size, pq.read_metadata(written))
+        return add_action(path, size, pq.read_metadata(written))
 
 
 def write_with_spark(
@@ -55,17 +55,17 @@ def write_with_spark(
     Rows that differ in the column `apart_by` go to different files, under folders that name it.
     """
     place = f"{folder}/{uuid.uuid4().hex}" if folder else f"part-{uuid.uuid4().hex}"
-    counted = Counted(rows)
+    counted = RowCounter(rows)
     writer = counted.rows.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     if apart_by is not None:
         writer = writer.partitionBy(apart_by)
     writer.parquet(f"{storage.root}/{place}")
     adds = describe_files(storage, place)
-    _prove_whole(storage, place, rows_of(adds), counted.told())
+    _validate_whole(storage, place, rows_of(adds), counted.count())
     return adds
 
 
-def _prove_whole(storage: Storage, folder: str, found: int, told: int | None) -> None:
+def _validate_whole(storage: Storage, folder: str, found: int, told: int | None) -> None:
     """Raise `FileLost` if the files hold other rows than the tasks say that they wrote."""
     if told is not None and found != told:
         what = f"has {found} rows, and {told} were written: files of it were deleted meanwhile"
@@ -81,7 +81,9 @@ def describe_files(storage: Storage, folder: str) -> list[AddAction]:
         with storage.filesystem.open_input_file(info.path) as file:
             metadata = pq.read_metadata(file)
         if metadata.num_rows:
-            found.append(added(info.path.removeprefix(f"{storage.path}/"), info.size, metadata))
+            found.append(
+                add_action(info.path.removeprefix(f"{storage.path}/"), info.size, metadata)
+            )
     return found
 
 
@@ -90,7 +92,7 @@ def rows_of(adds: Iterable[AddAction]) -> int:
     return sum(int(json.loads(add.stats)["numRecords"]) for add in adds)
 
 
-def added(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
+def add_action(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
     """How to add a file that was written, by its path inside the table."""
     return AddAction(
         path=url_path(path),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from springhouse.errors import SchemaError
 from springhouse.flows.activities.per_pack import PackActivity
 from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
-from springhouse.lake.spark.quality import HIDDEN_COLUMNS, judged
+from springhouse.lake.spark.quality import HIDDEN_COLUMNS, check_rows
 from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 
@@ -133,7 +133,7 @@ class ArrivalRouter:
         self._counts: dict[str, float] = {}
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        verdict = judged(pa.Table.from_batches([pack]), self._expectations, self._table)
+        verdict = check_rows(pa.Table.from_batches([pack]), self._expectations, self._table)
         for name, count in verdict.violations.items():
             self._counts[name] = self._counts.get(name, 0.0) + count
         remaining = verdict.kept.select(self._plain.names).combine_chunks()

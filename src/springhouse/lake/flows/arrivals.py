@@ -38,7 +38,7 @@ from springhouse.lake.flows.arrival_graph import (
     shared_arrival_flow,
 )
 from springhouse.lake.flows.stage_jobs import run_stages
-from springhouse.lake.spark.quality import failure
+from springhouse.lake.spark.quality import expectation_failed
 from springhouse.lake.storage.storage import Storage
 from springhouse.logs import passing
 from springhouse.project.declarations.declaration import Expectation, OnViolation
@@ -205,7 +205,7 @@ def _outcome(
             broken[row["name"]] += int(row["value"])
     for expectation in expectations:
         if expectation.on_violation is OnViolation.FAIL_UPDATE and broken[expectation.name]:
-            raise failure(expectation, table, broken[expectation.name])
+            raise expectation_failed(expectation, table, broken[expectation.name])
     return ArrivalOutcome(
         [(row["reason"], row["record"]) for row in aside],
         {e.name: broken[e.name] for e in expectations if broken[e.name]},

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from springhouse.lake.delta.writing import added
+from springhouse.lake.delta.writing import add_action
 from springhouse.lake.storage.storage import Storage
 from springhouse.logs import passing
 
@@ -96,7 +96,7 @@ class ParquetSink:
         with self._storage.filesystem.open_input_file(
             f"{self._storage.path}/{self._path}"
         ) as written:
-            self.adds.append(asdict(added(self._path, size, pq.read_metadata(written))))
+            self.adds.append(asdict(add_action(self._path, size, pq.read_metadata(written))))
 
 
 def worth_a_dictionary(rows: pa.Table) -> list[str] | bool:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from springhouse.errors import LakeError
 from springhouse.lake.delta.tables import TableVersion, open_table
-from springhouse.lake.storage.presence import FileLost, prove_present, reading
+from springhouse.lake.storage.presence import FileLost, reading, validate_files
 from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ class TableSource:
         """Its files, by their whole paths."""
         return tuple(f"{self._opened.storage.root}/{file.path}" for file in self._opened.files)
 
-    def prove_present(self) -> None:
+    def validate_files(self) -> None:
         """Raise an error if a file of this version is missing or damaged."""
         storage = self._opened.storage
         try:
-            prove_present(storage, {file.path: file.size for file in self._opened.files})
+            validate_files(storage, {file.path: file.size for file in self._opened.files})
         except FileLost as lost:
             if not self._is_pinned:
                 raise

@@ -27,8 +27,8 @@ from springhouse.lake.delta.writing import rows_of
 from springhouse.lake.flows.batches import FlowBatch, Pin
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.stage_jobs import WrittenFiles, run_stages
-from springhouse.lake.storage.clock import never_jumps, steady_clock
-from springhouse.lake.storage.leases import held_in
+from springhouse.lake.storage.clock import steady_clock, steady_seconds
+from springhouse.lake.storage.leases import hold_in
 from springhouse.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def run_flow(
             opened |= _open_sources({n: sources[n] for n in tables}, numbered, pins)
     for table in opened.values():
         if isinstance(table, TableSource):
-            table.prove_present()
-    began = never_jumps()
-    with held_in(places.values()):
+            table.validate_files()
+    began = steady_seconds()
+    with hold_in(places.values()):
         written = run_stages(spark, graph, opened, places, settings or flow.settings())
-        seconds = never_jumps() - began
+        seconds = steady_seconds() - began
         return commit_targets(flow.name, graph, places, written, numbered, seconds, requires)
 
 

@@ -25,7 +25,7 @@ from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 
 from springhouse.errors import LakeError, SchemaError
 from springhouse.lake.delta import buckets, changes
-from springhouse.lake.delta.alignment import aligned
+from springhouse.lake.delta.alignment import align
 from springhouse.lake.delta.commits import Change
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import (
@@ -50,7 +50,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land
 from springhouse.lake.landing.quarantine import settle_quarantine
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import (
@@ -89,7 +89,7 @@ def apply_changes(
     if not ranges:
         return None
     feed.admit(lake.required)
-    with blamed_on(flow.place), feed.keeping_memory():
+    with errors_at(flow.place), feed.keeping_memory():
         taken = IngestRows(lake, feed, ranges)
         inputs = RefreshInputs(lake, project, {}, taken.good())
         source = inputs.resolve(flow.source)
@@ -307,8 +307,8 @@ def _old_and_new(known: "DataFrame", events: "DataFrame", schema: StructType) ->
         StructField(DELETE, BooleanType()),
     ]
     whole = StructType([*schema.fields, *extra])
-    before = aligned(known, whole, "").withColumn(_NEW, sf.lit(0))
-    return before.unionByName(aligned(events, whole, "").withColumn(_NEW, sf.lit(1)))
+    before = align(known, whole, "").withColumn(_NEW, sf.lit(0))
+    return before.unionByName(align(events, whole, "").withColumn(_NEW, sf.lit(1)))
 
 
 def _last_of_each(events: "DataFrame", keys: Sequence[str]) -> "DataFrame":

@@ -18,7 +18,7 @@ import uuid
 from pathlib import Path
 
 from springhouse.errors import SourceError
-from springhouse.lake.delta.changes import appended
+from springhouse.lake.delta.changes import only_appended
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import open_table
 from springhouse.lake.ingest.checkpoints import StreamingFlow
@@ -48,7 +48,7 @@ def link_new_files(
     linked = _linked_names(folder, suffix)
     versions = [int(name.split("-")[0]) for name in linked]
     first, last = min(versions, default=-1), max(versions, default=-1)
-    if newest.made > last and not appended(log, max(last, 0), newest.made):
+    if newest.made > last and not only_appended(log, max(last, 0), newest.made):
         raise SourceError(
             f'the table "{log.name}" is updated in place, and a stream can only read what is added',
             where=str(reference.place),

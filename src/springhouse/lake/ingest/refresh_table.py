@@ -27,7 +27,7 @@ from springhouse.lake.landing.inputs import RefreshInputs
 from springhouse.lake.landing.landing import Done, Landed, land, land_arrow
 from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sources.source import Range
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, Project, SqlQuery, Table
 
@@ -54,7 +54,7 @@ def append(
     if not ranges:
         return None if ground else _create_empty(lake, project, table, feed, plan)
     feed.admit(lake.required)
-    with blamed_on(flow.place), feed.keeping_memory():
+    with errors_at(flow.place), feed.keeping_memory():
         taken = IngestRows(lake, feed, ranges)
         columns, landed = _land(lake, project, table, feed, ground, taken, ranges)
         quarantined = [*taken.bad, *landed.quarantined]

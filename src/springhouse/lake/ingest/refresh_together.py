@@ -44,7 +44,7 @@ from springhouse.lake.landing.landing import Done, Landed, landed_rows
 from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.logs import passing
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
@@ -123,7 +123,7 @@ def append_together(
         member = result.ready.member
         outcome: Done | Exception
         try:
-            with blamed_on(member.flow.place):
+            with errors_at(member.flow.place):
                 own = lake.under(member.permit)
                 outcome = _commit(own, project, result, taken, share, together)
         except Exception as error:  # noqa: BLE001  it is this table's alone

@@ -29,7 +29,7 @@ from springhouse.lake.ingest.linked_files import link_new_files
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import NotThereYet, RefreshInputs
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.lake.storage.durable import sync_tree
 from springhouse.lake.storage.storage import Storage
 from springhouse.project.declarations.declaration import AppendFlow, Project, ReadMode, Reference
@@ -62,7 +62,7 @@ def run_stream(
     """Commit all that the flow's stream has now, after the batches that are committed already."""
     flow, place, committed = stream.flow, stream.place, stream.committed
     inputs = _StreamInputs(lake, project, stream)
-    with blamed_on(flow.place):
+    with errors_at(flow.place):
         rows = inputs.frame(flow.query)
         if not rows.isStreaming:
             raise LakeError(
@@ -158,7 +158,7 @@ class _StreamInputs(RefreshInputs):
         if not self.is_declared(name):
             return None
         log = self._lake.log(name)
-        log.prove_whole()
+        log.validate_log()
         newest = log.newest()
         if newest is None:
             raise NotThereYet(name, str(reference.place))

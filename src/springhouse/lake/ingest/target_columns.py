@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StructType
 
 from springhouse.lake.delta.alignment import (
-    aligned,
+    align,
     new_columns,
     parsed_schema,
-    prove_types,
     same_columns,
+    validate_types,
     widened,
 )
-from springhouse.lake.delta.commits import Change, able_to_hold, add_columns, commit, ensure
+from springhouse.lake.delta.commits import Change, add_columns, commit, ensure, with_features_for
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.delta.writing import write_with_spark
@@ -52,7 +52,7 @@ class TargetColumns:
         must_widen = not same_columns(wider, ground.schema)
         if extra or must_widen:
             note = _schema_note(lake, "new types", channel=self.channel)
-            ground = able_to_hold(ground, self.schema, note, lake.required)
+            ground = with_features_for(ground, self.schema, note, lake.required)
         if must_widen:
             ground = _widen(lake, ground, wider, channel=self.channel)
         if extra:
@@ -78,9 +78,9 @@ def fit_columns(
     schema = StructType([*declared.fields, *new_columns(rows, declared)])
     if ground is not None:
         schema = _grown(widened(ground.schema, schema), schema)
-    prove_types(schema, str(flow.place))
+    validate_types(schema, str(flow.place))
     columns = TargetColumns(ground, schema, is_channel(project, table.name))
-    return columns, aligned(rows, schema, str(flow.place))
+    return columns, align(rows, schema, str(flow.place))
 
 
 def _grown(schema: StructType, wanted: StructType) -> StructType:
@@ -98,7 +98,7 @@ def _widen(lake: Lake, ground: TableVersion, schema: StructType, *, channel: boo
         if old.dataType != new.dataType
     ]
     stored = ground.read(lake.spark.session(), scans=lake.remote_scans)
-    rows = aligned(stored, schema, ground.storage.root)
+    rows = align(stored, schema, ground.storage.root)
     add = write_with_spark(ground.storage, rows) if ground.files else []
     note = Note(
         kind="compaction",

@@ -25,7 +25,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.landing.quarantine import QuarantinedRecord
 from springhouse.lake.spark.quality import (
     count_violations,
-    failure,
+    expectation_failed,
     kept_rows,
     rows_set_aside,
     with_verdicts,
@@ -158,7 +158,7 @@ def _land_large(
         broken = [e for e in expectations if e.name in violations]
         for expectation in broken:
             if expectation.on_violation is OnViolation.FAIL_UPDATE:
-                raise failure(expectation, table, violations[expectation.name])
+                raise expectation_failed(expectation, table, violations[expectation.name])
         quarantined: list[QuarantinedRecord] = []
         if any(e.on_violation is OnViolation.QUARANTINE for e in broken):
             bad = rows_set_aside(rows, expectations).collect()

@@ -23,7 +23,7 @@ from springhouse.errors import CommitConflict
 from springhouse.lake.delta.commits import Change, commit, ensure
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import TableVersion
-from springhouse.lake.delta.writing import added, write_arrow
+from springhouse.lake.delta.writing import add_action, write_arrow
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.spark.quality import QUARANTINE_SCHEMA
 from springhouse.units import Instant
@@ -106,7 +106,7 @@ def _add(lake: Lake, table: str, path: str, ends: Mapping[str, int]) -> None:
         return
     with place.filesystem.open_input_file(f"{place.path}/{path}") as file:
         metadata = pq.read_metadata(file)
-        add = added(path, file.size(), metadata)
+        add = add_action(path, file.size(), metadata)
     note = Note(kind="append", at=at, channel=True, rows_added=metadata.num_rows)
     commit(ground, Change(note, [add], transactions=ends), lake.required)
 

@@ -75,7 +75,7 @@ class _Counted:
 def deliver(lake: Lake, table: str, sink: SinkCall, opened: Sink) -> Delivered | None:
     """Deliver the next versions to a sink, or those that a dead process may not have delivered."""
     began = lake.now()
-    lake.log(table).prove_whole()
+    lake.log(table).validate_log()
     newest = lake.log(table).newest()
     if newest is None:
         return None

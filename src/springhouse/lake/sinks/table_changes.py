@@ -118,7 +118,7 @@ class TableChanges:
             weights = pc.multiply(rows[WEIGHT], sign)
             chosen = pa.Table.from_batches([rows]).filter(pc.greater(weights, 0))
             copies = chosen[WEIGHT].to_numpy() * sign
-            table = key_codes.repeated(chosen, copies) if (copies != 1).any() else chosen
+            table = key_codes.repeat_rows(chosen, copies) if (copies != 1).any() else chosen
         elif wanted == INSERT:
             table = pa.Table.from_batches([rows])
         else:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from springhouse.errors import SourceError
-from springhouse.lake.delta.changes import WEIGHT, appended, strong_delta
+from springhouse.lake.delta.changes import WEIGHT, only_appended, strong_delta
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.tables import TableVersion, open_table
 from springhouse.lake.sources.source import Range, Source, SourceContext
@@ -72,7 +72,7 @@ class DeltaSource(Source):
 
     def latest(self) -> Mapping[str, int]:
         """One above the last version that changed the rows."""
-        self._log.prove_whole()
+        self._log.validate_log()
         newest = self._log.newest()
         return {_PARTITION: newest.made + 1 if newest else 0}
 
@@ -128,7 +128,7 @@ class DeltaSource(Source):
         return opened
 
     def _prove_appended(self, given: Range) -> None:
-        if appended(self._log, given.start - 1, given.end - 1):
+        if only_appended(self._log, given.start - 1, given.end - 1):
             return
         kept = {commit.version for commit in self._log.commits()}
         if not kept.issuperset(range(given.start, given.end)):

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.errors import SchemaError
-from springhouse.lake.delta.alignment import aligned
+from springhouse.lake.delta.alignment import align
 from springhouse.lake.delta.tables import quoted
 from springhouse.lake.sources.file_batch import FileBatch, origin
 from springhouse.lake.sources.records import bad_files, no_rows, strange_file
@@ -74,7 +74,7 @@ class ParquetFiles:
         source = origin() if required else sf.lit(None).cast("string")
         stored = reader.parquet(*group.for_spark()).withColumn(ORIGIN, source)
         try:
-            rows = aligned(stored, StructType([*schema.fields, stored.schema[ORIGIN]]), "")
+            rows = align(stored, StructType([*schema.fields, stored.schema[ORIGIN]]), "")
         except SchemaError as error:
             raise SchemaError(
                 error.problem,

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from springhouse.lake.sources.source import Range, Source, SourceContext
-from springhouse.lake.storage.clock import AHEAD
+from springhouse.lake.storage.clock import CLOCK_TOLERANCE
 from springhouse.project.options.built_in import sample
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Sample(Source):
             now = self._now()
             anchor = int(self.memory.get("anchor_microseconds", now))
             # Unless the clock was wrong then: do not wait for an anchor far in the future.
-            self._anchor = now if anchor > now + AHEAD * _MICROSECONDS else anchor
+            self._anchor = now if anchor > now + CLOCK_TOLERANCE * _MICROSECONDS else anchor
             self.memory["anchor_microseconds"] = self._anchor
 
     def latest(self) -> Mapping[str, int]:

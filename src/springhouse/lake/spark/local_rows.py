@@ -35,7 +35,7 @@ class LocalRows:
         return LocalRows(rows, shape if shape is not None else from_arrow_schema(rows.schema))
 
 
-def together(relations: Mapping[str, LocalRows]) -> LocalRows:
+def send_together(relations: Mapping[str, LocalRows]) -> LocalRows:
     """All relations as one row: a list of rows for each."""
     lists = [_as_list(given.rows) for given in relations.values()]
     fields = [
@@ -45,7 +45,7 @@ def together(relations: Mapping[str, LocalRows]) -> LocalRows:
     return LocalRows(pa.table(lists, names=list(relations)), StructType(fields))
 
 
-def unfolded(name: str, *, whole: bool) -> str:
+def unfold(name: str, *, whole: bool) -> str:
     """One of the relations that came together, as a table in FROM.
 
     With `whole`, in one partition, as Spark has to be told: then nobody shuffles it.
@@ -54,7 +54,7 @@ def unfolded(name: str, *, whole: bool) -> str:
     return f"(SELECT {hint}INLINE({quoted(name)}) FROM {{{GIVEN}}})"
 
 
-def nothing(shape: StructType) -> str:
+def empty_relation(shape: StructType) -> str:
     """A relation without rows, as a table in FROM."""
     items = (
         f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}"

@@ -62,7 +62,7 @@ def with_verdicts(rows: "DataFrame", expectations: Sequence[Expectation]) -> "Da
     return rows.select(*columns, *verdicts, *record)
 
 
-def judged(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> CheckedRows:
+def check_rows(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> CheckedRows:
     """What stays of rows that carry verdicts, in this process."""
     if not expectations:
         return CheckedRows(rows)
@@ -72,7 +72,7 @@ def judged(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> C
     counts = {name: int(pc.sum(mask).as_py() or 0) for name, mask in broken.items()}
     for expectation in expectations:
         if expectation.on_violation is OnViolation.FAIL_UPDATE and counts[expectation.name]:
-            raise failure(expectation, table, counts[expectation.name])
+            raise expectation_failed(expectation, table, counts[expectation.name])
     gone, set_aside = _gone(rows, expectations, broken)
     plain = [name for name in rows.schema.names if not name.startswith((_KEPT, _JSON))]
     kept = rows.select(plain)
@@ -133,7 +133,7 @@ def rows_set_aside(rows: "DataFrame", expectations: Sequence[Expectation]) -> "D
     return named.where(sf.col("reason").isNotNull())
 
 
-def failure(expectation: Expectation, table: str, count: int) -> ExpectationFailed:
+def expectation_failed(expectation: Expectation, table: str, count: int) -> ExpectationFailed:
     """The error for rows that must not be."""
     return ExpectationFailed(
         f'{count} row{"s" if count != 1 else ""} for "{table}" broke the expectation '

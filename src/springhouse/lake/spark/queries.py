@@ -53,7 +53,7 @@ def frame(
 
     A function is called in `folder`, as spark-pipelines calls it in the project's.
     """
-    with blamed_on(query.place):
+    with errors_at(query.place):
         if isinstance(query, SqlQuery):
             return run_sql(session, query, resolve)
         return _call(session, query, resolve, folder)
@@ -83,7 +83,7 @@ def run_sql(session: SparkSession, query: SqlQuery, resolve: Resolve) -> "DataFr
 
 
 @contextmanager
-def blamed_on(place: Place | str) -> Iterator[None]:
+def errors_at(place: Place | str) -> Iterator[None]:
     """Turn what Spark says of a query into an error that names the line that wrote it."""
     try:
         yield
@@ -94,7 +94,7 @@ def blamed_on(place: Place | str) -> Iterator[None]:
         raise LakeError(_plainly(error), where=str(place)) from error
 
 
-def said_by(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """What an error says, in one line."""
     if isinstance(error, PySparkException):
         return _plainly(error)

@@ -17,13 +17,13 @@ from collections.abc import Callable
 
 from springhouse.units import Instant, Seconds
 
-AHEAD = Seconds(60.0)
+CLOCK_TOLERANCE = Seconds(60.0)
 """Clocks of two machines may differ by so much before anybody is told."""
 
 _FOLLOWS = 0.1
 
 
-def never_jumps() -> float:
+def steady_seconds() -> float:
     """Seconds on a clock that never goes back, and counts sleep where the system has such a one."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
@@ -33,7 +33,7 @@ class SteadyClock:
     """The time, in milliseconds as the Delta log keeps it. Safe to use from several threads."""
 
     def __init__(
-        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = never_jumps
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = steady_seconds
     ) -> None:
         self._wall, self._steady = wall, steady
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class SteadyClock:
             apart = self._wall() - now
             # What is being made up for is no jump.
             makes_up = apart * self._told >= 0 and abs(apart) <= abs(self._told)
-            if makes_up or abs(apart - self._told) <= AHEAD:
+            if makes_up or abs(apart - self._told) <= CLOCK_TOLERANCE:
                 self._told = min(self._told, apart, key=abs)
                 return None
             jump, self._told = apart - self._told, apart

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from springhouse.lake.storage.at_once import at_once
+from springhouse.lake.storage.parallel import in_parallel
 from springhouse.lake.storage.presence import FileLost
 from springhouse.lake.storage.storage import Storage
 
@@ -47,12 +47,12 @@ def sync_files(storage: Storage, paths: Iterable[str], *, anew: bool = False) ->
         except FileNotFoundError as error:
             raise FileLost(storage, path, "is missing") from error
 
-    at_once(sync_file, new)
+    in_parallel(sync_file, new)
     root = Path(storage.path)
     folders = {Path(storage.path, path).parent for path in new}
     # A folder inside the table may have been deleted with the table, and made once more.
     folders |= {above for folder in folders for above in folder.parents if _is_in(above, root)}
-    at_once(_sync, sorted(folders))
+    in_parallel(_sync, sorted(folders))
     for folder in folders:
         _sync_way(folder)
     _SYNCED.update(f"{storage.path}/{path}" for path in new)

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from springhouse.lake.storage.clock import never_jumps
+from springhouse.lake.storage.clock import steady_seconds
 from springhouse.lake.storage.storage import Storage
 from springhouse.logs import passing
 
@@ -66,7 +66,7 @@ class Leases:
         self,
         storage: Storage,
         folder: str = FOLDER,
-        steady: Callable[[], float] = never_jumps,
+        steady: Callable[[], float] = steady_seconds,
     ) -> None:
         self._storage = storage.inside(folder)
         self._steady = steady
@@ -79,7 +79,7 @@ class Leases:
         self._written: tuple[float, float, float] | None = None  # steady, storage's time, start
 
     @contextmanager
-    def held(self) -> Iterator["HeldLease"]:
+    def hold(self) -> Iterator["HeldLease"]:
         """Hold a lease while this block writes files; blocks may overlap."""
         number = self._begin()
         try:
@@ -102,7 +102,7 @@ class Leases:
                 starts.append(self._start())
         return min(starts, default=None)
 
-    def exist(self) -> bool:
+    def has_any(self) -> bool:
         """Whether anybody holds a lease here, or did."""
         return bool(self._storage.files())
 
@@ -250,13 +250,13 @@ class HeldLease:
 
 
 @contextmanager
-def held_in(tables: Iterable[Storage]) -> Iterator[None]:
+def hold_in(tables: Iterable[Storage]) -> Iterator[None]:
     """Hold a lease inside each of these tables, whose warehouse nobody knows."""
     with contextlib.ExitStack() as stack:
         for table in tables:
             leases = Leases(table, OF_TABLE)
             stack.callback(leases.release)
-            stack.enter_context(leases.held())
+            stack.enter_context(leases.hold())
         yield
 
 

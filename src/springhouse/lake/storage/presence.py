@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from springhouse.errors import LakeError
-from springhouse.lake.storage.at_once import at_once
+from springhouse.lake.storage.parallel import in_parallel
 from springhouse.lake.storage.storage import Storage
 
 _ASKED_ONE_BY_ONE = 32
@@ -41,7 +41,7 @@ class FileLost(LakeError):
         self.path = path
 
 
-def prove_present(storage: Storage, sizes: Mapping[str, int | None]) -> None:
+def validate_files(storage: Storage, sizes: Mapping[str, int | None]) -> None:
     """Raise `FileLost` for the first file that is not there, or that has another size than told."""
     for path, found in _sizes(storage, list(sizes)).items():
         wanted = sizes[path]
@@ -93,7 +93,7 @@ def reading(storage: Storage, path: str) -> Iterator[None]:
         raise FileLost(storage, path, f"is damaged: {said}") from error
 
 
-def prove_readable(storage: Storage, path: str) -> None:
+def validate_file(storage: Storage, path: str) -> None:
     """Raise `FileLost` unless every row of a Parquet file can be read."""
     with (
         reading(storage, path),
@@ -109,7 +109,7 @@ def _sizes(storage: Storage, paths: Sequence[str]) -> dict[str, int | None]:
         if storage.has_folders:
             infos = storage.filesystem.get_file_info([f"{storage.path}/{path}" for path in paths])
             return {path: _found(info) for path, info in zip(paths, infos, strict=True)}
-        return dict(zip(paths, at_once(lambda path: _size(storage, path), paths), strict=True))
+        return dict(zip(paths, in_parallel(lambda path: _size(storage, path), paths), strict=True))
     listed = {info.path: info.size for info in storage.files(recursive=True)}
     return {path: listed.get(f"{storage.path}/{path}") for path in paths}
 

@@ -46,7 +46,7 @@ def compact(lake: Lake, table: str, most_files: int = 32) -> int:
     small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
     if len(small) <= most_files:
         return 0
-    with lake.leases.held() as lease:
+    with lake.leases.hold() as lease:
         permit = replace(lake.permit or CommitPermit(), lease=lease)
         return _compact(lake.under(permit), table, ground, small)
 
@@ -93,7 +93,7 @@ def vacuum(
     if newest is None:
         return []
     log = lake.log(table)
-    log.prove_whole()
+    log.validate_log()
     # The clock is read before any listing: work that begins later writes only younger files.
     now = lake.leases.storage_now()
     in_table = Leases(place, OF_TABLE)
@@ -104,14 +104,14 @@ def vacuum(
         return []
     kept = {*_referenced(log, floor), *(file.path for file in newest.files)}
     gone = _delete_unneeded(place, kept, before=min(now - grace_seconds, work_began))
-    if in_table.exist():
+    if in_table.has_any():
         in_table.remove_dead()
     return gone
 
 
 def _oldest_work(places: Iterable[Leases]) -> float:
     """When the oldest work under way began, by the storage's clock; infinite without any."""
-    starts = (leases.oldest_start() for leases in places if leases.exist())
+    starts = (leases.oldest_start() for leases in places if leases.has_any())
     return min((start for start in starts if start is not None), default=math.inf)
 
 

@@ -34,10 +34,10 @@ from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.storage.presence import (
     FileLost,
     lost_files,
-    prove_present,
-    prove_readable,
     reading,
     sizes_unknown,
+    validate_file,
+    validate_files,
 )
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.logs import made_anew
@@ -65,7 +65,7 @@ def verify(lake: Lake, table: str, needed_from: Sequence[int] = ()) -> Verified:
     try:
         stored = lake.find(table)
         commits = lake.log(table).commits() if stored is not None else []
-        lake.log(table).prove_whole()
+        lake.log(table).validate_log()
     except SpringhouseError as error:
         return Verified(table, 0, 0, 0, (error.problem,))
     if stored is None:
@@ -182,7 +182,7 @@ def _state(stored: TableVersion, commits: Sequence[Commit]) -> Iterator[str]:
     note = _last_state(commits)
     for path in (p for paths in (note.state if note else {}).values() for p in paths):
         try:
-            prove_readable(stored.storage, path)
+            validate_file(stored.storage, path)
         except FileLost as error:
             yield error.problem
 
@@ -195,7 +195,7 @@ def _changes(storage: Storage, commits: Sequence[Commit], needed: int) -> Iterat
         if note is None or not paths:
             continue
         try:
-            prove_present(storage, sizes_unknown(paths))
+            validate_files(storage, sizes_unknown(paths))
             told = _weights(storage, paths)
         except FileLost as error:
             # Older ones may have been vacuumed, or rot: nobody goes on from before them.

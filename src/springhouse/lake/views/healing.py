@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.lake import Lake
-from springhouse.lake.storage.presence import FileLost, lost_files, prove_readable, sizes_unknown
+from springhouse.lake.storage.presence import FileLost, lost_files, sizes_unknown, validate_file
 from springhouse.lake.storage.storage import Storage
 
 _NAMED = re.compile(r"[^\s'\"`,]+\.parquet")
@@ -86,7 +86,7 @@ def _named_in(said: str, place: Storage) -> list[str]:
 def _damage(place: Storage, path: str) -> FileLost | None:
     """What is wrong with a file; None if all of it can be read."""
     try:
-        prove_readable(place, path)
+        validate_file(place, path)
     except FileLost as lost:
         return lost
     return None

@@ -35,7 +35,13 @@ from springhouse.lake.delta.stores import Rewritten, Store, change_rows, replace
 from springhouse.lake.delta.tables import DataFile, TableVersion, frame_of, quoted, read_parquet
 from springhouse.lake.lake import Lake
 from springhouse.lake.spark.conditions import decidable
-from springhouse.lake.spark.local_rows import GIVEN, LocalRows, nothing, together, unfolded
+from springhouse.lake.spark.local_rows import (
+    GIVEN,
+    LocalRows,
+    empty_relation,
+    send_together,
+    unfold,
+)
 from springhouse.lake.spark.session_settings import LocalInput
 from springhouse.lake.views.lookups import Sought, values_for
 from springhouse.lake.views.reach import out_of_reach
@@ -151,16 +157,16 @@ class Work:
             used = table.select(names) if names else table
             rows = LocalRows.of(used, self._shape(reading, used.schema.names))
             if not rows.rows.num_rows:
-                places[reading.name] = nothing(rows.shape)
+                places[reading.name] = empty_relation(rows.shape)
             elif is_sent_together(rows.rows.num_rows):
                 small[reading.name] = rows
-                places[reading.name] = unfolded(reading.name, whole=local)
+                places[reading.name] = unfold(reading.name, whole=local)
             else:
                 frame = frame_of(session, rows.rows, rows.shape)
                 # What lies in one place need not be shuffled.
                 frames[reading.name] = frame.coalesce(1) if local else frame
         if small:
-            every = together(small)
+            every = send_together(small)
             frames[GIVEN] = frame_of(session, every.rows, every.shape)
         text = statement.template(in_one_place=local).format_map(places)
         if select:

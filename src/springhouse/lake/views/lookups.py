@@ -19,8 +19,8 @@ import pyarrow.dataset as ds
 from springhouse.lake.delta.column_cache import COLUMNS
 from springhouse.lake.delta.file_pruning import Ranges, ranges_of
 from springhouse.lake.delta.tables import DataFile
-from springhouse.lake.storage.at_once import at_once
-from springhouse.lake.storage.presence import prove_present
+from springhouse.lake.storage.parallel import in_parallel
+from springhouse.lake.storage.presence import validate_files
 from springhouse.lake.storage.storage import Storage
 from springhouse.planner.placement import filters_here, hands_over, searches_here, takes_whole
 
@@ -69,7 +69,7 @@ class Sought:
         remembered = bool(self.wanted) and COLUMNS.holds(fields, sum(file.rows for file in files))
         try:
             if remembered:
-                parts = at_once(lambda file: self._in_file(storage, file, fields), files)
+                parts = in_parallel(lambda file: self._in_file(storage, file, fields), files)
                 found = pa.concat_tables(parts).select(list(columns))
             else:
                 found = self._scanned(storage, files, schema, columns)
@@ -92,7 +92,7 @@ class Sought:
         self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
     ) -> pa.Table:
         """The rows of all files, filtered while they are decoded."""
-        prove_present(storage, {file.path: file.size for file in files})
+        validate_files(storage, {file.path: file.size for file in files})
         paths = [f"{storage.path}/{file.path}" for file in files]
         source = ds.dataset(
             paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=storage.filesystem

@@ -16,12 +16,12 @@ from pyspark.sql.types import StructType
 
 from springhouse.errors import LakeError, SchemaError, SpringhouseError
 from springhouse.lake.delta import changes
-from springhouse.lake.delta.alignment import declared, prove_types
+from springhouse.lake.delta.alignment import validate_types, with_declared_columns
 from springhouse.lake.delta.note import Note
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import RefreshInputs
-from springhouse.lake.spark.queries import blamed_on, said_by
+from springhouse.lake.spark.queries import error_line, errors_at
 from springhouse.lake.views.closer_look import (
     CloserLook,
     batch_cost,
@@ -77,7 +77,7 @@ def statements_of(lake: Lake, tables: list[str]) -> Iterator[None]:
         lost = lost_file(lake, error, tables)
         if lost is not None:
             raise lost from error
-        raise StatementFailed(said_by(error)) from error
+        raise StatementFailed(error_line(error)) from error
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def prepared(
     inputs = RefreshInputs(lake, project, plan.versions)
     newest = lake.log(view.name).newest()
     note = newest.note if newest is not None else None
-    with blamed_on(view.place):
+    with errors_at(view.place):
         opened = inputs.opened(view.query)
         found = _compiled(lake, project, view, inputs, opened)
         if view.refresh is RefreshMode.INCREMENTAL and isinstance(found, NotIncremental):
@@ -251,7 +251,9 @@ def _compiled(
         return found
 
     def visible() -> StructType:
-        schema = declared(inputs.frame(view.query), view.schema, str(view.place)).schema
+        schema = with_declared_columns(
+            inputs.frame(view.query), view.schema, str(view.place)
+        ).schema
         validate_storable(schema, view)
         return schema
 
@@ -341,7 +343,7 @@ def _impossible(view: View, found: NotIncremental) -> LakeError:
 
 def validate_storable(schema: StructType, view: View) -> None:
     """An error if two columns of the view have one name, or one has a type that can't be kept."""
-    prove_types(schema, str(view.place))
+    validate_types(schema, str(view.place))
     names = [name.lower() for name in schema.fieldNames()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

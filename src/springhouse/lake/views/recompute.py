@@ -18,10 +18,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from springhouse.lake.delta import changes
-from springhouse.lake.delta.alignment import declared
-from springhouse.lake.delta.commits import Change, able_to_hold, commit, create
+from springhouse.lake.delta.alignment import with_declared_columns
+from springhouse.lake.delta.commits import Change, commit, create, with_features_for
 from springhouse.lake.delta.note import Note
-from springhouse.lake.delta.stores import Store, described, write_sorted
+from springhouse.lake.delta.stores import Store, describe_file, write_sorted
 from springhouse.lake.delta.tables import TableVersion, frame_of, quoted, read_arrow, read_parquet
 from springhouse.lake.delta.writing import (
     paths_of,
@@ -140,7 +140,7 @@ class _Built:
 
 
 def _built(lake: Lake, view: View, inputs: RefreshInputs, plan: CompiledPlan | None) -> _Built:
-    rows = declared(inputs.frame(view.query), view.schema, str(view.place))
+    rows = with_declared_columns(inputs.frame(view.query), view.schema, str(view.place))
     if plan is None:
         return _Built(rows, rows.schema)
     opened = inputs.opened(view.query)
@@ -153,7 +153,7 @@ def _built(lake: Lake, view: View, inputs: RefreshInputs, plan: CompiledPlan | N
         store = Store(lake.place(view.name), folder, (), plan.arrow(step.table))
         frame = _shaped(work.frame(step.build), plan.shapes[step.table])
         adds = _filled(store, frame, step.layout.keys, small=_is_small(inputs))
-        files = tuple(described(store.storage, add.path) for add in adds)
+        files = tuple(describe_file(store.storage, add.path) for add in adds)
         work.stores[step.table] = replace(store, files=files)
         state[step.table] = tuple(file.path for file in files)
     last = plan.compiled.build[-1]
@@ -180,7 +180,7 @@ def _filled(
     written = write_with_spark(store.storage, rows, store.folder)
     if not sorts_here(rows_of(written)):
         return written
-    files = tuple(described(store.storage, add.path) for add in written)
+    files = tuple(describe_file(store.storage, add.path) for add in written)
     return write_sorted(store, keys, replace(store, files=files).read())
 
 
@@ -286,7 +286,7 @@ def _put(
         create(lake.place(view), schema, change, requires)
         return
     new_types = Note(kind="schema", at=lake.now(), reason="new types")
-    ground = able_to_hold(ground, schema, new_types, requires)
+    ground = with_features_for(ground, schema, new_types, requires)
     change = Change(note, files or (), transactions={REFRESH: ground.version + 1})
     commit(ground, change if files is None else replace(change, replace=schema), requires)
 

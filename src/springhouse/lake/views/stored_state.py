@@ -14,7 +14,7 @@ from springhouse.lake.delta import changes
 from springhouse.lake.delta.alignment import same_columns
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.note import Note
-from springhouse.lake.delta.stores import Store, described
+from springhouse.lake.delta.stores import Store, describe_file
 from springhouse.lake.delta.tables import TableVersion, file_columns
 from springhouse.lake.lake import Lake
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
@@ -96,7 +96,7 @@ def stored_state(
     for step in plan.compiled.build[:-1]:
         if step.table not in note.state:
             return NO_STATE
-        files = tuple(described(ground.storage, path) for path in note.state[step.table])
+        files = tuple(describe_file(ground.storage, path) for path in note.state[step.table])
         stores[step.table] = Store(
             ground.storage, f"{STATE}/{step.table}", files, plan.arrow(step.table)
         )
@@ -106,7 +106,7 @@ def stored_state(
         lost = set(last.layout.hidden) - _columns_of(lake, ground, file.path)
         if lost:
             return "its hidden columns are lost: somebody else, or another release, wrote its files"
-    files = tuple(described(ground.storage, file.path) for file in ground.files)
+    files = tuple(describe_file(ground.storage, file.path) for file in ground.files)
     stores[""] = Store(ground.storage, "", files, plan.arrow(""))
     return stores
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from springhouse.lake.delta.tables import frame_of
-from springhouse.lake.spark.quality import judged, with_verdicts
+from springhouse.lake.spark.quality import check_rows, with_verdicts
 from springhouse.project.declarations.declaration import OnViolation, View
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def count_violations(lake: "Lake", view: View, come: pa.Table | None) -> dict[st
     if not asked or come is None or not come.num_rows:
         return {}
     rows = frame_of(lake.spark.session(), come)
-    return judged(with_verdicts(rows, asked).toArrow(), asked, view.name).violations
+    return check_rows(with_verdicts(rows, asked).toArrow(), asked, view.name).violations

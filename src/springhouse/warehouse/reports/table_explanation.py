@@ -6,7 +6,7 @@ from datetime import datetime
 from math import inf
 from typing import Any, Literal
 
-from springhouse.lake.delta.stores import described
+from springhouse.lake.delta.stores import describe_file
 from springhouse.lake.lake import QUARANTINE
 from springhouse.lake.sinks.delivery import delivered
 from springhouse.lake.views.compiled_plans import NotIncremental, known_plan
@@ -260,7 +260,7 @@ def _hidden_tables(watch: Watch, view: View, state: ViewState) -> tuple[StoredTa
     tables = []
     for table in state.tables:
         paths = note.state.get(table.name, ())
-        files = [described(watch.lake.place(view.name), path) for path in paths]
+        files = [describe_file(watch.lake.place(view.name), path) for path in paths]
         tables.append(StoredTable(table.name, len(files), sum(file.rows for file in files)))
     return tuple(tables)
 

@@ -71,7 +71,7 @@ def perform(
     if name in watch.project.tables:
         done = _refresh_table(watch, lake, watch.project.tables[name], plan, until)
     else:
-        watch.prove_whole(name)
+        watch.validate_log(name)
         done = _refresh_view(watch, lake, plan)
     _tidy(watch, lake, name, most_files)
     return done
@@ -97,7 +97,7 @@ def perform_together(
 
     Tables that turn out to have other offsets are refreshed afterwards, each by itself.
     """
-    with watch.lake.leases.held() as lease:
+    with watch.lake.leases.hold() as lease:
         left = {each.plan.table: _leased(each, lease) for each in (lead, *along)}
         if lead.plan.table in watch.project.tables:
             yield from _performed_together(watch, left, until, most_files)
@@ -115,7 +115,7 @@ def perform_in_order(
     Each plan reads what the plans before it wrote. If one fails, or is no longer wanted, the later
     ones do nothing, and the loop decides again.
     """
-    with watch.lake.leases.held() as lease:
+    with watch.lake.leases.hold() as lease:
         failed = False
         for step in steps:
             name, plan = step.plan.table, step.plan

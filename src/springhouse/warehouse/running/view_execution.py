@@ -10,7 +10,7 @@ carries it out. If the lake can't, the planner decides again:
 
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.landing import Done
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.lake.views.healing import RecomputeInstead
 from springhouse.lake.views.incremental import StateMismatch
 from springhouse.lake.views.prepared import Prepared, StatementFailed, prepared, statements_of
@@ -26,7 +26,7 @@ def refreshed(
     """Refresh a view as planned; with `anew`, recompute it, whatever is stored."""
     ready = prepared(lake, project, plan, anew)
     unreadable = anew is not None and anew.unreadable
-    with blamed_on(ready.view.place):
+    with errors_at(ready.view.place):
         plan = _settled(ready, plan, anew)
         while True:
             try:

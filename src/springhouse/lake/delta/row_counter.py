@@ -27,7 +27,7 @@ _COUNTS: "WeakKeyDictionary[SparkSession, bool]" = WeakKeyDictionary()
 """Which servers can count."""
 
 
-class Counted:
+class RowCounter:
     """Rows that are counted on their way through the one job that reads `rows`."""
 
     def __init__(self, rows: "DataFrame") -> None:
@@ -36,7 +36,7 @@ class Counted:
         if _can_count(rows.sparkSession):
             self.rows, self._observed = _observed(rows)
 
-    def told(self) -> int | None:
+    def count(self) -> int | None:
         """How many there were; None if nobody told."""
         if self._observed is None:
             return None

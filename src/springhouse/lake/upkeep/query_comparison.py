@@ -15,10 +15,10 @@ from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from springhouse.errors import SpringhouseError
 from springhouse.lake.delta import changes
-from springhouse.lake.delta.alignment import declared
+from springhouse.lake.delta.alignment import with_declared_columns
 from springhouse.lake.lake import Lake
 from springhouse.lake.landing.inputs import RefreshInputs
-from springhouse.lake.spark.queries import blamed_on
+from springhouse.lake.spark.queries import errors_at
 from springhouse.lake.storage.presence import FileLost
 from springhouse.project.declarations.declaration import OnViolation, Project, View
 from springhouse.project.lineage.fingerprint import fingerprint
@@ -36,7 +36,7 @@ class NotComparable(SpringhouseError):
     """A view can't be held against its query, or not now."""
 
 
-def against_query(lake: Lake, project: Project, view: View) -> list[str]:
+def compare_with_query(lake: Lake, project: Project, view: View) -> list[str]:
     """Everything in which a view differs from its query; `NotComparable` if that can't be told."""
     newest = lake.log(view.name).newest()
     note = newest.note if newest is not None else None
@@ -50,8 +50,10 @@ def against_query(lake: Lake, project: Project, view: View) -> list[str]:
     stored = lake.open(view.name)
     inputs = RefreshInputs(lake, project, note.read)
     try:
-        with blamed_on(view.place):
-            computed = _expected(declared(inputs.frame(view.query), view.schema, ""), view)
+        with errors_at(view.place):
+            computed = _expected(
+                with_declared_columns(inputs.frame(view.query), view.schema, ""), view
+            )
             found = changes.spark_difference(stored.read(inputs.session), computed)
             rows = found.limit(_MOST_COMPARED).collect()
     except FileLost as error:

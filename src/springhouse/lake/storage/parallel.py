@@ -13,6 +13,6 @@ _Result = TypeVar("_Result")
 _WORKERS = ThreadPoolExecutor(os.cpu_count() or 2, "springhouse-files")
 
 
-def at_once(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+def in_parallel(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
     """What some work gives for each item, in order."""
     return list(_WORKERS.map(work, items)) if len(items) > 1 else [work(each) for each in items]
