@@ -148,7 +148,7 @@ def test_every_key_that_the_code_names_is_declared() -> None:
     rooms = {each.name for each in SOURCE.iterdir()} | {"sources", "sinks", "kafka"}
     for file in SOURCE.rglob("*.py"):
         loggers = re.findall(r'getLogger\("([^"]+)"\)', file.read_text(encoding="utf-8"))
-        for literal in _literals(file) - set(loggers):
+        for literal in set(_literals(file)) - set(loggers):
             key = re.fullmatch(r"springhouse\.([a-z]+)[a-z.-]*", literal)
             if key and key[1] not in rooms and f"{key[1]}.py" not in rooms:
                 assert literal in declared, f"{file}: {literal}"

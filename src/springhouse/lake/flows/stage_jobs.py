@@ -59,9 +59,9 @@ def run_stages(
 ) -> WrittenFiles:
     """Run all stages of a flow; its targets' files are written and not committed."""
     staging = next(iter(places.values())).inside(f"_staging-{uuid.uuid4().hex}")
-    pouring = _StageJobs(spark, dict(sources), places, staging, settings)
+    jobs = _StageJobs(spark, dict(sources), places, staging, settings)
     try:
-        return pouring.run(divide_into_stages(graph))
+        return jobs.run(divide_into_stages(graph))
     finally:
         with passing(LOG, "vacuum removes what is left", OSError):
             staging.remove()
@@ -81,27 +81,27 @@ class _StageJobs:
         self._spark, self._sources, self._places = spark, sources, places
         self._staging, self._settings = staging, settings
         self._files: dict[str, list[AddAction]] = {}
-        self._did: dict[str, ActivityStatistics] = {}
+        self._statistics: dict[str, ActivityStatistics] = {}
 
     def run(self, all_stages: tuple[Stage, ...]) -> WrittenFiles:
         for level in sorted({stage.level for stage in all_stages}):
             now = [stage for stage in all_stages if stage.level == level]
             with ThreadPoolExecutor(len(now)) as side_by_side:
                 for reported in side_by_side.map(self._run_stage, now):
-                    self._note(reported)
+                    self._record(reported)
         files = {name: tuple(self._files.get(name, ())) for name in self._places}
-        return WrittenFiles(files, self._did)
+        return WrittenFiles(files, self._statistics)
 
     def _run_stage(self, stage: Stage) -> pa.Table:
         places = {name: self._place(name).root for name in (*stage.targets, *stage.passed)}
-        held = {str(i.feed): self._held(i) for i in stage.inputs if i.hand is Exchange.HELD}
+        held = {str(i.feed): self._held_files(i) for i in stage.inputs if i.hand is Exchange.HELD}
         task = StageTask(stage, places, held, self._settings)
         shuffled = stage.shuffled_inputs
         if not shuffled:
             return pa.Table.from_batches(task(()))
         table = self._read_by_tasks(shuffled)
         if table is None:
-            rows = self._gathered(stage, shuffled)
+            rows = self._rows_together(stage, shuffled)
         else:
             task = replace(task, portions=table.portions())
             rows = table.numbers(self._spark, task.portions)
@@ -120,7 +120,7 @@ class _StageJobs:
     def _source(self, intake: StageInput) -> "DataFrame | TableSource | None":
         return self._sources.get(intake.feed.name) if intake.feed.port is None else None
 
-    def _gathered(self, stage: Stage, shuffled: tuple[StageInput, ...]) -> "DataFrame":
+    def _rows_together(self, stage: Stage, shuffled: tuple[StageInput, ...]) -> "DataFrame":
         by_key = any(intake.hand is Exchange.BY_KEY for intake in shuffled)
         if len(shuffled) == 1:
             (intake,) = shuffled
@@ -129,7 +129,7 @@ class _StageJobs:
             if stage.alone:
                 return rows.repartition(1)
             return rows.repartition(*keys) if by_key else rows
-        tagged = [self._tagged(port, shuffled) for port in range(len(shuffled))]
+        tagged = [self._rows_of_input(port, shuffled) for port in range(len(shuffled))]
         union = tagged[0]
         for rows in tagged[1:]:
             union = union.unionByName(rows)
@@ -139,7 +139,7 @@ class _StageJobs:
             union = union.repartition(sf.col(KEY))
         return union.drop(KEY)
 
-    def _tagged(self, port: int, shuffled: tuple[StageInput, ...]) -> "DataFrame":
+    def _rows_of_input(self, port: int, shuffled: tuple[StageInput, ...]) -> "DataFrame":
         rows = self._rows(shuffled[port])
         columns = [sf.col(quoted(name)) for name in rows.columns]
         keys = [_hashable(rows, name) for name in shuffled[port].keys or rows.columns]
@@ -156,12 +156,12 @@ class _StageJobs:
         if source is not None:
             return source.read(self._spark) if isinstance(source, TableSource) else source
         schema = spark_schema(intake.schema)
-        return read_parquet(self._spark, *self._written(intake.feed), schema)
+        return read_parquet(self._spark, *self._files_of(intake.feed), schema)
 
-    def _written(self, feed: StageFeed) -> tuple[Storage, list[str]]:
+    def _files_of(self, feed: StageFeed) -> tuple[Storage, list[str]]:
         return self._place(str(feed)), [add.path for add in self._files.get(str(feed), ())]
 
-    def _held(self, intake: StageInput) -> tuple[str, ...]:
+    def _held_files(self, intake: StageInput) -> tuple[str, ...]:
         source = self._source(intake)
         if isinstance(source, TableSource) and source.is_plain:
             return source.files
@@ -169,19 +169,19 @@ class _StageJobs:
             rows = self._rows(intake).toArrow()
             place = self._staging.inside(f"held-{uuid.uuid4().hex}")
             return (f"{place.root}/{write_arrow(place, rows).path}",)
-        place, paths = self._written(intake.feed)
+        place, paths = self._files_of(intake.feed)
         return tuple(f"{place.root}/{path}" for path in paths)
 
     def _place(self, name: str) -> Storage:
         return self._places.get(name) or self._staging.inside(name.replace("/", "_"))
 
-    def _note(self, reported: pa.Table) -> None:
+    def _record(self, reported: pa.Table) -> None:
         for row in reported.to_pylist():
             report = json.loads(row["told"])
             if row["kind"] == "files":
                 self._files.setdefault(row["name"], []).extend(AddAction(**add) for add in report)
             else:
-                self._did.setdefault(row["name"], ActivityStatistics()).add(
+                self._statistics.setdefault(row["name"], ActivityStatistics()).add(
                     ActivityStatistics(**report)
                 )
 
