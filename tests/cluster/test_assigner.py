@@ -51,7 +51,7 @@ def test_as_long_as_somebody_may_still_come_nothing_is_moved():
     assert Story().decide(Presence(["a", "b"], set(), unsure=True)) == ({}, set())
 
 
-def test_units_of_a_node_that_is_gone_change_hands_and_it_is_expelled(settled):
+def test_units_of_a_node_that_is_gone_change_owner_and_it_is_fenced(settled):
     lost = {
         unit for unit, assignment in settled.state.assignments.items() if assignment.owner == "b"
     }

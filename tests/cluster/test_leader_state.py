@@ -161,7 +161,7 @@ def test_who_lost_its_disk_must_first_act_on_what_is_the_newest_now(leadership):
     assert told(leadership, "b", 13.5).required == SnapshotVersion(4, 8)
 
 
-def test_who_is_expelled_must_first_act_on_that(leadership):
+def test_a_fenced_node_must_first_apply_that_version(leadership):
     agree(leadership, 10.1)
     leadership.propose(Instant(10.2), {})
     agree(leadership, 10.2)

@@ -37,7 +37,7 @@ def test_names_are_such_that_a_certificate_can_have_them():
         Members("shop", "a", "127.0.0.1:7100", {"a": "127.0.0.1:7101"})
 
 
-def test_papers_are_proven_before_a_node_starts(authority_class, tmp_path):
+def test_credentials_are_checked_before_a_node_starts(authority_class, tmp_path):
     certificate, key, authority = authority_class(tmp_path / "one").sign("shop")
     _, another_key, _ = authority_class(tmp_path / "two").sign("shop")
     assert read_credentials(certificate, key, authority).key == key.read_bytes()

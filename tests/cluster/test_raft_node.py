@@ -62,7 +62,7 @@ def test_a_vote_is_on_disk_before_it_is_given():
     assert (node.term, node.vote) == (5, "b")
 
 
-def test_a_canvass_leaves_no_trace():
+def test_a_pre_vote_leaves_no_trace():
     node = remembering()
     assert asked(node, 5, (3, 7), pre_vote=True) == (True, ["Send"])
     assert (node.term, node.vote, node.role) == (4, None, Role.FOLLOWER)
@@ -75,7 +75,7 @@ def test_who_just_started_may_have_acknowledged_a_leader_and_waits(pre_vote):
     assert node.term == 4
 
 
-def test_a_candidate_canvasses_first_then_stands_then_leads():
+def test_a_candidate_asks_for_pre_votes_then_votes_then_leads():
     node = remembering()
     now = node.wake_at
     orders = node.step(Tick(), now)
@@ -147,7 +147,7 @@ def test_time_that_passed_unnoticed_stops_processing_before_anything_else(cluste
     assert set(orders[0].units) == held
 
 
-def test_what_has_left_is_not_told_to_leave_again(cluster):
+def test_a_released_unit_is_not_released_again(cluster):
     """Though the node hears of it when it has to stop everything that is in its hands."""
     name = next(name for name in cluster.names if name != cluster.leader)
     processing = cluster.nodes[name].processing

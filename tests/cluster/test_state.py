@@ -15,7 +15,7 @@ BEFORE = ClusterState(
 )
 
 
-def test_stamps_are_ordered_by_term_and_then_by_version():
+def test_versions_are_ordered_by_term_and_then_by_number():
     assert SnapshotVersion(1, 9) < SnapshotVersion(2, 3) < SnapshotVersion(2, 4)
     assert str(SnapshotVersion(2, 3)) == "3 of term 2"
 

@@ -24,23 +24,23 @@ MEMORY = PersistentState(7, 3, "b", STATE)
 
 
 @pytest.fixture
-def keeping(tmp_path):
+def state_file(tmp_path):
     made = StateFile(tmp_path, "shop", "a")
     yield made
     made.close()
 
 
-def test_an_empty_disk_has_no_memory(keeping):
-    assert keeping.load() is None
+def test_an_empty_disk_has_no_memory(state_file):
+    assert state_file.load() is None
 
 
 @pytest.mark.parametrize(
     "memory", [MEMORY, PersistentState(1, 0, None, EMPTY)], ids=["full", "first"]
 )
-def test_what_was_saved_is_there(keeping, memory):
-    keeping.save(PersistentState(7, 2, "c", EMPTY))
-    keeping.save(memory)
-    assert keeping.load() == memory
+def test_what_was_saved_is_there(state_file, memory):
+    state_file.save(PersistentState(7, 2, "c", EMPTY))
+    state_file.save(memory)
+    assert state_file.load() == memory
 
 
 @pytest.mark.parametrize(
@@ -55,21 +55,21 @@ def test_what_was_saved_is_there(keeping, memory):
     ],
     ids=["empty", "its beginning", "cut short", "one bit", "longer", "another file"],
 )
-def test_a_damaged_memory_is_an_error_and_not_an_empty_disk(keeping, damage):
-    keeping.save(MEMORY)
-    keeping.file.write_bytes(damage(keeping.file.read_bytes()))
+def test_a_damaged_memory_is_an_error_and_not_an_empty_disk(state_file, damage):
+    state_file.save(MEMORY)
+    state_file.file.write_bytes(damage(state_file.file.read_bytes()))
     with pytest.raises(
         SpringhouseError, match='the file with the state of node "a" is damaged'
     ) as error:
-        keeping.load()
-    assert str(keeping.file) in str(error.value)
+        state_file.load()
+    assert str(state_file.file) in str(error.value)
     assert "delete the file" in str(error.value)
 
 
-def test_a_file_that_was_being_written_when_the_power_failed_changes_nothing(keeping):
-    keeping.save(MEMORY)
-    keeping.file.with_name("memory.new").write_bytes(b"half")
-    assert keeping.load() == MEMORY
+def test_a_file_that_was_being_written_when_the_power_failed_changes_nothing(state_file):
+    state_file.save(MEMORY)
+    state_file.file.with_name("memory.new").write_bytes(b"half")
+    assert state_file.load() == MEMORY
 
 
 def test_the_memory_of_another_node_is_not_taken_for_ours(tmp_path):
@@ -82,6 +82,6 @@ def test_the_memory_of_another_node_is_not_taken_for_ours(tmp_path):
         other.load()
 
 
-def test_two_processes_can_not_share_a_memory(keeping, tmp_path):
+def test_two_processes_can_not_share_a_memory(state_file, tmp_path):
     with pytest.raises(SpringhouseError, match='another process already runs as node "a"'):
         StateFile(tmp_path, "shop", "a")

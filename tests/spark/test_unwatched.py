@@ -92,7 +92,7 @@ def test_a_source_folder_that_is_not_there_is_told_every_time(project: Any) -> N
         (status,) = warehouse.status()
         assert (status.state, status.warning) == ("no source", warned.warning)
     told = CliRunner().invoke(app, ["status", "--project", str(folder)])
-    assert "is not there" in told.output
+    assert "does not exist" in told.output
     (folder / "data" / "ordres").mkdir(parents=True)
     heard = []
     warehouse = Warehouse(folder, listener=heard.append)

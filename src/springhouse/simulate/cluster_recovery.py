@@ -131,11 +131,11 @@ class RecoveryCheck:
     def _is_worked_on(self) -> bool:
         """Whether the state has all units, and every owner works on its units."""
         checkers = self._world.checkers
-        newest, hands = checkers.newest, checkers.workers
+        newest, workers = checkers.newest, checkers.workers
         if newest is None or newest.assignments.keys() != self._world.units.keys():
             return False
         return all(
-            each.heir is None and hands.get(unit) == each.owner
+            each.heir is None and workers.get(unit) == each.owner
             for unit, each in newest.assignments.items()
         )
 

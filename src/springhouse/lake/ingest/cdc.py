@@ -337,9 +337,9 @@ def _tombstones(
 
 
 def _state(lake: Lake, table: str, version: int) -> list[str]:
-    for made in reversed(lake.log(table).commits()):
-        if made.version <= version and made.note is not None and made.note.kind == "merge":
-            return list(made.note.state.get(TOMBSTONES, ()))
+    for entry in reversed(lake.log(table).commits()):
+        if entry.version <= version and entry.note is not None and entry.note.kind == "merge":
+            return list(entry.note.state.get(TOMBSTONES, ()))
     return []
 
 

@@ -171,8 +171,8 @@ class Feed:
     def is_cut(self, ranges: Mapping[str, Range]) -> bool:
         """Whether one of these ranges is as large as one commit may be, so that more may wait."""
         return any(
-            given.end - given.start >= self._largest_range(transaction)
-            for transaction, given in ranges.items()
+            offsets.end - offsets.start >= self._largest_range(transaction)
+            for transaction, offsets in ranges.items()
         )
 
     def read(

@@ -63,9 +63,9 @@ def batch_of_ranges(
     quarantined: int,
 ) -> IngestBatch:
     """What the commit of these ranges takes in; an error if a source was replaced meanwhile."""
-    offsets = {name: (given.start, given.end) for name, given in ranges.items()}
+    offsets = {name: (r.start, r.end) for name, r in ranges.items()}
     note = FlowNote(offsets, feed.memory(), rows_in, quarantined, streams=feed.stream_notes(ranges))
-    ends = {name: given.end for name, given in ranges.items()}
+    ends = {name: r.end for name, r in ranges.items()}
     channel = is_channel(project, feed.flow.target)
     return IngestBatch(ends, note, channel, provenance_of(lake, feed.inputs(ranges)))
 
@@ -189,8 +189,8 @@ def _flow_note(
 def _reflected_by_flow(lake: Lake, table: str) -> dict[str, Provenance]:
     """What each flow into the table had passed on when it committed last."""
     last: dict[str, Provenance] = {}
-    for made in reversed(lake.log(table).commits()):
-        for name, note in made.note.flows.items() if made.note else ():
+    for entry in reversed(lake.log(table).commits()):
+        for name, note in entry.note.flows.items() if entry.note else ():
             last.setdefault(name, Provenance.from_json(note.reflects))
     return last
 

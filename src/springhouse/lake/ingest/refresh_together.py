@@ -158,10 +158,10 @@ def _ready(
     member.feed.admit(lake.required)  # Until then, records may still change their offsets.
     ranges = member.feed.behind(ground, until)
     if lead is not None:
-        found = same_records(lead.member.feed, lead.ranges, member.feed, ranges)
-        if found is None:
+        shared = same_records(lead.member.feed, lead.ranges, member.feed, ranges)
+        if shared is None:
             return None
-        ranges = found
+        ranges = shared
     return _Ready(member, ground, ranges, row_pipeline(project, member.table)) if ranges else None
 
 

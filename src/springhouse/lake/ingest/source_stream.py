@@ -100,7 +100,7 @@ class Stream:
     def prove_same(self) -> None:
         """Raise an error if the source was created again since its identity was looked up."""
         if not self.identity.is_still(self.source.incarnation()):
-            raise CommitConflict("the source was made anew while it was read", where=self.reads)
+            raise CommitConflict("the source was created again while it was read", where=self.reads)
 
     def note(self, recorded: RecordedStreams, ranges: Mapping[str, Range]) -> StreamNote:
         """What the commit of these ranges says about the stream."""

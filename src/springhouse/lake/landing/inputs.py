@@ -87,23 +87,23 @@ class RefreshInputs:
 
     def opened(self, query: Query) -> dict[str, TableVersion] | None:
         """The version of each table that a SQL query reads; None if it reads anything else."""
-        found: dict[str, TableVersion] = {}
-        return found if self._open_all(query, found) else None
+        opened: dict[str, TableVersion] = {}
+        return opened if self._open_all(query, opened) else None
 
-    def _open_all(self, query: Query, found: dict[str, TableVersion]) -> bool:
+    def _open_all(self, query: Query, opened: dict[str, TableVersion]) -> bool:
         if not isinstance(query, SqlQuery):
             return False
         for reference in query.references:
             name = self.own_name(reference.name)
             temporary = self._project.temporary_views.get(name)
             if reference.reading is ReadMode.TABLE and temporary is not None:
-                if not self._open_all(temporary.query, found):
+                if not self._open_all(temporary.query, opened):
                     return False
             elif reference.reading is ReadMode.DELTA:
                 key = input_key(ReadMode.DELTA, reference.name)
-                found[key] = self._open(key, reference)
+                opened[key] = self._open(key, reference)
             elif reference.reading is ReadMode.TABLE and self.is_declared(name):
-                found[name] = self._open(name, reference)
+                opened[name] = self._open(name, reference)
             else:
                 return False
         return True

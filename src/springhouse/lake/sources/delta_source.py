@@ -78,13 +78,13 @@ class DeltaSource(Source):
 
     def size(self, ranges: Mapping[str, Range]) -> int:
         """The bytes of the files that the versions of these ranges added."""
-        given = _only(ranges)
-        if given.start == given.end:
+        versions = _only(ranges)
+        if versions.start == versions.end:
             return 0
-        if given.start == 0:
-            return self._opened(self._same_rows(given.end - 1)).size
-        added = self._added(given)
-        files = self._opened(given.end - 1).files
+        if versions.start == 0:
+            return self._opened(self._same_rows(versions.end - 1)).size
+        added = self._added(versions)
+        files = self._opened(versions.end - 1).files
         return sum(file.size for file in files if file.path in added)
 
     def identity(self, ranges: Mapping[str, Range]) -> object:
@@ -98,21 +98,21 @@ class DeltaSource(Source):
         scans: RemoteScans | None = None,
     ) -> "DataFrame":
         """The rows that the versions of these ranges added."""
-        given = _only(ranges)
-        if given.start == given.end:
+        versions = _only(ranges)
+        if versions.start == versions.end:
             newest = self._log.newest()
             return self._opened(newest.version if newest else 0).read_files(spark, [])
-        if given.start == 0:
-            return self._opened(self._same_rows(given.end - 1)).read(spark, scans=scans)
-        self._prove_appended(given)
-        rows = strong_delta(spark, self._log, given.start - 1, given.end - 1, scans)
+        if versions.start == 0:
+            return self._opened(self._same_rows(versions.end - 1)).read(spark, scans=scans)
+        self._prove_appended(versions)
+        rows = strong_delta(spark, self._log, versions.start - 1, versions.end - 1, scans)
         return rows.drop(WEIGHT)
 
-    def _added(self, given: Range) -> set[str]:
+    def _added(self, versions: Range) -> set[str]:
         return {
             path
             for commit in self._log.commits()
-            if given.start <= commit.version < given.end
+            if versions.start <= commit.version < versions.end
             for path in commit.added
         }
 
@@ -127,21 +127,21 @@ class DeltaSource(Source):
             raise SourceError("there is no Delta table", where=self._log.storage.root)
         return opened
 
-    def _prove_appended(self, given: Range) -> None:
-        if only_appended(self._log, given.start - 1, given.end - 1):
+    def _prove_appended(self, versions: Range) -> None:
+        if only_appended(self._log, versions.start - 1, versions.end - 1):
             return
-        kept = {commit.version for commit in self._log.commits()}
-        if not kept.issuperset(range(given.start, given.end)):
+        logged = {commit.version for commit in self._log.commits()}
+        if not logged.issuperset(range(versions.start, versions.end)):
             raise SourceError(
-                f"the log of the Delta table no longer has all of its versions {given.start} to "
-                f"{given.end - 1}, so the rows that were added are not known",
+                f"the log of the Delta table no longer has all of its versions {versions.start} to "
+                f"{versions.end - 1}, so the rows that were added are not known",
                 where=self._log.storage.root,
                 hint="Rebuild the table that reads it, and keep the log longer: "
                 "delta.logRetentionDuration.",
             )
         raise SourceError(
             f"rows of the Delta table were changed or deleted between its versions "
-            f"{given.start - 1} and {given.end - 1}; a stream can only be appended to",
+            f"{versions.start - 1} and {versions.end - 1}; a stream can only be appended to",
             where=self._log.storage.root,
             hint="Read it in a materialized view, which follows every change "
             f"(FROM delta.`{self._log.storage.root}`), or send its changes through AUTO CDC.",

@@ -89,10 +89,10 @@ class FileLog:
                         self._append(self._ground, list(self._unwritten.values()), requires)
                 self._catch_up()
 
-    def has_admitted(self, given: Range) -> bool:
+    def has_admitted(self, offsets: Range) -> bool:
         """Whether the files at these offsets are in the log, as far as this process has read it."""
         with self._lock:
-            return given.end <= len(self._files)
+            return offsets.end <= len(self._files)
 
     def incarnation(self) -> str | None:
         """The id of the log; None if there is none."""
@@ -114,19 +114,19 @@ class FileLog:
         """Create an empty log, unless there is one."""
         ensure(self._storage, _COLUMNS, Note("schema", self._now()), requires)
 
-    def files(self, given: Range) -> Sequence[FoundFile]:
+    def files(self, offsets: Range) -> Sequence[FoundFile]:
         """The files at these offsets."""
         with self._lock:
-            if given.end > len(self._files):
+            if offsets.end > len(self._files):
                 self._catch_up()
             known = [*self._files, *self._unwritten.values()]
-            if given.end > len(known):
+            if offsets.end > len(known):
                 raise SourceError(
-                    f"{given.end} files were read and only {len(known)} are in the log of files",
+                    f"{offsets.end} files were read and only {len(known)} are in the log of files",
                     where=self._storage.root,
                     hint="The log was removed or replaced: rebuild the table.",
                 )
-            return tuple(known[given.start : given.end])
+            return tuple(known[offsets.start : offsets.end])
 
     def _append(
         self, ground: TableVersion, new: Sequence[FoundFile], requires: Sequence[Requirement]

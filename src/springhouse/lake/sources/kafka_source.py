@@ -54,7 +54,7 @@ class ReadKafka(Source):
         context: SourceContext,
         **options: str,
     ) -> None:
-        asked = kafka_options.read_kafka(
+        parsed = kafka_options.read_kafka(
             topic,
             bootstrapServers,
             format,
@@ -64,15 +64,15 @@ class ReadKafka(Source):
             maxOffsetsPerPartition,
             **options,
         )
-        self._options = asked.connector
+        self._options = parsed.connector
         self._topic = Topic(topic, self._options)
-        self._schema_text = asked.schema
-        self._grammar = json_grammar(asked.parser)
-        self._begin = asked.begin
-        self._strict = asked.strict
-        self.reads_recreated = not asked.strict
+        self._schema_text = parsed.schema
+        self._grammar = json_grammar(parsed.parser)
+        self._begin = parsed.begin
+        self._strict = parsed.strict
+        self.reads_recreated = not parsed.strict
         self._where = f"{context.flow}: {topic}"
-        self.largest_range = asked.largest_range
+        self.largest_range = parsed.largest_range
         self.memory: dict[str, Any] = dict(context.memory)
         # The last answer of the cluster about the topic, until `latest` uses it.
         self._described: tuple[str, list[int]] | None = None
@@ -185,10 +185,10 @@ class ReadKafka(Source):
         if self._begin == "latest":
             self.memory["begins"] = {str(partition): end for partition, end in ends.items()}
         else:
-            asked = {} if isinstance(self._begin, str) else self._begin
+            chosen = {} if isinstance(self._begin, str) else self._begin
             self.memory["begins"] = {
                 partition: ends.get(int(partition), 0) if offset == -1 else max(offset, 0)
-                for partition, offset in asked.items()
+                for partition, offset in chosen.items()
             }
 
     def _prove_same(self, topic_id: str) -> None:

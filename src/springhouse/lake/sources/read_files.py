@@ -237,8 +237,8 @@ def _as_found(info: fs.FileInfo, path: str) -> FoundFile:
     return FoundFile(path, info.size or 0, info.mtime_ns or 0)
 
 
-def _grown(known: StructType, found: StructType) -> StructType:
+def _grown(known: StructType, inferred: StructType) -> StructType:
     """The known columns as they are, and then those that are new."""
     names = {name.casefold() for name in known.fieldNames()}
-    new = [field for field in found.fields if field.name.casefold() not in names]
+    new = [field for field in inferred.fields if field.name.casefold() not in names]
     return StructType([*known.fields, *new])

@@ -219,8 +219,8 @@ class _Judge:
     def _reason(self, text: Column) -> Column:
         misfits = []
         for field in self._wanted.fields:
-            kept = sf.when(~self._is_changed(text, field), self.narrowed(field))
-            misfits.append(misfit(field, self._part(text, field), kept))
+            value = sf.when(~self._is_changed(text, field), self.narrowed(field))
+            misfits.append(misfit(field, self._part(text, field), value))
         named = sf.nullif(sf.concat_ws("; ", *misfits), sf.lit(""))
         fallback = sf.lit("a nested field does not fit the schema")
         is_record = text.getField(CORRUPT).isNull() & text.getField(FIELDS).isNotNull()
