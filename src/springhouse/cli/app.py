@@ -43,7 +43,7 @@ def springhouse_command(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Show the version and leave."
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
     log_level: Annotated[

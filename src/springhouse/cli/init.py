@@ -32,7 +32,9 @@ _NEXT = """\
 def init(
     name: Annotated[
         str,
-        typer.Argument(help="The new folder, and its name.", show_default=False),
+        typer.Argument(
+            help="The folder of the new project; its last part is the name.", show_default=False
+        ),
     ],
 ) -> None:
     """Make a new project: a small shop that runs at once."""

@@ -19,18 +19,18 @@ ProjectFolder = Annotated[
         "--project",
         "-p",
         metavar="DIR",
-        help="The project's folder; else this one, or the nearest above it that is a project.",
+        help="The folder of the project. Default: this folder, or the nearest project above it.",
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--configuration",
         "-c",
         metavar="KEY=VALUE",
-        help="Override an entry of the project's configuration; may be given several times.",
+        help="Override a setting of the project; may be given several times.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ Name = Annotated[str, typer.Argument(help="A table or a view.", show_default=Fal
 
 
 def project_folder(given: Path | None) -> Path:
-    """The folder that was given, or the nearest project at or above the current one."""
+    """The given folder, or the nearest project at or above the current one."""
     from springhouse.project.from_yaml import FILE_NAMES
 
     if given is not None:
@@ -60,7 +60,7 @@ def open_warehouse(
     *,
     read_only: bool = True,
 ) -> "Warehouse":
-    """The warehouse over the project that was meant."""
+    """The warehouse over the given project, or over the nearest one."""
     from springhouse.warehouse import Warehouse
 
     configuration = parse_settings(settings)
@@ -69,7 +69,7 @@ def open_warehouse(
 
 
 def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
-    """`-c key=value`, as often as it was given; the last one wins."""
+    """The settings of all `-c key=value`; the last one of a key counts."""
     from springhouse.project.declarations.declaration import Place
     from springhouse.project.settings import check_setting
 
@@ -86,7 +86,7 @@ def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def parse_duration(text: str) -> Seconds:
-    """A duration as people write it; anything else is wrong usage."""
+    """The seconds of a duration as people write it; anything else is wrong usage."""
     from springhouse.project.declarations.durations import duration_seconds
 
     try:
@@ -101,7 +101,7 @@ Duration = Annotated[
         "--for",
         metavar="DURATION",
         parser=parse_duration,
-        help="Leave after so long: 60s, 5 minutes, 1h 30m.",
+        help="Stop after this time: 60s, 5 minutes, 1h 30m.",
         show_default=False,
     ),
 ]

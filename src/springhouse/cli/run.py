@@ -41,12 +41,14 @@ _LOOK_SECONDS = 1.0
 
 def run(
     once: Annotated[
-        bool, typer.Option("--once", help="Bring everything up to date once, and leave.")
+        bool, typer.Option("--once", help="Bring everything up to date once, then stop.")
     ] = False,
     duration: Duration = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Let flows that read something else read it from the start."),
+        typer.Option(
+            "--yes", help="Let flows whose source changed read the new one from its start."
+        ),
     ] = False,
     project: ProjectFolder = None,
     settings: Settings = None,
@@ -143,12 +145,12 @@ def _print_summary(project: "Project", progress: "Progress", refreshed: "Refresh
         if promise is not None and share is not None and kept.lags:
             show(kept_line(name, promise, share, kept.worst))
     for name, warning in refreshed.warnings.items():
-        said = Text.assemble(("warning: ", "bold yellow"), f"{name}: {warning}")
-        console(stderr=True).print(said)
+        line = Text.assemble(("warning: ", "bold yellow"), f"{name}: {warning}")
+        console(stderr=True).print(line)
     for name, failure in refreshed.failures.items():
         problem = failure.problem.replace("\n", "\n  ")
-        told = Text.assemble(("failing: ", "bold red"), f"{name}: {problem}")
-        console(stderr=True).print(told)
+        line = Text.assemble(("failing: ", "bold red"), f"{name}: {problem}")
+        console(stderr=True).print(line)
 
 
 def _now() -> Instant:

@@ -43,7 +43,7 @@ def show(*parts: RenderableType) -> None:
 
 
 def note(text: str) -> None:
-    """Say something to the user that is not the answer."""
+    """Print a remark to stderr; stdout holds the answer alone."""
     console(stderr=True).print(text, style="dim", markup=False)
 
 
@@ -51,11 +51,11 @@ def print_error(error: SpringhouseError) -> None:
     """A problem, where it is, what to do about it; of a project, all of them and their count."""
     screen = console(stderr=True)
     for each in error.errors if isinstance(error, ProjectErrors) else ():
-        screen.print(_told(each))
-    screen.print(f"[bold red]error:[/] {_told(error)}")
+        screen.print(_error_markup(each))
+    screen.print(f"[bold red]error:[/] {_error_markup(error)}")
 
 
-def _told(error: SpringhouseError) -> str:
+def _error_markup(error: SpringhouseError) -> str:
     where = f"[bold]{escape(error.where)}:[/] " if error.where else ""
     hint = f"\n  [dim]hint:[/] {escape(error.hint)}" if error.hint else ""
     return f"{where}{escape(error.problem)}{hint}"

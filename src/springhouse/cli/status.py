@@ -1,4 +1,4 @@
-"""`springhouse status`: how does every table and view stand?"""
+"""`springhouse status`: how fresh is every table and view?"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -103,14 +103,14 @@ def _lag(each: "TableStatus") -> Text:
 
 
 def remarks(tables: Sequence["TableStatus"]) -> list[Text]:
-    """What a row has no room for: problems, warnings, and rows in quarantine."""
-    told = []
+    """Problems, warnings, and rows in quarantine: a row has no room for these."""
+    lines = []
     for each in tables:
         if each.problem:
-            told.append(Text.assemble((f"\n{each.name}: ", "red"), each.problem))
+            lines.append(Text.assemble((f"\n{each.name}: ", "red"), each.problem))
         if each.warning:
-            told.append(Text.assemble((f"\n{each.name}: ", "yellow"), each.warning))
+            lines.append(Text.assemble((f"\n{each.name}: ", "yellow"), each.warning))
         if each.quarantined_rows:
             rows = count_text(each.quarantined_rows, "row")
-            told.append(Text(f"\n{each.name}: {rows} in {each.name}_quarantine"))
-    return told
+            lines.append(Text(f"\n{each.name}: {rows} in {each.name}_quarantine"))
+    return lines

@@ -1,4 +1,4 @@
-"""`springhouse vacuum`: which files can nobody need any more?"""
+"""`springhouse vacuum`: delete the files that nobody can need any more."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ def vacuum(
         typer.Option(
             metavar="DURATION",
             callback=_duration,
-            help="How far back old versions stay readable; else as configured, or 7 days.",
+            help="How long old versions stay readable. Default: springhouse.retention, or 7 days.",
             show_default=False,
         ),
     ] = None,

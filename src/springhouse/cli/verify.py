@@ -1,4 +1,4 @@
-"""`springhouse verify`: is everything what the logs say that it is?"""
+"""`springhouse verify`: do the files of all tables agree with the logs?"""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 def verify(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[TABLE]", help="One table or view; else all.", show_default=False),
+        typer.Argument(
+            metavar="[TABLE]", help="One table or view. Default: all.", show_default=False
+        ),
     ] = None,
     recompute: Annotated[
-        bool, typer.Option("--recompute", help="Also run the query of each view and compare.")
+        bool, typer.Option("--recompute", help="Also run the query of each view, and compare.")
     ] = False,
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Hold every file, note and offset against the logs; views also against their queries.
+    """Compare every file, note and offset with the logs, and views with their queries.
 
-    Nothing is changed. The exit code is 1 if anything is not as it should be.
+    Nothing is changed. The exit code is 1 if there is any problem.
     """
     with open_warehouse(project) as warehouse:
         show_table = _no_progress if as_json else _tell
@@ -50,11 +52,11 @@ def _no_progress(each: "Verified") -> None:
 
 
 def _tell(each: "Verified") -> None:
-    """Table by table, as soon as it is known: a large warehouse takes its time."""
+    """Print the result of one table: a large warehouse takes its time."""
     held = f"{count_text(each.rows, 'row')} in {count_text(each.files, 'file')}"
     show(Text(f"{each.table}: {held}" + ("" if each.problems else ", ok")))
     if each.untold:
-        show(Text(f"  not held against its query: {each.untold}"))
+        show(Text(f"  not compared with its query: {each.untold}"))
     for problem in each.problems:
         show(Text(f"  {problem}"))
 

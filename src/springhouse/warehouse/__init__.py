@@ -1,4 +1,16 @@
-"""One running warehouse: the place where the rooms meet the world.
+"""What does a running warehouse consist of?
+
+This room joins the other rooms to the world: it owns the clock and the threads.
+
+    warehouse            what a user can do with a warehouse
+    internals            its parts: the project, the lake, and what watches both
+    watch                what the sources and the Delta logs say to the loop
+    available_ways       how a table can be refreshed now, and at what cost
+    retained_versions    which old versions are still needed
+    machine              how busy this machine is
+    reports/             status, plan, history, explanation
+    running/             how refreshes run
+    node/                a warehouse as one node of a cluster
 
 A name is imported when it is used, as in `springhouse` itself: a node votes before it has loaded
 Arrow and Spark, with the modules of `node/` alone.

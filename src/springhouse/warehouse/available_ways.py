@@ -1,4 +1,4 @@
-"""In which ways can a table be refreshed now, and what would each take?
+"""How can a table be refreshed now, and what would each way cost?
 
 There is one number for what a refresh takes. The planner's formula says it from what the Delta logs
 tell, corrected by what refreshes took (`planner.way.choose_way`). Tables that are no views have no
@@ -198,15 +198,15 @@ class ProjectOffers:
         if not past.lessons and one_way and (known := self.learned(name)) is not None:
             return known
         if variant is WidgetVariant.BATCH or name not in self._project.views:
-            return past.corrected(replace(batch_cost(bases), way=_told(variant))).seconds
+            return past.corrected(replace(batch_cost(bases), way=_way_of(variant))).seconds
         facts = self._facts(name, {}, moved)
         if facts is None:
             keys = self._keys(name)
-            cost = WayCost(_told(variant), 1, 0, int(sum(moved.values())), len(keys))
+            cost = WayCost(_way_of(variant), 1, 0, int(sum(moved.values())), len(keys))
             return past.corrected(cost, unread=True).seconds
         usual, *others = facts.changes
         cost = next((each for each in others if each.way is variant), usual)
-        cost = replace(cost, way=_told(variant))
+        cost = replace(cost, way=_way_of(variant))
         return past.corrected(cost, unread=True, hopeful=True).seconds
 
     def _past(self, name: str) -> Past:
@@ -245,6 +245,6 @@ class ProjectOffers:
         return newest.note if newest is not None else None
 
 
-def _told(variant: WidgetVariant) -> WidgetVariant:
-    """The way that a variant of an operator is, as refreshes are told apart."""
+def _way_of(variant: WidgetVariant) -> WidgetVariant:
+    """The way of a refresh that a variant of an operator stands for."""
     return variant if variant in WAYS else WidgetVariant.INCREMENTAL

@@ -53,7 +53,7 @@ class Horizon:
 
 
 class Watch:
-    """What is wanted in one warehouse. Safe to use from several threads."""
+    """The sources and logs of one warehouse. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -84,22 +84,22 @@ class Watch:
         self._node = node
         self.sharing = sharing(project)
         self._feeds: dict[str, Feed] = {}
-        # Flows beside others that failed, and when they are tried again.
+        # Flows that failed beside others, and the moment of their next try.
         self._held: dict[str, Instant] = {}
         self._behind: dict[str, Mapping[str, Range]] = {}
         self._opened: dict[str, TableVersion] = {}
-        # The first file of a view that was not there when it was last looked for.
+        # The first lost file of a view, as of the last inspection.
         self._lost: dict[str, FileLost] = {}
-        # The oldest and newest version of a table when its quarantine had all of it.
+        # The oldest and newest version of a table when its quarantine was last complete.
         self._settled: dict[str, tuple[int, int]] = {}
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
-        """The flows into a table whose offsets are ours to keep, opened once."""
+        """The flows into a table whose offsets Springhouse keeps; each is opened once."""
         flows = self.project.flows_into(table)
         return tuple(self.feed(flow) for flow in flows if not is_streaming_function(flow))
 
     def feed(self, flow: Flow) -> Feed:
-        """A flow whose offsets are ours to keep, opened once."""
+        """A flow whose offsets Springhouse keeps; it is opened once."""
         with self._lock:
             if flow.name not in self._feeds:
                 self._feeds[flow.name] = open_feed(
@@ -113,7 +113,7 @@ class Watch:
             return self._feeds[flow.name]
 
     def hold(self, flow: str, until: Instant) -> None:
-        """Leave out a flow that failed, so that it does not hold up the others into its table."""
+        """Leave out a flow that failed, so that the other flows into its table go on."""
         self._held[flow] = until
 
     def release(self, flow: str | None = None) -> None:
@@ -126,13 +126,13 @@ class Watch:
         return self._clock() < self._held.get(flow.name, _LONG_AGO)
 
     def forget(self, table: str) -> None:
-        """Open the sources of a table anew next time: another process went on where we stood."""
+        """Open the sources of a table again next time: another process went on with them."""
         with self._lock:
             for flow in self.project.flows_into(table):
                 self._feeds.pop(flow.name, None)
 
     def take_over(self, table: str) -> None:
-        """Go on where another process stood: what was seen of a table before says nothing now."""
+        """Go on where another process ended: earlier observations of the table are outdated."""
         self.forget(table)
         self.observing.take_over(table)
 
@@ -142,7 +142,7 @@ class Watch:
         return tuple(-1 if each is None else each.version for each in newest)
 
     def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
-        """What the sources have for a table that is not in it."""
+        """The data that the sources of a table have and the table lacks."""
         try:
             found = self._ends(table)
             calls = self._stream_waits(table, last, now) or self._unmade(table, last)
@@ -156,7 +156,7 @@ class Watch:
             return SourceAnswer(problem=error_text(error))
 
     def _ends(self, table: str) -> SourceAnswer:
-        """Where the sources end, and where what is loaded of them does."""
+        """The ends of the sources, and the ends of what is loaded of them."""
         stored = self.stored(table)
         behind: dict[str, Range] = {}
         is_cut = False
@@ -181,7 +181,7 @@ class Watch:
         )
 
     def companions(self, table: str, others: Sequence[str]) -> list[str]:
-        """The tables among others for which the very records wait that wait for this one."""
+        """The tables among `others` for which exactly the same records wait."""
         behind = self._behind.get(table)
         if table not in self.sharing or not behind:
             return []
@@ -196,13 +196,13 @@ class Watch:
         return found
 
     def _unmade(self, table: str, last: LastRun) -> bool:
-        """Whether the table can be made, empty, for those who read it: worth one try."""
+        """Whether an empty table can be made for its readers: worth one try."""
         if last.at is not None or self.lake.log(table).newest() is not None:
             return False
         return all(self.lake.log(each).newest() for each in self.graph.tables_read(table))
 
     def _is_unsettled(self, table: str) -> bool:
-        """Whether a process died before the quarantine had what the table's commits set aside."""
+        """Whether a process died before the quarantine had all records that commits set aside."""
         commits = self.lake.log(table).commits()
         newest = (commits[0].version, commits[-1].version) if commits else None
         if newest is None or self._settled.get(table) == newest:
@@ -220,7 +220,7 @@ class Watch:
             return False
         inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
         if self._lacks_inputs(inputs):
-            return False  # Not a failure, and nothing to do, before somebody has made its inputs.
+            return False  # Its inputs do not exist yet: no failure, and nothing to do.
         if last.at is None:
             return True
         if any(i.reading not in (ReadMode.TABLE, ReadMode.STREAM) for i in inputs) or not inputs:
@@ -259,7 +259,7 @@ class Watch:
         return False
 
     def progress(self, table: str) -> dict[str, int]:
-        """How far a table's units got: its sources' offsets by partition, or its version."""
+        """The offset that each unit of a table has reached: by partition, or the version."""
         commits = self.lake.log(table).commits()
         if not commits:
             return {}
@@ -270,14 +270,14 @@ class Watch:
         return found
 
     def stored(self, table: str) -> TableVersion | None:
-        """The newest version of a table, opened only when it has moved."""
+        """The newest version of a table; it is opened again only when there is a new one."""
         self.lake.log(table).validate_log()
         newest = self.lake.log(table).commits()
         if not newest:
             return None
         with self._lock:
             opened = self._opened.get(table)
-            # One that was made anew may have come to the same version.
+            # A table that was created again may have the same version.
             known = opened is not None and self.lake.log(table).has_id(opened.table_id)
             if opened is None or not known or opened.version != newest[-1].version:
                 found = self.lake.find(table)
@@ -287,7 +287,7 @@ class Watch:
             return opened
 
     def inspect(self) -> None:
-        """Look for the files of all views: one that lost a file is computed anew."""
+        """Look for the files of all views: a view with a lost file is recomputed."""
         for name in self.project.views:
             if not self.permits.owns(name):
                 continue
@@ -298,7 +298,7 @@ class Watch:
                     self.planning.note_lost(name, lost.path)
 
     def lost(self, view: str) -> FileLost | None:
-        """A file of a view that was not there when it was last looked for."""
+        """A lost file of a view, as of the last inspection."""
         return self._lost.get(view)
 
     def horizon(self) -> Horizon:
@@ -324,11 +324,11 @@ class Watch:
             return self.planning.plan(name, now)
 
     def forced(self, name: str, reason: str) -> RefreshPlan:
-        """A refresh of a table or view, whether it is wanted or not."""
+        """A plan for a table or view, whether a refresh is wanted or not."""
         return self.planning.plan_forced(name, reason, self._clock())
 
     def purpose(self, table: str) -> str:
-        """Why a table is to be refreshed, if something waits for it."""
+        """The reason for a refresh of a table for which data waits."""
         with passing(LOG, "the refresh of the table reports it", Exception):
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
@@ -336,7 +336,7 @@ class Watch:
         return "new records"
 
     def problem(self, table: str) -> str | None:
-        """What keeps a table's sources from being asked, or a log from being read, if anything."""
+        """The error of a table's sources or of its log, if there is one."""
         problem = self.observing.answer(table).problem
         if problem:
             return problem
@@ -344,7 +344,7 @@ class Watch:
         return error_text(damage) if damage is not None else None
 
     def warning(self, table: str) -> str | None:
-        """What is odd about a table or its sources, though it can be refreshed."""
+        """A warning about a table or its sources; it can be refreshed all the same."""
         if self.source_warning(table):
             return self.source_warning(table)
         log = self.lake.log(table)
@@ -358,18 +358,18 @@ class Watch:
         )
 
     def source_warning(self, table: str) -> str | None:
-        """What is odd about the sources of a table."""
+        """A warning about the sources of a table."""
         answer = self.observing.answer(table)
         return answer.warning if not answer.problem and self.permits.owns(table) else None
 
     def validate_log(self, view: str) -> None:
-        """Raise what is wrong with the log of a view, or of a table that it reads."""
+        """Raise the damage of the log of a view, or of a table that it reads."""
         damage = self.planning.damage(view)
         if damage is not None:
             raise LakeError(damage.problem, where=damage.where, hint=damage.hint)
 
     def warnings(self) -> dict[str, str]:
-        """What is odd about tables, by table, and is no error."""
+        """The warnings, by table."""
         return {name: said for name in self.graph.order if (said := self.warning(name))}
 
     def is_channel(self, name: str) -> bool:

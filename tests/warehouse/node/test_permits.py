@@ -65,7 +65,7 @@ def test_without_time_a_running_refresh_is_given_up(cluster):
     permit = cluster.permits.begin("orders")
     cluster.let_go("orders", at_once=True)
     assert cluster.told == [Released(("orders",))]
-    with pytest.raises(NotOwned, match="orders is not this node's any more"):
+    with pytest.raises(NotOwned, match="orders belongs to another node by now"):
         permit.prove()
     cluster.permits.ended("orders")
     assert cluster.told == [Released(("orders",))]

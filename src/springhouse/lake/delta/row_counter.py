@@ -1,8 +1,8 @@
-"""How many rows did the tasks of a Spark job pass on?
+"""How many rows did the tasks of a Spark job write?
 
-Files that a job wrote can vanish before somebody looks at them, and then no footer tells of them.
-The tasks' own count does: Spark brings it beside the result of the job, at next to no cost. It is a
-second opinion, so an engine that can't count is no error.
+Files that a job wrote can vanish before their footers are read. The count of the tasks shows this:
+Spark returns it with the result of the job, at next to no cost. It is only a second check, so an
+engine that can't count is no error.
 """
 
 import time
@@ -24,7 +24,7 @@ if it found out that there can be no rows at all, it has no task that could coun
 _PAUSE_SECONDS = 0.01
 
 _COUNTS: "WeakKeyDictionary[SparkSession, bool]" = WeakKeyDictionary()
-"""Which servers can count."""
+"""Whether the server of a session can count rows."""
 
 
 class RowCounter:
@@ -37,7 +37,7 @@ class RowCounter:
             self.rows, self._observed = _observed(rows)
 
     def count(self) -> int | None:
-        """How many there were; None if nobody told."""
+        """The number of rows; None if the engine did not report it."""
         if self._observed is None:
             return None
         if is_remote(self.rows.sparkSession):

@@ -27,7 +27,7 @@ from springhouse.lake.storage.storage import Storage
 
 ROWS_PER_FILE = 65_536
 _MOST_SCRAPS = 8
-"""How many files of less than half the size may lie about before a change takes them along."""
+"""How many files of less than half the size there may be before a change rewrites them, too."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[Add
 
 @lru_cache(maxsize=100_000)
 def describe_file(storage: Storage, path: str) -> DataFile:
-    """A file that stands in no Delta log, by its own footer. Files never change."""
+    """A file that no Delta log names, described by its own footer. Files never change."""
     with (
         reading(storage, path),
         storage.filesystem.open_input_file(f"{storage.path}/{path}") as file,

@@ -2,8 +2,8 @@
 
 Small results come to this process as Arrow and are written here in milliseconds; large ones are
 written by Spark's tasks into a folder of their own inside the table. Either way the result is a
-list of `AddAction`s with the statistics that Delta readers prune by. A file that no commit ever
-names is invisible, and goes with the next vacuum.
+list of `AddAction`s with the statistics that Delta readers prune by. A file that no commit names
+is invisible, and the next vacuum deletes it.
 """
 
 import json

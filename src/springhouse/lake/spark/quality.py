@@ -1,4 +1,4 @@
-"""Which rows keep what was expected of them?
+"""Which rows meet the expectations of their table?
 
 Each expectation becomes a hidden boolean column beside the rows, so one pass computes the rows and
 the verdicts. A row breaks an expectation when its condition is not true: false, or NULL. Rows are
@@ -63,7 +63,7 @@ def with_verdicts(rows: "DataFrame", expectations: Sequence[Expectation]) -> "Da
 
 
 def check_rows(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> CheckedRows:
-    """What stays of rows that carry verdicts, in this process."""
+    """The result of the expectations for rows that carry verdicts, in this process."""
     if not expectations:
         return CheckedRows(rows)
     broken = {
@@ -134,7 +134,7 @@ def rows_set_aside(rows: "DataFrame", expectations: Sequence[Expectation]) -> "D
 
 
 def expectation_failed(expectation: Expectation, table: str, count: int) -> ExpectationFailed:
-    """The error for rows that must not be."""
+    """The error for rows that break an expectation ON VIOLATION FAIL UPDATE."""
     return ExpectationFailed(
         f'{count} row{"s" if count != 1 else ""} for "{table}" broke the expectation '
         f'"{expectation.name}": {expectation.condition}',

@@ -1,17 +1,17 @@
 """What is on the disk when a commit is reported?
 
-Neither Arrow, nor Spark, nor delta-rs asks the system to write a file through to the disk: after a
-power cut a log may name files that are empty, or be empty itself. So every commit is three steps:
+Arrow, Spark and delta-rs do not sync the files that they write. After a power cut a log may name
+empty files, or be empty itself. So every commit has three steps:
 
     1. each file that the commit names, and each folder on the way to it, is synced
     2. delta-rs writes the entry of the log
     3. the entry is synced, and the folder of the log; so is a checkpoint, if there is a new one
 
-Before 2, the entries that a commit builds on are synced too: those of the tables that it was
-computed from, and those below it in its own log. Others may have written them.
+Before step 2, the entries that a commit builds on are synced, too: those of the tables that it was
+computed from, and the earlier ones in its own log. Other processes may have written them.
 
-Whoever hears of a commit hears of it after step 3. An object store needs none of this: it has an
-object for good once it has answered. docs/durability.md is the whole contract.
+A commit is reported after step 3. An object store needs none of this: once it has answered, the
+object is durable. docs/durability.md is the whole contract.
 """
 
 import errno

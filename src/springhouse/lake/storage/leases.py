@@ -1,15 +1,15 @@
 """Who is writing right now, and since when?
 
-Files are written before the commit that names them, so until then nothing tells them from rubbish.
-A process that writes holds a lease: a small file under `leases/` in the storage.
+Files are written before the commit that names them. Until then they look like files that nobody
+needs. So a process that writes holds a lease: a small file under `leases/` in the storage.
 
     start     no file of unfinished work was written before it (by the storage's own clock)
     alive     the file was written anew within the last `EXPIRES_SECONDS`; on the same machine the
               process must also still be there: a lease dies with its owner
 
-Whoever deletes files deletes nothing that is younger than the oldest start of a lease that is
-alive, and keeps every version that was readable then. All times are taken from the storage: the
-time at which it says that a file was written. The clocks of machines do not have to agree.
+Vacuum deletes nothing that is younger than the oldest start of a living lease, and it keeps every
+version that was readable then. All times come from the storage: it says when a file was written.
+The clocks of the machines need not agree.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """How are several files read or written at once?
 
-By threads: Arrow and Parquet leave Python's lock to others while they work.
+By threads: Arrow releases Python's lock while it reads and writes Parquet files.
 """
 
 import os
@@ -14,5 +14,5 @@ _WORKERS = ThreadPoolExecutor(os.cpu_count() or 2, "springhouse-files")
 
 
 def in_parallel(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    """What some work gives for each item, in order."""
+    """The results of `work` for all items, in their order."""
     return list(_WORKERS.map(work, items)) if len(items) > 1 else [work(each) for each in items]

@@ -1,8 +1,8 @@
 """Is every file there that is about to be read, or to be named in a commit?
 
-Not every engine says so: some read a missing file as an empty one, and a view would be wrong with
-nobody the wiser. So whoever hands files to an engine asks the storage first, and a commit asks once
-more for the files that it names.
+Some engines read a missing file as an empty one. A view would then be wrong, and nobody would
+notice. So the lake asks the storage before it hands files to an engine, and once more before it
+commits.
 
     before a scan     every file is there, with the size that the log names
     before a commit   every added file is there, with its size; so is every change and state file
@@ -22,7 +22,7 @@ from springhouse.lake.storage.parallel import in_parallel
 from springhouse.lake.storage.storage import Storage
 
 _ASKED_ONE_BY_ONE = 32
-"""Above so many files one listing of the table is cheaper than a question for each, far away."""
+"""In an object store, more files than this are looked up by one listing of the table."""
 
 
 class FileLost(LakeError):
@@ -42,7 +42,7 @@ class FileLost(LakeError):
 
 
 def validate_files(storage: Storage, sizes: Mapping[str, int | None]) -> None:
-    """Raise `FileLost` for the first file that is not there, or that has another size than told."""
+    """Raise `FileLost` for the first file that is missing or has another size than expected."""
     for path, found in _sizes(storage, list(sizes)).items():
         wanted = sizes[path]
         if found is None:
@@ -52,7 +52,7 @@ def validate_files(storage: Storage, sizes: Mapping[str, int | None]) -> None:
 
 
 def lost_files(storage: Storage, sizes: Mapping[str, int | None]) -> list[FileLost]:
-    """Every file that is not there, or has another size than told."""
+    """Every file that is missing or has another size than expected."""
     lost = []
     for path, found in _sizes(storage, list(sizes)).items():
         wanted = sizes[path]
@@ -81,7 +81,7 @@ class RemoteScans:
 
 @contextmanager
 def reading(storage: Storage, path: str) -> Iterator[None]:
-    """Turn what Arrow says of a file that can't be read into `FileLost`."""
+    """Raise `FileLost` instead of Arrow's own error if a file can't be read."""
     try:
         yield
     except FileNotFoundError as error:
@@ -123,5 +123,5 @@ def _found(info: fs.FileInfo) -> int | None:
 
 
 def sizes_unknown(paths: Iterable[str]) -> dict[str, int | None]:
-    """Paths of files whose sizes nobody wrote down."""
+    """These paths as files of unknown size."""
     return dict.fromkeys(paths)

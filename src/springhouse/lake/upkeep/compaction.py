@@ -1,4 +1,4 @@
-"""How does a table stay quick to read, and how does what nobody needs go away?
+"""How does a table stay quick to read, and how are unneeded files deleted?
 
 Compaction puts many small files together; vacuum deletes files that no reader can reach any more.
 Both change no data. Vacuum keeps, besides the newest version,
@@ -87,7 +87,7 @@ def vacuum(
     retention_seconds: Seconds,
     grace_seconds: Seconds = Seconds(3600.0),
 ) -> list[str]:
-    """Delete what nobody can need; `needed_from` are versions that others still read from."""
+    """Delete the files that no reader can need; its dependents still read from `needed_from`."""
     place = lake.place(table)
     newest = open_table(place)
     if newest is None:

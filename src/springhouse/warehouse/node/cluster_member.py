@@ -1,14 +1,13 @@
 """How is a warehouse one node of a cluster?
 
-It runs as it would alone, with permits that the cluster gives and takes. Beside it one thread keeps
-the cluster informed: which units there are, how busy this node is, and whether it can work. It
-can't until its Spark has started, however often that takes to be tried, and not any more once it
-was asked to leave: then the leader gives its units to others, one by one as they are free, and
-nobody has to wait for a time-out.
+The warehouse runs as it would alone, with permits that the cluster gives and takes. A second thread
+reports to the cluster which units there are, how busy this node is, and whether it can work. The
+node can't work before its Spark has started, nor after it was asked to leave. Then the leader gives
+its units to other nodes as they become free, and nobody waits for a time-out.
 
-It votes much sooner. Nothing that this module imports brings Arrow, Spark or a SQL parser along:
-who comes back after a crash is heard of within a second, and a leader that hears that it can't work
-yet gives its units to others, without waiting for a time-out either.
+The node votes much sooner. This module imports neither Arrow nor Spark nor a SQL parser, so a node
+that restarts answers within a second. A leader that hears that the node can't work yet gives its
+units to others, without a time-out.
 """
 
 import logging
@@ -39,11 +38,11 @@ _SPARK_PAUSES = (5.0, 60.0)
 """The first and the longest pause before a Spark that did not start is tried again, in seconds."""
 
 _LEAVING_TIMEOUTS = 3
-"""So many keep-alive times a node that leaves waits for others to take its units."""
+"""A node that leaves waits for so many keep-alive times until others have taken its units."""
 
 
 class ClusterMember:
-    """A warehouse, and the agent that gives it permits; within `joined`."""
+    """A warehouse, and the agent that gives it permits while `joined` is entered."""
 
     def __init__(self, members: Members, joining: Joining) -> None:
         self.permits = Permits(everything=False)
@@ -59,7 +58,7 @@ class ClusterMember:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Be a node that votes, before there is a warehouse that could work: a quorum needs it."""
+        """Be a node that votes; there need be no warehouse yet, but a quorum needs the vote."""
         self._measure()
         self.agent.start()
         try:
@@ -69,7 +68,7 @@ class ClusterMember:
             self.agent.stop()
 
     def run(self, warehouse: "Warehouse", seconds: float | None = None) -> "Refreshed":
-        """Work as a node, for so long or until `stop`; an error if the node itself broke down."""
+        """Work as a node, for so many seconds or until `stop`; raises if the agent failed."""
         from springhouse.warehouse.node.unit_survey import Survey
 
         self._warehouse = warehouse
@@ -96,7 +95,7 @@ class ClusterMember:
         return refreshed
 
     def stop(self) -> None:
-        """Hand everything over, then end; asked again, end at once."""
+        """Hand all units over, then end; a second call ends at once."""
         if self._leaving.is_set() and self._warehouse is not None:
             self._warehouse.stop()
         self._leaving.set()
@@ -118,14 +117,14 @@ class ClusterMember:
                     self._over.wait(pause)
                     pause = min(2 * pause, longest)
                     continue
-                # Nobody else could: the first refresh will meet the error and report it.
+                # No other node could work: the first refresh meets the error and reports it.
                 LOG.warning("Spark does not start: %s", error_text(error))
             self._ready.set()
-            self._measure()  # Not at the next pulse: others wait for this node to be able.
+            self._measure()  # At once, because other nodes wait until this one can work.
             return
 
     def _pulse(self, warehouse: "Warehouse", survey: "Survey") -> None:
-        """Keep the cluster informed until this node ends."""
+        """Report to the cluster until this node ends."""
         surveyed_at, left_at = float("-inf"), float("inf")
         while not self._over.wait(_PULSE_SECONDS):
             now = time.monotonic()

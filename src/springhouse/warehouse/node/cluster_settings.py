@@ -35,7 +35,7 @@ _FILES = (CLUSTER_CERTIFICATE, CLUSTER_KEY, CLUSTER_AUTHORITY)
 
 @dataclass(frozen=True)
 class Joining:
-    """What a project's configuration says of its cluster; relative paths are the project's."""
+    """The cluster that a project's configuration describes; relative paths start at the project."""
 
     project: str
     folder: Path

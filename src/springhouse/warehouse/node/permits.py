@@ -1,17 +1,17 @@
-"""Which refreshes may this warehouse run, and whose word is that?
+"""Which refreshes may this warehouse run?
 
-A warehouse alone may run all of them. One that is a node of a cluster works by permits: the cluster
-tells it which units to take and to let go, in the words of `cluster.messages`, and hears when it
-has let go. A unit is a view, a base table, or one partition of the sources of a base table
-(`clicks/3`), where the table takes in partitions independently of each other.
+A warehouse alone may run all of them. A node of a cluster needs permits: the cluster gives it units
+and takes them back, with the messages of `cluster.messages`, and the node reports each release. A
+unit is a view, a base table, or one partition of the sources of a base table (`clicks/3`), where
+the table ingests partitions independently of each other.
 
-    a refresh starts only if something of its table is owned
-    it commits only while the permit that it started with is valid, and a quorum is known of
-    a unit is told as released when no refresh is under way that could still commit into it
+    a refresh starts only if this node owns a unit of its table
+    it commits only while its permit is valid and the node knows of a quorum
+    a unit is reported as released when no running refresh can commit into it any more
 
-So `let_go` waits for the running refresh, unless it is `at_once`: then the permit is taken back on
-the spot. What comes too late all the same (between the look at the permit and the write) is refused
-by the Delta transaction, as any second writer is.
+So `let_go` waits for the running refresh, unless it is `at_once`: then the permit is revoked on the
+spot. A commit that slips through, between the check of the permit and the write, is refused by the
+Delta transaction, as any second writer is.
 """
 
 import threading
@@ -38,31 +38,31 @@ def table_of(unit: str) -> str:
 
 @dataclass
 class Permit:
-    """What a refresh was allowed when it started; it may be taken back."""
+    """The right of a refresh to commit; it may be revoked while the refresh runs."""
 
     table: str
     may_process: Callable[[], bool]
     taken_back: bool = False
 
     def prove(self) -> None:
-        """Raise `NotOwned` if nothing may be committed by it any more."""
+        """Raise `NotOwned` if the refresh may not commit any more."""
         if self.taken_back or not self.may_process():
             raise NotOwned(
-                f"{self.table} is not this node's any more; what was computed is given up",
+                f"{self.table} belongs to another node by now; this refresh is dropped",
                 hint="Its new owner goes on from the last commit; there is nothing to do.",
             )
 
 
 @dataclass
 class _UnitWork:
-    """The refreshes of one table that run, and the units that are released when they have ended."""
+    """The running refreshes of one table, and the units that are released when these end."""
 
     permits: list[Permit] = field(default_factory=list)
     leaving: list[str] = field(default_factory=list)
 
 
 class Permits:
-    """What one warehouse may do. Safe to use from several threads."""
+    """The units that a warehouse owns, and its permits. Safe to use from several threads."""
 
     def __init__(self, *, everything: bool = True) -> None:
         self._everything = everything
@@ -79,13 +79,13 @@ class Permits:
         self.backlog_seconds = 0.0
 
     def report_to(self, tell: Callable[[Event], None], may_process: Callable[[], bool]) -> None:
-        """Who is told what was let go, and who knows whether there is a quorum."""
+        """Set the receiver of reports, and the check whether this node may process."""
         self._tell, self._may_process = tell, may_process
 
-    # --- The cluster's side ---------------------------------------------------------------------
+    # --- For the cluster -------------------------------------------------------------------------
 
     def take(self, units: tuple[tuple[str, int], ...]) -> None:
-        """Begin with these units."""
+        """Own these units from now on."""
         with self._lock:
             for unit, _ in units:
                 self._units.add(unit)
@@ -93,7 +93,7 @@ class Permits:
             self._count()
 
     def let_go(self, units: tuple[str, ...], *, at_once: bool) -> None:
-        """Begin nothing more in these; they are released when nothing can be committed to them."""
+        """Start nothing more in these units; release them when nothing can commit to them."""
         released = []
         with self._lock:
             self._units.difference_update(units)
@@ -117,21 +117,20 @@ class Permits:
             table = table_of(unit)
             self._tables[table] = self._tables.get(table, 0) + 1
 
-    # --- The warehouse's side
-    # -----------------------------------------------------------------------
+    # --- For the warehouse -----------------------------------------------------------------------
 
     @property
     def units(self) -> frozenset[str]:
-        """What is owned now."""
+        """The units that this node owns now."""
         with self._lock:
             return frozenset(self._units)
 
     def owns(self, table: str) -> bool:
-        """Whether anything of a table is this node's."""
+        """Whether this node owns a table, or any partition of its sources."""
         return self._everything or table in self._tables
 
     def owns_partition(self, table: str, partition: str) -> bool:
-        """Whether this node takes in one partition of a table's sources.
+        """Whether this node ingests one partition of a table's sources.
 
         The first commit of a table writes down what its sources have to remember, so it has one
         author: who owns the first partition takes in all of them, and the others wait for it.
@@ -144,7 +143,7 @@ class Permits:
         return unit_of(table, partition) in self._units
 
     def delivers(self, table: str) -> bool:
-        """Whether this node brings the changes of a table to its sinks: one node does.
+        """Whether this node delivers the changes of a table to its sinks; exactly one node does.
 
         Of a table whose partitions have several owners it is the owner of the first one.
         """
@@ -155,18 +154,18 @@ class Permits:
         return self._may_process() and (table in self._units or unit in self._units)
 
     def surveyed(self, first: Mapping[str, str], begun: Iterable[str]) -> None:
-        """The first partition of each table with several, and which of those have a commit."""
+        """Note the first partition of every table that has several, and the tables with commits."""
         with self._lock:
             self._first, self._begun = first, set(begun)
 
     def newly_taken(self) -> set[str]:
-        """The tables of which something was taken since this was last asked."""
+        """The tables that this node became an owner of since the last call."""
         with self._lock:
             fresh, self._fresh = self._fresh, set()
         return fresh
 
     def begin(self, table: str) -> Permit:
-        """A refresh of a table starts."""
+        """Issue the permit of a refresh that starts."""
         permit = Permit(table, self._may_process)
         with self._lock:
             permit.taken_back = not self.owns(table)
@@ -174,14 +173,14 @@ class Permits:
         return permit
 
     def ended(self, table: str) -> None:
-        """The refresh of a table has ended, however it did."""
+        """Release what waits for the end of the refresh of a table."""
         with self._lock:
             work = self._work.pop(table, None)
         if work is not None and work.leaving:
             self._tell(Released(tuple(work.leaving)))
 
     def progressed(self, offsets: Mapping[str, int]) -> None:
-        """How far units got, as it stands in their tables."""
+        """Report the offsets that the tables of units have reached."""
         if not self._everything:
             for unit, offset in offsets.items():
                 self._tell(Progressed(unit, offset))

@@ -1,8 +1,9 @@
-"""Which units are there for the nodes of a cluster to share?
+"""Which units can the nodes of a cluster share?
 
-Every view is one. A base table is one, too, unless rows are only appended to it from partitions
-that are independent of each other: then each partition is one, and several nodes take in one table
-side by side. Their commits do not conflict, because each has transactions of its own.
+Every view is a unit. A base table is a unit, too, unless rows are only appended to it, from
+partitions that are independent of each other. Then each partition is a unit, and several nodes
+ingest one table side by side. Their commits do not conflict, because each partition has
+transactions of its own.
 """
 
 import logging
@@ -18,7 +19,7 @@ LOG = logging.getLogger("springhouse.cluster")
 
 
 class Survey:
-    """Looks again and again, and remembers what it saw last."""
+    """Lists the units, and remembers the partitions that it saw last."""
 
     def __init__(self, watch: Watch, permits: Permits) -> None:
         self._watch = watch
@@ -28,7 +29,7 @@ class Survey:
         self._told: Mapping[str, float] | None = None
 
     def units(self) -> Mapping[str, float] | None:
-        """All units with their weights, if they are others than when this was last asked."""
+        """All units with their weights; None if they have not changed since the last call."""
         units = dict.fromkeys(map(unit_of, self._watch.project.views), 1.0)
         for table in self._watch.project.tables:
             if self._is_divisible(table):
@@ -44,14 +45,14 @@ class Survey:
         return units
 
     def note_beginnings(self) -> None:
-        """See which tables have their first commit by now; then their partitions are shared."""
+        """Note the tables that have a first commit; then their partitions can be shared."""
         several = {table: found for table, found in self._partitions.items() if len(found) > 1}
         for table in several.keys() - self._begun:
             self._note_beginning(table)
         self._permits.surveyed({table: found[0] for table, found in several.items()}, self._begun)
 
     def _is_divisible(self, table: str) -> bool:
-        """Whether partitions flow in independently: rows are only appended, from outside."""
+        """Whether partitions are independent: rows are only appended, and come from outside."""
         project = self._watch.project
         flows = project.flows_into(table)
         return bool(flows) and all(
@@ -71,7 +72,7 @@ class Survey:
         return tuple(sorted(found, key=lambda name: (len(name), name)))
 
     def _note_beginning(self, table: str) -> None:
-        """From its first commit on, a table's sources remember what they must; open them anew."""
+        """The first commit fixes what the sources remember, so open them again after it."""
         commits = self._watch.lake.log(table).commits()
         if any(commit.note is not None and commit.note.flows for commit in commits):
             self._watch.forget(table)

@@ -1,9 +1,9 @@
-"""Who brings the changes of tables and views to their sinks?
+"""How do the changes of tables and views get to their sinks?
 
-A courier with a thread of its own, beside the tracks: a sink that is slow or away holds up no
-refresh. It looks at the Delta logs, gives every sink what it has not got yet, and tries again
-later, after ever longer pauses, what failed. How a delivery is safe is told in
-`lake/sinks/delivery.py`.
+A courier delivers them in a thread of its own, beside the tracks: a sink that is slow or down
+delays no refresh. The courier looks at the Delta logs and writes to every sink the changes that it
+lacks. A delivery that failed is tried again after a pause that doubles. `lake/sinks/delivery.py`
+explains why a delivery is safe.
 """
 
 import threading
@@ -24,7 +24,7 @@ _TICK = 0.25
 
 
 class Courier:
-    """Delivers for one warehouse; `owns` says whose changes are this node's to deliver."""
+    """Delivers for one warehouse; `owns` says which tables this node delivers."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Courier:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Deliver beside whatever is done inside the block, and all that is left at its end."""
+        """Deliver while the block runs, and deliver the rest at its end."""
         if not self._sinks:
             yield
             return
@@ -75,14 +75,14 @@ class Courier:
             self.round()
 
     def round(self, *, hurry: bool = False) -> None:
-        """Give every sink what it has not got yet; in a hurry, also those that failed just now."""
+        """Deliver what every sink lacks; `hurry` ignores the pauses after failures."""
         for table, sink in self._sinks:
             key = f"{table} > {sink.name}"
             failure = self.failures.get(key)
             if failure is not None and not hurry and failure.retry_at > self._clock():
                 continue
             if not self._owns(table):
-                self._let_go(table, sink)
+                self._close(table, sink)
                 continue
             try:
                 self._catch_up(table, sink)
@@ -90,16 +90,16 @@ class Courier:
             except CommitConflict:
                 continue  # Another node delivers the same; the next round looks again.
             except Exception as error:  # noqa: BLE001  a sink may be anybody's code
-                self._let_go(table, sink)
+                self._close(table, sink)
                 self.failures[key] = add_failure(
                     failure, error_text(error), self._clock(), self._retry
                 )
                 self._listener(Failed(key, 0, self.failures[key]))
 
     def close(self) -> None:
-        """Let all sinks go."""
+        """Close all sinks."""
         for table, sink in self._sinks:
-            self._let_go(table, sink)
+            self._close(table, sink)
 
     def _catch_up(self, table: str, sink: SinkCall) -> None:
         key = table, sink.name
@@ -113,8 +113,8 @@ class Courier:
             self._listener(given)
         self._seen[key] = own, newest.made
 
-    def _let_go(self, table: str, sink: SinkCall) -> None:
-        """Close a sink, so that it is opened anew next time, here or on another node."""
+    def _close(self, table: str, sink: SinkCall) -> None:
+        """Close a sink; the next delivery opens it again, here or on another node."""
         self._seen.pop((table, sink.name), None)
         opened = self._opened.pop((table, sink.name), None)
         if opened is not None:

@@ -1,9 +1,9 @@
-"""What does it take to refresh one table, once it was decided that it is its turn?
+"""How is the refresh of one table carried out, once it is its turn?
 
-A base table takes in what its flows have, flow by flow, each with a commit of its own. A view is
-recomputed from chosen versions of its inputs. Afterwards the table is compacted if it has become
-many small files. Base tables that read one source are given what waits for them in one pass, and
-views that read one change read it from one scan.
+A base table reads the new records of its flows, flow by flow, and each flow has a commit of its
+own. A view is computed from chosen versions of its inputs. Afterwards a table that has become many
+small files is compacted. Base tables that read one source share a pass over it, and views that read
+the same change share a scan.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _COMPACT_EVERY = 16
-"""How many commits of a table pass between two looks at its files."""
+"""The files of a table are checked once in so many commits."""
 
 
 class FlowsFailed(Exception):
-    """Some of several flows into a table failed, by name; `done` is what the others did."""
+    """Some flows into a table failed, by name; `done` are the commits of the others."""
 
     def __init__(self, table: str, done: Sequence[Done], errors: Mapping[str, Exception]) -> None:
         super().__init__(f'flows into "{table}" failed: {", ".join(errors)}')
@@ -50,7 +50,7 @@ class FlowsFailed(Exception):
 
 
 def flow_key(table: str, flow: str) -> str:
-    """One of several flows into a table, as failures name it."""
+    """The key of one of several flows into a table, in the failures of a warehouse."""
     return f"{table} < {flow}"
 
 
@@ -62,7 +62,7 @@ def perform(
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
 ) -> list[Done]:
-    """Carry a plan out, for a table up to `until`; what was done, one entry per commit.
+    """Carry out a plan, for a base table up to `until`; returns one entry per commit.
 
     Each commit requires the `permit`.
     """
@@ -93,9 +93,9 @@ def perform_together(
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
-    """Carry a plan out, and others along that read the same; what became of each.
+    """Carry out a plan, and with it others that read the same; yields the outcome of each table.
 
-    Those that turn out to stand elsewhere are refreshed after it, by themselves.
+    Tables that turn out to have other offsets are refreshed afterwards, each by itself.
     """
     with watch.lake.leases.hold() as lease:
         left = {each.plan.table: _leased(each, lease) for each in (lead, *along)}
@@ -110,10 +110,10 @@ def perform_together(
 def perform_in_order(
     watch: Watch, steps: Sequence[Permitted], *, most_files: int = 32
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
-    """Carry out a plan with the refreshes upstream that it begins with; what became of each.
+    """Carry out plans in order, those upstream first; yields the outcome of each table.
 
-    Each reads what those before it made. If one fails, or is no longer wanted, the rest does
-    nothing: who gave the order looks again.
+    Each plan reads what the plans before it wrote. If one fails, or is no longer wanted, the later
+    ones do nothing, and the loop decides again.
     """
     with watch.lake.leases.hold() as lease:
         failed = False
@@ -134,7 +134,7 @@ def perform_in_order(
 
 
 def _leased(permitted: Permitted, lease: HeldLease) -> Permitted:
-    """The same plan, whose commits require the lease, too."""
+    """The same plan, with commits that require the lease as well."""
     return replace(permitted, permit=replace(permitted.permit, lease=lease))
 
 
@@ -182,7 +182,7 @@ def _one_by_one(
 
 
 def _outcome(work: Callable[[], list[Done]]) -> list[Done] | Exception:
-    """What was done for a table, or the error that it failed with: others go on."""
+    """The commits of a table, or the error that it failed with: other tables go on."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001  whatever it is, the warehouse reports it
@@ -195,7 +195,7 @@ def _tidied(watch: Watch, lake: Lake, done: list[Done], most_files: int) -> list
 
 
 def _tidy(watch: Watch, lake: Lake, name: str, most_files: int) -> None:
-    """Describe the table, and compact it now and then, if it has become many small files."""
+    """Describe the table, and compact it if it has become many small files."""
     describe_table(lake, watch.project, name)
     version = lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
@@ -209,7 +209,7 @@ def _refresh_table(
     plan: RefreshPlan,
     until: Mapping[str, int] | None,
 ) -> list[Done]:
-    """Give every flow its turn: what one fails with neither stops nor delays another."""
+    """Run every flow: an error of one flow neither stops nor delays the others."""
     done: list[Done] = []
     errors: dict[str, Exception] = {}
     flows = watch.project.flows_into(table.name)
@@ -261,7 +261,7 @@ def _stream(
 def _refresh_view(
     watch: Watch, lake: Lake, plan: RefreshPlan, anew: RecomputeInstead | None = None
 ) -> list[Done]:
-    """Refresh a view; if a lost file keeps it from that, mend what can be mended and try again."""
+    """Refresh a view; if a file is lost, repair what can be repaired and try again."""
     lost = watch.lost(plan.table)
     if anew is None and lost is not None:
         anew = RecomputeInstead(f"rebuilt: {lost.problem}", unreadable=True)
@@ -270,7 +270,7 @@ def _refresh_view(
         try:
             return [_refreshed(watch, lake, plan, anew)]
         except NotDriven:
-            # What was seen when it was planned is no longer so: taking all in is always right.
+            # The facts behind the plan have changed: to take in all changes is always right.
             plan = plan.whole()
         except (CommitConflict, NotOwned, NotThereYet):
             raise
@@ -286,7 +286,7 @@ def _refresh_view(
 def _mended(
     watch: Watch, lake: Lake, plan: RefreshPlan, lost: FileLost, error: Exception
 ) -> tuple[RefreshPlan, RecomputeInstead]:
-    """How to compute a view anew, after it met a lost file; raises if there is no way."""
+    """The plan that recomputes a view after a lost file; raises the error if there is none."""
     project, versions = watch.project, plan.versions
     why, plan = f"rebuilt: {lost.problem}", plan.whole()
     if lost.storage.root == lake.place(plan.table).root:
@@ -297,7 +297,7 @@ def _mended(
     if key is None or newest is None:
         raise lost from error
     if lost.path not in {file.path for file in newest.files}:
-        # It is of an older version, which somebody vacuumed: the newest one is whole.
+        # The file belongs to an older version, which was vacuumed: the newest version is whole.
         return replace(plan, versions={**versions, key: newest.version}), RecomputeInstead(why)
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
@@ -317,7 +317,7 @@ def _refreshed(watch: Watch, lake: Lake, plan: RefreshPlan, anew: RecomputeInste
 
 
 def total(done: Sequence[Done]) -> Done | None:
-    """Several commits of one table as one line."""
+    """Several commits of one table, summed up."""
     if not done:
         return None
     last = done[-1]

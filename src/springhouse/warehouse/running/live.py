@@ -21,7 +21,7 @@ from springhouse.warehouse.watch import Watch
 
 
 class Live(Runner):
-    """Keeps everything fresh until it is told to stop."""
+    """Keeps everything fresh until `stop` is set."""
 
     def __init__(
         self,
@@ -62,21 +62,21 @@ class Live(Runner):
         self._warn()
 
     def _take_over(self) -> None:
-        """Begin with what another node did until now."""
+        """Take over tables from the node that owned them before."""
         for name in self.watch.permits.newly_taken():
-            if name in self.kept:  # A unit may be of a table that this node's files lack.
+            if name in self.kept:  # The files of this node may lack the table.
                 self.watch.take_over(name)
                 self.schedule.take_over(name)
 
     def _obey(self, order: Order) -> None:
-        """Start a refresh: of all that waits, or of the part that the order is for."""
+        """Start the refresh that the loop ordered, of all waiting data or of a part of it."""
         plan, moment, until = order.plan, order.until, None
         if moment is not None and plan.table in self.watch.project.tables:
             until = self.watch.observing.ends_at(plan.table, moment)
         self._start(plan, order.start.track, until, order.along, order.first)
 
     def _report(self) -> None:
-        """Tell the cluster how busy this node is."""
+        """Report to the cluster how busy this node is."""
         permits = self.watch.permits
         permits.tracks_busy = len(self.tracks.running) / self.tracks.count
         permits.backlog_seconds = self._turns.backlog

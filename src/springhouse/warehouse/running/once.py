@@ -29,7 +29,7 @@ class Once(Runner):
     """Brings everything up to date once."""
 
     def run(self, stop: threading.Event) -> None:
-        """Go through the graph; a table starts when everything that it reads is through."""
+        """Go through the graph; a table starts when everything that it reads is done."""
         self._warn()
         self.watch.inspect()
         until = self.watch.horizon().ends
@@ -69,10 +69,10 @@ class Once(Runner):
         return went_well and self._behind(ended.table, until)
 
     def _held_until(self, failure: Failure) -> Instant:
-        return Instant(float("inf"))  # What failed is tried again by the next one.
+        return Instant(float("inf"))  # Only the next `refresh` tries it again.
 
     def _release(self, ended: Ended, pending: list[str]) -> bool:
-        """Try flows again that wait for a table which is being made; whether there are any."""
+        """Let flows try again that wait for a table which is being made; whether there are any."""
         errors = ended.error.errors if isinstance(ended.error, FlowsFailed) else {}
         waiting = [
             flow
@@ -85,7 +85,7 @@ class Once(Runner):
         return bool(waiting)
 
     def _job(self, plan: RefreshPlan, pending: list[str], tried: set[str]) -> list[RefreshPlan]:
-        """A refresh, and those that can be done in one pass with it, or from one scan."""
+        """A refresh, and those that can share its pass or its scan."""
         name, planning = plan.table, self.watch.planning
         if name in self.failures:
             return [plan]
@@ -100,7 +100,7 @@ class Once(Runner):
         return planning.from_one_scan(plan, plans) if is_view else [plan, *plans]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
-        """Try a table again: it has more to take in, or waits for what it turned out to read."""
+        """Try a table again: more data waits, or an input that was missing is coming."""
         waits = ended.error
         if isinstance(waits, NotThereYet) and not self._is_coming(waits.key, pending):
             return
@@ -109,7 +109,7 @@ class Once(Runner):
         pending.append(ended.table)
 
     def _is_coming(self, key: str, pending: list[str]) -> bool:
-        """Whether a table that was missed is still to be made, being made, or there by now."""
+        """Whether a missing table is pending, is being refreshed, or exists by now."""
         waited_for = {*pending, *self.tracks.running}
         return key in waited_for or self.watch.lake.log(key).newest() is not None
 

@@ -51,7 +51,7 @@ class RunnerSettings:
 
 
 class Runner:
-    """What `Once` and `Live` have in common: tracks, failures, and telling what happens."""
+    """The part that `Once` and `Live` share: tracks, failures, events and the log."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class Runner:
         along: Sequence[RefreshPlan] = (),
         first: Sequence[RefreshPlan] = (),
     ) -> None:
-        """Start a refresh on a track, and `first` those upstream that it begins with.
+        """Start a refresh on a track; it begins with the refreshes upstream in `first`.
 
-        `along` are those that the same pass can serve.
+        `along` are the refreshes that the same pass can serve.
         """
         permitted = [self._permitted(each) for each in (*first, plan, *along)]
         for each in (*first, plan, *along):
@@ -102,11 +102,11 @@ class Runner:
         self.tracks.start(running, work)
 
     def _permitted(self, plan: RefreshPlan) -> Permitted:
-        """A plan that starts now, with the permit that it starts with."""
+        """A plan that starts now, with its permit."""
         return Permitted(plan, CommitPermit(self.watch.permits.begin(plan.table).prove))
 
     def _settle(self, ended: Ended) -> None:
-        """Write down what a refresh did, or when it is tried again."""
+        """Note what a refresh did, or when it is tried again."""
         if isinstance(ended.error, FlowsFailed):
             self._settle_flows(ended, ended.error.errors)
             ended = replace(ended, error=None)
@@ -119,7 +119,7 @@ class Runner:
         self.done += [d for d in ended.done if d.committed]
         self.watch.ran(ended.table, now, found_something=bool(ended.done))
         if ended.error is None or isinstance(ended.error, CommitConflict | NotOwned):
-            # A conflict is no failure: somebody else did the work, and we look again.
+            # A conflict is no failure: another process did the work, and this one looks again.
             self.failures.pop(ended.table, None)
             gave_way = None
             if ended.error is not None:
@@ -139,7 +139,7 @@ class Runner:
         self._listener(Failed(ended.table, ended.track, failure))
 
     def _settle_flows(self, ended: Ended, errors: Mapping[str, Exception]) -> None:
-        """Write down which of the flows into a table failed, each with a wait of its own."""
+        """Note which flows into a table failed; each has a pause of its own."""
         for flow in self.watch.project.flows_into(ended.table):
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:
@@ -158,7 +158,7 @@ class Runner:
         return failure.retry_at
 
     def _warn(self) -> None:
-        """Tell of what is odd, each once."""
+        """Report every warning once."""
         found = [(name, self.watch.warning(name)) for name in self.watch.graph.order]
         jumped = self._clock.jumped() if isinstance(self._clock, SteadyClock) else None
         if jumped is not None:
@@ -172,7 +172,7 @@ class Runner:
                 self._warned[name] = warning
 
     def finish(self) -> None:
-        """Wait for the refreshes that still run: they end with their commits."""
+        """Wait until the running refreshes have ended with their commits."""
         while self.tracks.running:
             for ended in self.tracks.wait(TICK_SECONDS):
                 self._settle(ended)

@@ -1,7 +1,7 @@
-"""Who runs the refreshes?
+"""Which threads run the refreshes?
 
-A bounded number of tracks, each a thread with a FAIR pool of its own in Spark. A refresh is never
-preempted: it runs to its commit, or to its error. Stopping lets the running ones finish.
+There is a fixed number of tracks; each is a thread with a FAIR pool of its own in Spark. A refresh
+is never interrupted: it runs to its commit, or to its error. A stop lets running refreshes finish.
 """
 
 import threading
@@ -17,7 +17,7 @@ from springhouse.warehouse.running.execution import FlowsFailed
 
 @dataclass(frozen=True)
 class Ended:
-    """A refresh that came to its end: what it did, or what it failed with; of flows, maybe both."""
+    """A refresh that ended: its commits, its error, or both if only some flows failed."""
 
     table: str
     track: int
@@ -36,11 +36,11 @@ class RunningRefresh:
 
 
 Outcome = tuple[str, list[Done] | Exception]
-"""What became of one table."""
+"""A table, and its commits or its error."""
 
 
 class Tracks:
-    """Threads that run at most one refresh each, with those that it takes along."""
+    """Threads that run one job each: a refresh, perhaps with others in the same pass."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -49,20 +49,20 @@ class Tracks:
         self._threads: list[threading.Thread] = []
 
     def free(self) -> list[int]:
-        """The tracks on which nothing runs."""
+        """The tracks on which no refresh runs."""
         taken = {running.track for running in self.running.values()}
         return [track for track in range(1, self.count + 1) if track not in taken]
 
     def start(
         self, running: Sequence[RunningRefresh], work: Callable[[], Iterable[Outcome]]
     ) -> None:
-        """Run `work` on the track of these tables; their ends are told by `wait`, each apart."""
+        """Run `work` on the track of these tables; `wait` returns the end of each of them."""
         self.running |= {each.table: each for each in running}
         track = running[0].track
 
         def run() -> None:
             left = [each.table for each in running]
-            problem: Exception = RuntimeError("it came to no end")
+            problem: Exception = RuntimeError("the refresh returned no result")
             try:
                 for table, outcome in work():
                     left.remove(table)
@@ -83,7 +83,7 @@ class Tracks:
         thread.start()
 
     def wait(self, seconds: float) -> list[Ended]:
-        """The refreshes that ended, after waiting for the first of them at most so long."""
+        """The refreshes that ended; waits for the first one, at most so many seconds."""
         found: list[Ended] = []
         with suppress(Empty):
             found.append(self._ended.get(block=seconds > 0, timeout=seconds))

@@ -1,11 +1,11 @@
 """How is one view refreshed, from its plan to its commit?
 
-The lake prepares it, the planner settles the way by what is really stored, and the lake carries
-that out. If it says that this can't be done, it is decided again:
+The lake prepares the refresh, the planner settles the way by what is really stored, and the lake
+carries it out. If the lake can't, the planner decides again:
 
-    what is stored does not fit the change   it is rebuilt, never trusted
-    Spark failed in a compiled statement     its own query is run, and the commit says why: a view
-                                             that plain Spark can compute is never stuck
+    what is stored does not fit the change   the view is rebuilt
+    Spark failed in a compiled statement     the query of the view runs instead, and the commit says
+                                             why: a view that plain Spark can compute is never stuck
 """
 
 from springhouse.lake.lake import Lake
@@ -23,7 +23,7 @@ from springhouse.project.declarations.declaration import Project, RefreshMode
 def refreshed(
     lake: Lake, project: Project, plan: RefreshPlan, anew: RecomputeInstead | None = None
 ) -> Done:
-    """Refresh a view as planned; or `anew`, whatever is stored."""
+    """Refresh a view as planned; with `anew`, recompute it, whatever is stored."""
     ready = prepared(lake, project, plan, anew)
     unreadable = anew is not None and anew.unreadable
     with errors_at(ready.view.place):
@@ -39,7 +39,7 @@ def refreshed(
 
 
 def _settled(ready: Prepared, plan: RefreshPlan, anew: RecomputeInstead | None) -> RefreshPlan:
-    """The plan with its way decided by what is stored, and by the keys that changed."""
+    """The plan with the way that fits the stored state and the changed keys."""
     if anew is not None:
         return plan.by(decide_rebuild(ready.facts, anew.why, state=_wants_state(ready)))
     try:
@@ -50,7 +50,7 @@ def _settled(ready: Prepared, plan: RefreshPlan, anew: RecomputeInstead | None) 
 
 
 def _wants_state(ready: Prepared) -> bool:
-    """Whether state is kept for a view, or asked for."""
+    """Whether state is stored for a view, or its declaration wants it."""
     view, note = ready.view, ready.note
     asked = view.refresh is RefreshMode.INCREMENTAL or view.promise.is_relaxed
     return asked or (note is not None and note.stateful)
