@@ -32,7 +32,7 @@ from archetypes import ARCHETYPES
 from packet_size import plan
 
 from springhouse.flows.declare import Flow
-from springhouse.flows.execution import PolicyName
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.topology import read_topology
 

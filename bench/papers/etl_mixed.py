@@ -48,7 +48,7 @@ from _flows import PACKS, RESULTS, add_data_option, data_folder, run, table, tpc
 
 from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.declare import Draft, Flow, flow
-from springhouse.flows.execution import PolicyName, execute_siss
+from springhouse.flows.policy_choice import PolicyName, execute_siss
 from springhouse.flows.flow_graph import (
     FlowGraph,
     FlowNode,

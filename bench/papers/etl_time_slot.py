@@ -41,7 +41,7 @@ from archetypes import ARCHETYPES
 
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.engine import Engine
-from springhouse.flows.execution import PolicyName
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import StepResult
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS

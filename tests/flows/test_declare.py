@@ -8,7 +8,7 @@ import pytest
 
 import springhouse
 from springhouse.flows.declare import Draft
-from springhouse.flows.execution import PolicyName
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_rows import Rows
 

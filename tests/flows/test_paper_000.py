@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from archetypes import ARCHETYPES, SCHEMAS
 
-from springhouse.flows.execution import PolicyName, execute_siss
+from springhouse.flows.policy_choice import PolicyName, execute_siss
 from springhouse.flows.flow_graph import (
     Edge,
     FlowGraph,

@@ -6,7 +6,7 @@ import pytest
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.engine import Engine
-from springhouse.flows.execution import PolicyName
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import Item

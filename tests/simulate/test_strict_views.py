@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from springhouse.loop.facts import Facts
-from springhouse.planner.logs import Channels
+from springhouse.planner.delta_logs import Channels
 from springhouse.planner.offers import Offered
 from springhouse.planner.relaxed.planned_refreshes import PlannedRefreshes
 from springhouse.planner.relaxed.situation_in_logs import LogSituations

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 import springhouse
 from springhouse.errors import ExpectationFailed, LakeError
 from springhouse.flows.declare import Draft
-from springhouse.flows.execution import PolicyName
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.stages import divide_into_stages

@@ -22,7 +22,7 @@ from springhouse.cli.screen import clock_text, console, show
 from springhouse.cli.signals import stopped_by_signals
 from springhouse.errors import SpringhouseError
 from springhouse.lake.storage.clock import steady_clock
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.project.settings import REREAD
 from springhouse.units import Instant
 

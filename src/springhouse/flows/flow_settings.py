@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from springhouse.flows.execution import THETA, PolicyName
+from springhouse.flows.policy_choice import THETA, PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
 from springhouse.flows.topology import Topology, one_node, read_topology

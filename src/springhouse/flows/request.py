@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from springhouse.flows.execution import ExecutionPlan
+from springhouse.flows.policy_choice import ExecutionPlan
 from springhouse.flows.flow_graph import FlowGraph, FlowOperator, NodeKind
 from springhouse.flows.item import RESUME, Item, ItemEdge, Message, StepResult
 from springhouse.flows.monitor import FlowMeasurements, Monitor

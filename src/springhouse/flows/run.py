@@ -14,7 +14,7 @@ from time import perf_counter
 from springhouse.errors import SpringhouseError
 from springhouse.flows.endpoints import PackSink, Source, operators
 from springhouse.flows.engine import Advice, Engine
-from springhouse.flows.execution import ExecutionPlan, PolicyName, execute_siss
+from springhouse.flows.policy_choice import ExecutionPlan, PolicyName, execute_siss
 from springhouse.flows.flow_graph import (
     FlowError,
     FlowGraph,

@@ -26,7 +26,7 @@ from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.leases import Leases
 from springhouse.lake.storage.presence import RemoteScans
 from springhouse.lake.storage.storage import Storage
-from springhouse.planner.logs import made_anew
+from springhouse.planner.delta_logs import made_anew
 from springhouse.units import Instant
 
 QUARANTINE = "_quarantine"

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from springhouse.loop.observing import Observing, Sources
-from springhouse.planner.logs import Logs
+from springhouse.planner.delta_logs import Logs
 from springhouse.planner.offers import Offers
 from springhouse.planner.planning import Planning
 from springhouse.planner.strict.versions import Chooser

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from springhouse.planner.logs import Logs
+from springhouse.planner.delta_logs import Logs
 from springhouse.planner.provenance import Provenance, source_of
 from springhouse.planner.refresh_plan import NEVER
 from springhouse.planner.relaxed.relaxed_views import RelaxedViews

@@ -5,7 +5,7 @@ together with it. `moved_views` compares each log with what it was at the last c
 views that depend on a log that moved.
 """
 
-from springhouse.planner.logs import Log, Logs
+from springhouse.planner.delta_logs import Log, Logs
 from springhouse.planner.strict.versions import Chooser
 from springhouse.project.declarations.declaration import Project, PythonQuery
 from springhouse.project.lineage.graph import QUARANTINE, Graph

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from springhouse.planner.logs import Logs, newest_note
+from springhouse.planner.delta_logs import Logs, newest_note
 from springhouse.planner.placement import change_fits_here, may_remember_change
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant

@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 
 from springhouse.errors import SpringhouseError
 from springhouse.planner.data_waits import Arrivals, DataWaits
-from springhouse.planner.logs import Logs, newest_note, reflected_by
+from springhouse.planner.delta_logs import Logs, newest_note, reflected_by
 from springhouse.planner.moved_logs import MovedLogs
 from springhouse.planner.offers import Offers
 from springhouse.planner.one_scan import from_one_scan

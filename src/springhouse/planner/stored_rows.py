@@ -6,7 +6,7 @@ fails and reports it.
 """
 
 from springhouse.errors import SpringhouseError
-from springhouse.planner.logs import Logs, PastRefresh, made_anew
+from springhouse.planner.delta_logs import Logs, PastRefresh, made_anew
 from springhouse.planner.provenance import source_of
 from springhouse.planner.strict.versions import Chooser
 from springhouse.project.declarations.declaration import Project, View

@@ -16,7 +16,7 @@ from springhouse.loop.facts import facts_of
 from springhouse.loop.observing import LastRun, SourceAnswer
 from springhouse.loop.order import Order
 from springhouse.loop.turns import FreshnessRecord, Turns
-from springhouse.planner.logs import reflected_by
+from springhouse.planner.delta_logs import reflected_by
 from springhouse.planner.offers import Offer, Offered
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan

@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import inf
 from statistics import fmean, median
 
-from springhouse.planner.logs import Log, Logs, PastRefresh
+from springhouse.planner.delta_logs import Log, Logs, PastRefresh
 from springhouse.project.declarations.declaration import Project
 from springhouse.project.lineage.channels import is_channel
 from springhouse.project.lineage.graph import Graph

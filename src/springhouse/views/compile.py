@@ -55,7 +55,7 @@ from springhouse.views.delta.statement import (
 from springhouse.views.read.parse_query import Schemas, parse
 from springhouse.views.sql.expressions import Expression, column, replaced
 from springhouse.views.sql.sql_tree import (
-    Source,
+    FromClause,
     copies_of,
     less,
     more,
@@ -188,7 +188,7 @@ class Compiled:
         reading = script.read(RelationKind.STORED, "", "stored_rows", stored.values())
         own = {name: column(stored[name]) for name in names}
         counted = {**own, "stored": number(1)}
-        parts.append(RowSelect(Source(table(reading)), counted, (), number(1), None))
+        parts.append(RowSelect(FromClause(table(reading)), counted, (), number(1), None))
         everything = script.define("everything", united(parts, [*names, "stored"]))
         keys = [column(name) for name in names]
         copies, in_store = column("copies"), column("stored")
@@ -197,13 +197,13 @@ class Compiled:
             named(exp.Sum(this=in_store), "stored"),
         ]
         netted = script.define(
-            "netted", select([*keys, *sums], Source(table(everything)), (), keys)
+            "netted", select([*keys, *sums], FromClause(table(everything)), (), keys)
         )
         is_lost = when(less(copies, in_store), number(1), number(0))
         lost = named(over(exp.Max(this=is_lost)), "lost")
-        flagged = script.define("flagged", select([exp.Star(), lost], Source(table(netted))))
-        here = select([exp.Star()], Source(table(flagged)), [more(copies, number(0))])
-        source = Source(subquery(here, "kept"))
+        flagged = script.define("flagged", select([exp.Star(), lost], FromClause(table(netted))))
+        here = select([exp.Star()], FromClause(table(flagged)), [more(copies, number(0))])
+        source = FromClause(subquery(here, "kept"))
         source = source.lateral_view(copies_of(copies), "copies", ["copy"])
         columns = {**{name: column(name) for name in names}, "lost": column("lost")}
         first = top_k.limited(replace(node, offset=0), RowSelect(source, columns), script)

@@ -20,10 +20,10 @@ from springhouse.lake.landing.quarantine import pending_records
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.presence import FileLost
 from springhouse.lake.views.healing import lost_by
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.loop.facts import facts_of
 from springhouse.loop.observing import LastRun, SourceAnswer
-from springhouse.planner.logs import provenance_of
+from springhouse.planner.delta_logs import provenance_of
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import (

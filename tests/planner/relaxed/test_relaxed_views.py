@@ -9,7 +9,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from springhouse.lake.delta.commits import Change, commit, create
 from springhouse.lake.delta.note import Note
-from springhouse.planner.logs import reflected_by
+from springhouse.planner.delta_logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.project.lineage.fingerprint import fingerprint
 from springhouse.units import Instant

@@ -13,7 +13,7 @@ from springhouse.views.algebra.exact import number_type
 from springhouse.views.algebra.query_tree import Aggregate, Scan
 from springhouse.views.delta.aggregate import AggregateState, decompose
 from springhouse.views.delta.statement import Keyed
-from springhouse.views.sql.sql_tree import Source, table
+from springhouse.views.sql.sql_tree import FromClause, table
 from warehouse import Row, Warehouse, shared_database
 
 SALES = "shop string, amount int"
@@ -246,7 +246,7 @@ def test_what_is_computed_is_computed_once() -> None:
     assert source.relation.sql(dialect="spark").count("a * 2 + 1 AS __springhouse_value_1") == 1
     plain = carried("SUM(a)")
     assert plain is not None
-    assert plain.increments(("k",), "changed_rows")[1] == Source(table("changed_rows"))
+    assert plain.increments(("k",), "changed_rows")[1] == FromClause(table("changed_rows"))
 
 
 def test_two_measures_share_their_states() -> None:

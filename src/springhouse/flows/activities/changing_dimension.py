@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from springhouse.flows.activities.sort import by_name, in_order
 from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_pack import cut
-from springhouse.flows.sql.order import sortable_keys
+from springhouse.flows.sql.sort_order import sortable_keys
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 DIMENSION, CHANGES = 0, 1

@@ -19,7 +19,7 @@ from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_expressions import CompiledExpression, column
 from springhouse.flows.row_pack import concatenate, cut
 from springhouse.flows.sql.numbers import mean_of
-from springhouse.flows.sql.order import restore_values, sortable_keys, with_one_zero
+from springhouse.flows.sql.sort_order import restore_values, sortable_keys, with_one_zero
 
 PORTION_ROWS = 16_384
 """Group that many rows at once: to group a few takes a quarter of a millisecond, too."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_pack import cut
-from springhouse.flows.sql.order import sortable_keys
+from springhouse.flows.sql.sort_order import sortable_keys
 
 PORTION_ROWS = 65_536
 HELD, PROBED = 0, 1

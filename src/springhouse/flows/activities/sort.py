@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from springhouse.flows.flow_graph import Output
 from springhouse.flows.row_expressions import CompiledExpression, column
 from springhouse.flows.row_pack import cut
-from springhouse.flows.sql.order import sortable_keys
+from springhouse.flows.sql.sort_order import sortable_keys
 
 
 class Key(NamedTuple):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springhouse.flows.flow_graph import Output
-from springhouse.flows.sql.order import with_one_zero
+from springhouse.flows.sql.sort_order import with_one_zero
 
 KNOWN, ROWS = 0, 1
 

@@ -40,7 +40,7 @@ from springhouse.lake.flows.arrival_graph import (
 from springhouse.lake.flows.stage_jobs import run_stages
 from springhouse.lake.spark.quality import expectation_failed
 from springhouse.lake.storage.storage import Storage
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.project.declarations.declaration import Expectation, OnViolation
 from springhouse.units import Instant
 

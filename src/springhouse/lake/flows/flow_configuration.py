@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from springhouse.flows.execution import PolicyName
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.project.declarations.declaration import Project, Table, View
 from springhouse.project.settings import FLOW_PACK_BYTES, FLOW_POLICY, FLOW_QUEUE_PACKS

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from springhouse.lake.delta.writing import add_action
 from springhouse.lake.storage.storage import Storage
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 
 LOG = logging.getLogger("springhouse.flows")
 

@@ -32,7 +32,7 @@ from springhouse.lake.flows.failures import one_sentence
 from springhouse.lake.flows.portions import TableSource
 from springhouse.lake.flows.task import INPUT, KEY, REPORT, StageTask
 from springhouse.lake.storage.storage import Storage
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -29,7 +29,7 @@ from springhouse.lake.landing.quarantine import (
     write_quarantine_file,
 )
 from springhouse.lake.sources.source import Range
-from springhouse.planner.logs import provenance_of
+from springhouse.planner.delta_logs import provenance_of
 from springhouse.planner.provenance import Provenance, join_provenances
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import Flow, Project, Table

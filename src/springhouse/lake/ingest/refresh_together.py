@@ -45,7 +45,7 @@ from springhouse.lake.landing.quarantine import settle_quarantine
 from springhouse.lake.sources.source import Range
 from springhouse.lake.spark.quality import HIDDEN_COLUMNS
 from springhouse.lake.spark.queries import errors_at
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.planner.placement import fits_here
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.project.declarations.declaration import AppendFlow, OnViolation, Project, Table

@@ -12,7 +12,7 @@ from springhouse.errors import LakeError
 from springhouse.lake.delta.tables import TableVersion
 from springhouse.lake.lake import QUARANTINE, Lake
 from springhouse.lake.spark.queries import frame
-from springhouse.planner.logs import ids_of, marks_of
+from springhouse.planner.delta_logs import ids_of, marks_of
 from springhouse.project.declarations.declaration import (
     Project,
     Query,

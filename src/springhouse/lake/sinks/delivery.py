@@ -32,7 +32,7 @@ from springhouse.lake.sinks.table_changes import TableChanges
 from springhouse.lake.sources.source import Range
 from springhouse.lake.storage.durable import sync_entries
 from springhouse.lake.storage.storage import Storage
-from springhouse.planner.logs import made_anew
+from springhouse.planner.delta_logs import made_anew
 from springhouse.project.declarations.declaration import Project, SinkCall
 
 _INTENDED = "springhouse/intended"

@@ -38,7 +38,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ChangePart:
     """The rows of one version, from files or computed by Spark."""
 
     version: int
@@ -65,21 +65,21 @@ class TableChanges:
                 for batch in part.rows():
                     yield from self._changed(batch, part, wanted)
 
-    def _parts(self) -> Iterator[_Part]:
+    def _parts(self) -> Iterator[_ChangePart]:
         start, end = self._versions
         commits = {commit.version: commit for commit in self._log.commits()}
         if start == 0:
             last = commits[end - 1]
-            yield _Part(end - 1, last.at, self._snapshot)
+            yield _ChangePart(end - 1, last.at, self._snapshot)
             return
         for version in range(start, end):
             commit = commits.get(version)
             if commit is None:
                 # The log was cleaned: only the difference of the two ends is known.
-                yield _Part(end - 1, commits[end - 1].at, self._difference(start - 1, end - 1))
+                yield _ChangePart(end - 1, commits[end - 1].at, self._difference(start - 1, end - 1))
                 return
             if commit.changes_data:
-                yield _Part(version, commit.at, self._rows_of(commit))
+                yield _ChangePart(version, commit.at, self._rows_of(commit))
 
     def _rows_of(self, commit: Commit) -> "Callable[[], Iterator[pa.RecordBatch]]":
         change_files = commit.note.changes if commit.note else None
@@ -111,7 +111,7 @@ class TableChanges:
 
         return rows
 
-    def _changed(self, rows: pa.RecordBatch, part: _Part, wanted: str) -> Iterator[pa.RecordBatch]:
+    def _changed(self, rows: pa.RecordBatch, part: _ChangePart, wanted: str) -> Iterator[pa.RecordBatch]:
         """The rows with one kind of change, a row for each copy, with the three marks."""
         if WEIGHT in rows.schema.names:
             sign = 1 if wanted == INSERT else -1

@@ -42,7 +42,7 @@ from springhouse.lake.spark.session_settings import (
     secret_settings,
 )
 from springhouse.lake.storage import s3
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.project.settings import SPARK_MASTER, SPARK_REMOTE
 
 if TYPE_CHECKING:

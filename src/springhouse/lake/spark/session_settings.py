@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from springhouse.lake.storage import s3
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.planner.placement import is_compiled, is_one_job
 from springhouse.project.declarations.secrets import has_reference
 

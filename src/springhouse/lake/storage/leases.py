@@ -29,7 +29,7 @@ from pyarrow import fs
 
 from springhouse.lake.storage.clock import steady_seconds
 from springhouse.lake.storage.storage import Storage
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 
 LOG = logging.getLogger("springhouse.leases")
 

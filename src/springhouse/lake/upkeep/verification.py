@@ -40,7 +40,7 @@ from springhouse.lake.storage.presence import (
     validate_files,
 )
 from springhouse.lake.storage.storage import Storage
-from springhouse.planner.logs import made_anew
+from springhouse.planner.delta_logs import made_anew
 from springhouse.views.delta.row_select import WEIGHT
 
 

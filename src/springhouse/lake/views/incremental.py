@@ -59,7 +59,7 @@ from springhouse.views.delta.statement import (
     Top,
 )
 from springhouse.views.sql.expressions import free_columns
-from springhouse.views.sql.sql_text import braced
+from springhouse.views.sql.write_sql import braced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

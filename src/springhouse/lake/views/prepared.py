@@ -44,7 +44,7 @@ from springhouse.lake.views.stored_state import (
     inputs_before,
     stored_state,
 )
-from springhouse.planner.logs import made_anew
+from springhouse.planner.delta_logs import made_anew
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay
 from springhouse.planner.way.choose_way import WayFacts

@@ -37,7 +37,7 @@ from springhouse.lake.landing.quarantine import quarantine_view_rows
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared
-from springhouse.planner.logs import reflected_by
+from springhouse.planner.delta_logs import reflected_by
 from springhouse.planner.placement import compares_here, fits_here, reads_result_back, sorts_here
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan

@@ -30,7 +30,7 @@ from springhouse.lake.views.incremental import Work
 from springhouse.lake.views.prepared import Prepared, statements_of
 from springhouse.lake.views.recompute import REFRESH, recompute, stored_provenance
 from springhouse.lake.views.view_quality import count_violations
-from springhouse.planner.logs import reflected_by
+from springhouse.planner.delta_logs import reflected_by
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant as PlannedWay

@@ -19,7 +19,7 @@ from springhouse.lake.lake import Lake
 from springhouse.lake.spark.kept_change import SharedScan
 from springhouse.lake.views.compiled_plans import NotIncremental
 from springhouse.lake.views.prepared import Prepared, prepared
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.planner.refresh_plan import OneScan, RefreshPlan
 from springhouse.project.declarations.declaration import Project
 from springhouse.units import Seconds

@@ -19,7 +19,7 @@ from springhouse.lake.delta.tables import TableVersion, file_columns
 from springhouse.lake.lake import Lake
 from springhouse.lake.views.compiled_plans import STATE, CompiledPlan
 from springhouse.lake.views.incremental import ChangedInput
-from springhouse.planner.logs import made_anew
+from springhouse.planner.delta_logs import made_anew
 from springhouse.project.declarations.declaration import View
 
 if TYPE_CHECKING:

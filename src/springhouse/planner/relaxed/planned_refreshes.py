@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from springhouse.planner.bounds import Times
-from springhouse.planner.logs import Logs, newest_note
+from springhouse.planner.delta_logs import Logs, newest_note
 from springhouse.planner.provenance import Provenance, source_of
 from springhouse.planner.refresh_plan import OtherWay, RefreshPlan
 from springhouse.planner.search.operators import WidgetVariant

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import inf
 
 from springhouse.planner.bounds import NO_LIMITS, Times
-from springhouse.planner.logs import Channels, Logs
+from springhouse.planner.delta_logs import Channels, Logs
 from springhouse.planner.offers import Offered, Offers
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import NEVER, RefreshPlan

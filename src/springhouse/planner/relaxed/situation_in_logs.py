@@ -4,7 +4,7 @@ Every state of a table is read from its log once and remembered, because a log h
 states and only gains new ones. `stored_blocks` picks the blocks that a plan may need.
 """
 
-from springhouse.planner.logs import Channels, Logs, PastRefresh, TableState, newest_note
+from springhouse.planner.delta_logs import Channels, Logs, PastRefresh, TableState, newest_note
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.relaxed.stored_blocks import Stored, blocks_in_logs, held_in_logs
 from springhouse.planner.search.blocks import MONOTONE, STRONG, Kind

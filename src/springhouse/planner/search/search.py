@@ -62,7 +62,7 @@ class SearchTask:
     wishes: Sequence[Wish]
 
 
-class _Node:
+class _SearchNode:
     """A block in the search, with the plans for it that were taken off the queue."""
 
     __slots__ = ("best", "block", "done", "exists")
@@ -81,7 +81,7 @@ class _Registered(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-class _Way(NamedTuple):
+class _Candidate(NamedTuple):
     """A way to grant a wish: the blocks, their plan, and the pathways left broken."""
 
     left: frozenset[str]
@@ -90,12 +90,12 @@ class _Way(NamedTuple):
     holdings: tuple[PlannedBlock, ...]
 
 
-class _Choice(NamedTuple):
+class _Alternative(NamedTuple):
     """A way for each of some wishes: the way of the last one, and the choice before it."""
 
     cost: float
     mask: int
-    last: "tuple[str, _Way, _Choice] | None"
+    last: "tuple[str, _Candidate, _Alternative] | None"
 
 
 class Search:
@@ -110,7 +110,7 @@ class Search:
         own = self._own_bases(task.part.in_place)
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(workflow, task.part, own, self._times, superseded)
-        self._nodes: dict[Block, _Node] = {}
+        self._nodes: dict[Block, _SearchNode] = {}
         # By cost, and then the fresher block first, also among existing blocks: a chain of deltas
         # then grows from its new end, and chains that end before it are outdated (section 6.3).
         self._queue: list[tuple[float, int, int, PlannedBlock]] = []
@@ -121,7 +121,7 @@ class Search:
         self._planned: dict[tuple[str, Kind], list[Provenance]] = {}
         self._tried: dict[str, list[tuple[str, Block, float]]] = {}
         self._mending: dict[str, list[PlannedBlock]] = {}
-        self._ways: dict[str, list[_Way]] = {}
+        self._ways: dict[str, list[_Candidate]] = {}
         self._unsettled = [wish.channel for wish in task.wishes]
         self._granting = Granting(
             task.outputs, task.limits, situation.held, task.times, task.wishes
@@ -192,7 +192,7 @@ class Search:
             )
         for blocks in task.blocks.values():
             for block in blocks:
-                self._nodes[block] = _Node(block, exists=True)
+                self._nodes[block] = _SearchNode(block, exists=True)
                 at = lazy.least(block) if lazy is not None else 0.0
                 fresh = sum(block.end.latest.values())
                 self._queue.append((at, -fresh, next(self._ticks), PlannedBlock(block, 0, 0.0)))
@@ -215,7 +215,7 @@ class Search:
                 self._ways[block.channel] = self._ways_to_grant(block.channel)
         return True
 
-    def _is_dominated(self, node: _Node, mask: int) -> bool:
+    def _is_dominated(self, node: _SearchNode, mask: int) -> bool:
         most = self._switches.plans_per_block
         if most is not None and len(node.done) >= most:
             return True
@@ -251,7 +251,7 @@ class Search:
                 continue
             node = self._nodes.get(block)
             if node is None:
-                node = self._nodes[block] = _Node(block, exists=False)
+                node = self._nodes[block] = _SearchNode(block, exists=False)
             if block.channel in self._tried:
                 tried = (invocation.operator.name, node.block, cost)
                 self._tried[block.channel].append(tried)
@@ -386,7 +386,7 @@ class Search:
 
     # --- The choice ------------------------------------------------------------------------------
 
-    def _ways_to_grant(self, channel: str) -> list["_Way"]:
+    def _ways_to_grant(self, channel: str) -> list["_Candidate"]:
         """All ways to grant a wish: first those that leave the fewest pathways broken."""
         mending = self._mending[channel]
         ways = []
@@ -394,7 +394,7 @@ class Search:
             holdings = tuple(mending[number] for number in row)
             together = self._together(holdings)
             if together is not None:
-                ways.append(_Way(left, together[1], together[0], holdings))
+                ways.append(_Candidate(left, together[1], together[0], holdings))
         ways.sort(key=lambda way: (len(way.left), way.cost))
         return ways[:_MOST_CHOICES]
 
@@ -405,7 +405,7 @@ class Search:
         """
         most = self._switches.plans_per_block or _MOST_CHOICES
         position = self._task.workflow.position
-        choices: list[_Choice] = [_Choice(0.0, 0, None)]
+        choices: list[_Alternative] = [_Alternative(0.0, 0, None)]
         for wish in sorted(self._wishes, key=lambda w: -position[w.channel]):
             grown = []
             ways = self._ways[wish.channel] or self._ways_to_grant(wish.channel)
@@ -415,12 +415,12 @@ class Search:
                 for before in choices:
                     merged = self._merged(before.mask, before.cost, way.mask, way.cost)
                     if merged is not None:
-                        grown.append(_Choice(merged[1], merged[0], (wish.channel, way, before)))
+                        grown.append(_Alternative(merged[1], merged[0], (wish.channel, way, before)))
             if grown:
                 grown.sort(key=lambda each: each.cost)
                 choices = grown[:most]
         best = choices[0]
-        picked: dict[str, _Way] = {}
+        picked: dict[str, _Candidate] = {}
         choice = best
         while choice.last is not None:
             channel, way, choice = choice.last
@@ -432,7 +432,7 @@ class Search:
             self.explored,
         )
 
-    def _granted(self, wish: Wish, way: "_Way | None") -> Wish:
+    def _granted(self, wish: Wish, way: "_Candidate | None") -> Wish:
         alternatives = {
             Alternative(operator, reaches, cost)
             for operator, block, cost in self._tried.get(wish.channel, ())

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from springhouse.planner.data_waits import DataWaits
-from springhouse.planner.logs import Logs, newest_note, reflected_by
+from springhouse.planner.delta_logs import Logs, newest_note, reflected_by
 from springhouse.planner.offers import Offers
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.refresh_plan import NEVER, RefreshPlan

@@ -7,7 +7,7 @@ The states of the inputs come from the logs, `moment` finds the moment that they
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from springhouse.planner.logs import (
+from springhouse.planner.delta_logs import (
     Channels,
     Logs,
     TableState,

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from springhouse.planner.logs import PastRefresh
+from springhouse.planner.delta_logs import PastRefresh
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.way.failed_statement import FailedStatement, note_failure
 from springhouse.planner.way.past_refreshes import Past

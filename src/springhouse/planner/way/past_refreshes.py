@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from math import exp, inf, log
 from statistics import median
 
-from springhouse.planner.logs import PastRefresh
+from springhouse.planner.delta_logs import PastRefresh
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.way.refresh_cost import WAYS, WayCost
 

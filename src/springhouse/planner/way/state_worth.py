@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from statistics import fmean
 
-from springhouse.planner.logs import PastRefresh
+from springhouse.planner.delta_logs import PastRefresh
 from springhouse.planner.search.operators import WidgetVariant
 from springhouse.planner.way.refresh_cost import WAYS
 

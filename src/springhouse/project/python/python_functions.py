@@ -220,7 +220,7 @@ def find_reads(function: Function, place: Place, names: Names) -> tuple[Referenc
     reads: dict[tuple[str, ReadMode], Reference] = {}
     known = bool(nodes)
     for node in nodes:
-        scan = _Scan(place.file, names)
+        scan = _SourceScan(place.file, names)
         for statement in node.body if isinstance(node.body, list) else [node.body]:
             scan.visit(statement)
         known = known and scan.readers == 0
@@ -272,7 +272,7 @@ def _node_of(function: FunctionType) -> _Node | None:
     return None
 
 
-class _Scan(ast.NodeVisitor):
+class _SourceScan(ast.NodeVisitor):
     """Collects the inputs of one function; `readers` counts the reads of unknown inputs."""
 
     def __init__(self, file: str, names: Names) -> None:

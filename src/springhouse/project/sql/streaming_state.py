@@ -33,10 +33,10 @@ def stateful_part(query: SqlQuery, names: Names) -> str | None:
     """The part of a streaming query that needs earlier rows; None if no part does."""
     place = query.place
     parsed = parse_query(SqlText(query.text, place.file, place.line), names)
-    return _Search(parsed).stateful(parsed.tree)
+    return _StateSearch(parsed).stateful(parsed.tree)
 
 
-class _Search:
+class _StateSearch:
     """Searches each part of a query that reads a stream."""
 
     def __init__(self, parsed: ReferencedQuery) -> None:

@@ -84,7 +84,7 @@ def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromi
         reached[table.name] = before + table.cost.seconds(table.interval_seconds)
         if table.promise_seconds is None:
             continue
-        wish = _Wish(table, tuple(_made_of(table, by_name)), before, share)
+        wish = _PromiseDemand(table, tuple(_made_of(table, by_name)), before, share)
         why = wish.broken(table.promise_seconds)
         if why:
             possible = wish.possible(table.promise_seconds)
@@ -122,7 +122,7 @@ def _made_of(table: TableLoad, by_name: Mapping[str, TableLoad]) -> Iterable[Tab
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _PromiseDemand:
     """A promise of a table; `before` are the seconds of the refreshes that come before its own."""
 
     table: TableLoad

@@ -37,7 +37,7 @@ from springhouse.views.algebra.query_tree import Aggregate
 from springhouse.views.delta.row_select import WEIGHT
 from springhouse.views.sql.expressions import Expression, Named, column
 from springhouse.views.sql.sql_tree import (
-    Source,
+    FromClause,
     any_of_them,
     cast,
     coalesce,
@@ -236,7 +236,7 @@ class AggregateState:
         """The types of the sums."""
         return {s.name: str(s.type) for s in self.states if s.type is not None}
 
-    def increments(self, keys: Sequence[str], rows: str) -> tuple[list[Expression], Source]:
+    def increments(self, keys: Sequence[str], rows: str) -> tuple[list[Expression], FromClause]:
         """What changed rows add to each state, and the FROM clause that it is asked of.
 
         What is computed is computed once, and named: Spark thinks long about long texts.
@@ -247,12 +247,12 @@ class AggregateState:
         for state in self.states:
             items += state.increments(names.get(state.of, state.of))
         if not names:
-            return items, Source(table(rows))
+            return items, FromClause(table(rows))
         plain = [state.of for state in self.states if state.of not in names]
         values = [named(of, name.name) for of, name in names.items()]
         columns = dict.fromkeys([*map(column, keys), *plain, *values, column(WEIGHT)])
-        valued = subquery(select(columns, Source(table(rows))), "valued")
-        return items, Source(valued)
+        valued = subquery(select(columns, FromClause(table(rows))), "valued")
+        return items, FromClause(valued)
 
 
 TypeOf = Callable[[Expression], ExactType | None]

@@ -24,7 +24,7 @@ from springhouse.views.delta.row_select import (
     without_ghosts,
 )
 from springhouse.views.sql.expressions import column, free_columns
-from springhouse.views.sql.sql_tree import Source
+from springhouse.views.sql.sql_tree import FromClause
 
 
 def change_of_filter(node: Filter, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -103,7 +103,7 @@ def generated(
 
 def _generated(node: Generate, rows: RowSelect, writer: Writer) -> RowSelect:
     """LATERAL VIEW over the rows."""
-    source = Source(rows.table(writer.alias(node.child)))
+    source = FromClause(rows.table(writer.alias(node.child)))
     source = source.lateral_view(node.generator, "made", node.made, outer=node.outer)
     columns = {name: column(name) for name in (*rows.columns, *node.made)}
     weight = None if rows.weight is None else column(WEIGHT)

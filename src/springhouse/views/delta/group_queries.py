@@ -18,7 +18,7 @@ from springhouse.views.delta.row_select import touched_name
 from springhouse.views.delta.statement import STALE, TableLayout
 from springhouse.views.sql.expressions import Expression, Named, column, free_columns
 from springhouse.views.sql.sql_tree import (
-    Source,
+    FromClause,
     any_of_them,
     coalesce,
     every,
@@ -90,7 +90,7 @@ class GroupQueries:
     def increments(self, rows: str) -> exp.Select:
         """What the changed rows add to each group that they touch."""
         if self.carried is None:
-            return select(self._keys, Source(table(rows))).distinct(copy=False)
+            return select(self._keys, FromClause(table(rows))).distinct(copy=False)
         added, source = self.carried.increments(self.node.keys, rows)
         return select([*self._keys, *added], source, (), self._keys)
 
@@ -108,14 +108,14 @@ class GroupQueries:
             same(column(self.stored[key], STORED), column(key, INCREMENTS))
             for key in self.node.keys
         )
-        source = Source(table(increments, INCREMENTS)).join(table(stored, STORED), on, side="LEFT")
+        source = FromClause(table(increments, INCREMENTS)).join(table(stored, STORED), on, side="LEFT")
         states = select(items, source)
         stale: Expression = column(STALE)
         if self.carried.doubts:
             stale = named(coalesce(any_of_them([stale, *self.carried.doubts]), no), STALE)
         items = [*self._keys, *map(column, self.states), stale]
         items += [named(value, name) for name, value in self.carried.values]
-        return self._shown(select(items, Source(subquery(states, "groups"))), [STALE])
+        return self._shown(select(items, FromClause(subquery(states, "groups"))), [STALE])
 
     def built(self, rows: Expression) -> exp.Select:
         """The groups, from a table of their rows."""
@@ -125,10 +125,10 @@ class GroupQueries:
             items += [state.build for state in self.carried.states]
         # The values too are asked of the rows, not computed from the states: those are Spark's own.
         items += [named(value, name) for name, value in self.node.measures]
-        return self._shown(select(items, Source(rows), (), self._keys), [])
+        return self._shown(select(items, FromClause(rows), (), self._keys), [])
 
     def _shown(self, groups: exp.Select, passed: Sequence[str]) -> exp.Select:
         """Groups with states and values as what the step stores."""
         outputs = [named(value, name) for name, value in self.outputs]
         outputs += [column(name) for name in (*self.states, *passed)]
-        return select(outputs, Source(subquery(groups, "measured")))
+        return select(outputs, FromClause(subquery(groups, "measured")))

@@ -30,7 +30,7 @@ from springhouse.views.delta.row_select import (
     without_ghosts,
 )
 from springhouse.views.sql.expressions import Expression, column, free_columns
-from springhouse.views.sql.sql_tree import Source, every
+from springhouse.views.sql.sql_tree import FromClause, every
 
 
 def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -147,7 +147,7 @@ def _joined(
     alias = writer.alias(first)
     if start.weight is not None:
         alias += "_change"
-    source = Source(start.table(alias))
+    source = FromClause(start.table(alias))
     waiting, pending = list(others), list(conditions)
     while waiting:
         child, side = waiting.pop(_next(waiting, pending, known))

@@ -28,7 +28,7 @@ from springhouse.views.delta.row_select import (
 )
 from springhouse.views.delta.semi_join import across, with_changed_partners
 from springhouse.views.sql.expressions import column, free_columns
-from springhouse.views.sql.sql_tree import Source, every
+from springhouse.views.sql.sql_tree import FromClause, every
 
 
 def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -91,7 +91,7 @@ def _outer(
     """The rows with their partners, or with NULLs."""
     close = across(node.conditions, node.left, node.right, (*near, *rows.near))
     right = writer.snapshot(node.right, side, there, close)
-    source = Source(rows.table(writer.alias(node.left)))
+    source = FromClause(rows.table(writer.alias(node.left)))
     partners = right.table(writer.alias(node.right))
     source = source.join(partners, every(node.conditions), side="LEFT")
     columns = {name: column(name) for name in (*rows.columns, *right.columns)}
@@ -104,7 +104,7 @@ def _pairs(node: OuterJoin, changed: RowSelect, here: frozenset[str], writer: Wr
     """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
     close = across(node.conditions, node.right, node.left, changed.near)
     left = writer.snapshot(node.left, Side.BEFORE, here, close)
-    source = Source(changed.table(f"{writer.alias(node.right)}_change"))
+    source = FromClause(changed.table(f"{writer.alias(node.right)}_change"))
     source = source.join(left.table(writer.alias(node.left)), every(node.conditions))
     columns = {name: column(name) for name in (*left.columns, *changed.columns)}
     known = known_of((*left.near, *changed.near))

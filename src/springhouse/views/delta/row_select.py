@@ -28,7 +28,7 @@ from sqlglot import exp
 from springhouse.views.algebra.query_tree import Node
 from springhouse.views.sql.expressions import Expression, column, replaced
 from springhouse.views.sql.sql_tree import (
-    Source,
+    FromClause,
     named,
     number,
     operand,
@@ -96,7 +96,7 @@ class RowSelect:
     `has_ghosts` if some of the rows were never there and cancel each other out.
     """
 
-    source: Source
+    source: FromClause
     columns: Mapping[str, Expression]
     where: tuple[Expression, ...] = ()
     weight: Expression | None = None
@@ -155,7 +155,7 @@ class RowSelect:
         weight = column(WEIGHT) if self.weight is not None else None
         columns = {n: column(n) for n in self.columns}
         near = known_of(self.near)
-        source = Source(self.table(alias))
+        source = FromClause(self.table(alias))
         return RowSelect(source, columns, (), weight, None, near, self.has_ghosts)
 
     @property
@@ -197,7 +197,7 @@ def united(parts: Sequence[RowSelect], names: Sequence[str]) -> Expression:
 
 def united_rows(parts: Sequence[RowSelect], names: Sequence[str], alias: str) -> RowSelect:
     """The rows of all parts as one relation, in which each column has one type."""
-    source = Source(subquery(united(parts, names), alias))
+    source = FromClause(subquery(united(parts, names), alias))
     weight = column(WEIGHT) if parts[0].weight is not None else None
     known = known_of(near_to(parts, names))
     ghosts = any(part.has_ghosts for part in parts)
@@ -217,7 +217,7 @@ def without_ghosts(
         return None
     whole = united_rows(parts, names, alias)
     net = named(over(exp.Sum(this=column(WEIGHT)), *map(column, names)), _NET)
-    source = Source(subquery(select([exp.Star(), net], whole.source), alias))
+    source = FromClause(subquery(select([exp.Star(), net], whole.source), alias))
     return replace(whole, source=source, where=(_is_real(),), has_ghosts=False)
 
 
@@ -262,7 +262,7 @@ def exists(
     nothing inside can hide a column from outside.
     """
     direct = not rows.where and not rows.base and rows.own_names
-    source = rows.source if direct else Source(rows.table(alias))
+    source = rows.source if direct else FromClause(rows.table(alias))
     found = exp.Exists(this=select([number(1)], source, conditions))
     return exp.Not(this=found) if negated else found
 
@@ -275,7 +275,7 @@ def restricted(rows: RowSelect, touched: Touched | None) -> RowSelect:
         same(column(other, touched.relation), operand(rows.columns[own]))
         for own, other in touched.pairs
     ]
-    found = exp.Exists(this=select([number(1)], Source(table(touched.relation)), equal))
+    found = exp.Exists(this=select([number(1)], FromClause(table(touched.relation)), equal))
     return replace(rows, where=(*rows.where, found))
 
 

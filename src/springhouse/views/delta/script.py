@@ -42,7 +42,7 @@ from springhouse.views.delta import (
 from springhouse.views.delta.row_select import WEIGHT, Near, RowSelect, Side, Touched, restricted
 from springhouse.views.delta.statement import RelationKind, RelationRead, Statement
 from springhouse.views.sql.expressions import Expression, column, identifier, replaced
-from springhouse.views.sql.sql_tree import Source, named, select, subquery, table, union_of
+from springhouse.views.sql.sql_tree import FromClause, named, select, subquery, table, union_of
 
 
 class Script:
@@ -137,7 +137,7 @@ class Script:
                 relation = self.read(
                     RelationKind.CHANGE, name, f"{name}_change", [*known, WEIGHT], where=where
                 )
-                return [RowSelect(Source(table(relation)), known, (), column(WEIGHT), relation)]
+                return [RowSelect(FromClause(table(relation)), known, (), column(WEIGHT), relation)]
             case Constant():
                 return []
             case _:
@@ -186,7 +186,7 @@ class Script:
                 close = tuple(n for n in near if n.column in node.keys)
                 known = {each: column(each) for each in node.columns if each in needed}
                 relation = self.read(kind, name, f"{name}_{side.value}", known, close, where)
-                rows = RowSelect(Source(table(relation)), known, base=relation)
+                rows = RowSelect(FromClause(table(relation)), known, base=relation)
                 return restricted(rows, touched)
             case Constant():
                 return restricted(_constants(node, self.alias(node)), touched)
@@ -217,7 +217,7 @@ def _scanned(
         for name, source in zip(node.columns, node.sources, strict=True)
         if name in needed
     }
-    return RowSelect(Source(table(relation)), columns, (), weight, relation)
+    return RowSelect(FromClause(table(relation)), columns, (), weight, relation)
 
 
 def _sources(node: Scan, needed: frozenset[str]) -> list[str]:
@@ -234,9 +234,9 @@ def _over_sources(node: Scan, conditions: tuple[Expression, ...]) -> tuple[Expre
 
 def _constants(node: Constant, alias: str) -> RowSelect:
     if not node.columns:
-        return RowSelect(Source(subquery(select([]), alias)), {})
+        return RowSelect(FromClause(subquery(select([]), alias)), {})
     rows = union_of(select(map(named, row, node.columns)) for row in node.rows)
-    return RowSelect(Source(subquery(rows, alias)), {name: column(name) for name in node.columns})
+    return RowSelect(FromClause(subquery(rows, alias)), {name: column(name) for name in node.columns})
 
 
 def table_name(node: Aggregate) -> str:

@@ -37,7 +37,7 @@ from springhouse.views.sql.expressions import (
     free_columns,
     replaced,
 )
-from springhouse.views.sql.sql_tree import Source, any_of_them, table
+from springhouse.views.sql.sql_tree import FromClause, any_of_them, table
 
 
 def change(node: SemiJoin, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -157,7 +157,7 @@ def with_changed_partners(
     rows = writer.snapshot(left, Side.BEFORE, needed, near, touched)
     if link.others or touched is None:
         columns_there = {name: column(touched_name(name)) for name in columns}
-        partners = RowSelect(Source(table(whole.relation)), columns_there)
+        partners = RowSelect(FromClause(table(whole.relation)), columns_there)
         met = exists(partners, conditions, "changed")
         rows = meeting(rows.named(writer.alias(left)), met, writer.alias(left))
     return rows, near

@@ -15,7 +15,7 @@ from springhouse.views.algebra.query_tree import SetKind, SetOperation
 from springhouse.views.delta.row_select import Near, RowSelect, Side, Touched, Writer, touched_name
 from springhouse.views.sql.expressions import Expression, column
 from springhouse.views.sql.sql_tree import (
-    Source,
+    FromClause,
     copies_of,
     less,
     minus,
@@ -60,7 +60,7 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     if not changed:
         return []
     body = union_of(_tagged(rows, names, f"{side}_change") for rows, side in changed)
-    counted = Source(table(writer.define("changed_rows", body)))
+    counted = FromClause(table(writer.define("changed_rows", body)))
     keys = [named(column(name), touched_name(name)) for name in names]
     relation = writer.define("touched", select(keys, counted))
     touched = Touched(relation, tuple((name, touched_name(name)) for name in names))
@@ -71,7 +71,7 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     everything = subquery(union_of([select([exp.Star()], counted), *sides]), "everything")
     chosen = [column(name) for name in names]
     sums = [named(exp.Sum(this=column(each)), each) for each in _WORDS]
-    counts = writer.define("counted", select([*chosen, *sums], Source(everything), (), chosen))
+    counts = writer.define("counted", select([*chosen, *sums], FromClause(everything), (), chosen))
     left, right = column("left_after"), column("right_after")
     after = _copies(node.kind, left, right)
     before = _copies(
@@ -80,15 +80,15 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
         exp.Paren(this=minus(right, column("right_change"))),
     )
     weight = named(minus(after, before), "weight")
-    result = Source(
-        table(writer.define("came_and_went", select([*chosen, weight], Source(table(counts)))))
+    result = FromClause(
+        table(writer.define("came_and_went", select([*chosen, weight], FromClause(table(counts)))))
     )
     changes = exp.NEQ(this=column("weight"), expression=number(0))
     columns = {name: column(name) for name in names if name in needed}
     if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT):
         return [RowSelect(result, columns, (changes,), column("weight"))]
     # Each copy is a row of its own: weights are +1 and -1.
-    source = Source(subquery(select([exp.Star()], result, [changes]), writer.alias(node)))
+    source = FromClause(subquery(select([exp.Star()], result, [changes]), writer.alias(node)))
     copies = copies_of(exp.Abs(this=column("weight")))
     source = source.lateral_view(copies, "copies", ["copy"])
     sign = when(more(column("weight"), number(0)), number(1), number(-1))
@@ -120,5 +120,5 @@ def snapshot(
     body = operation(
         this=left.select(node.columns), expression=right.select(node.columns), distinct=distinct
     )
-    source = Source(subquery(body, writer.alias(node)))
+    source = FromClause(subquery(body, writer.alias(node)))
     return RowSelect(source, {name: column(name) for name in node.columns})

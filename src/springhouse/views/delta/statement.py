@@ -10,7 +10,7 @@ from functools import cached_property
 
 from springhouse.views.delta.row_select import Near, Origins
 from springhouse.views.sql.expressions import Expression
-from springhouse.views.sql.sql_text import in_one_place, spark_sql, template
+from springhouse.views.sql.write_sql import in_one_place, spark_sql, template
 
 
 class RelationKind(Enum):
@@ -56,7 +56,7 @@ class Statement:
         return spark_sql(self.query)
 
     def template(self, *, in_one_place: bool = False) -> str:
-        """The query as a format string with a field for each relation; see `views.sql.sql_text`."""
+        """The query as a format string with a field for each relation; see `views.sql.write_sql`."""
         return self._in_one_place if in_one_place else self._template
 
     @cached_property

@@ -17,7 +17,7 @@ from springhouse.views.delta.row_select import (
     weighted,
 )
 from springhouse.views.sql.expressions import column, free_columns
-from springhouse.views.sql.sql_tree import Source, number, subquery
+from springhouse.views.sql.sql_tree import FromClause, number, subquery
 
 
 def change(node: TopK, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -52,5 +52,5 @@ def limited(node: TopK, rows: RowSelect, writer: Writer) -> RowSelect:
     body.set("limit", exp.Limit(expression=number(node.limit)))
     if node.offset:
         body.set("offset", exp.Offset(expression=number(node.offset)))
-    source = Source(subquery(body, writer.alias(node)))
+    source = FromClause(subquery(body, writer.alias(node)))
     return RowSelect(source, {name: column(name) for name in named.columns})

@@ -18,7 +18,7 @@ from springhouse.views.delta.row_select import (
     weighted,
 )
 from springhouse.views.sql.expressions import column, free_columns
-from springhouse.views.sql.sql_tree import Source, named, select, subquery
+from springhouse.views.sql.sql_tree import FromClause, named, select, subquery
 
 
 def change(node: Window, needed: frozenset[str], writer: Writer) -> list[RowSelect]:
@@ -60,7 +60,7 @@ def _over(node: Window, rows: RowSelect, needed: frozenset[str], writer: Writer)
     functions = [(name, value) for name, value in node.functions if name in needed]
     inner = rows.named(writer.alias(node.child))
     items = [*map(column, inner.columns), *(named(value, name) for name, value in functions)]
-    body = select(items, Source(inner.table(writer.alias(node.child))))
+    body = select(items, FromClause(inner.table(writer.alias(node.child))))
     names = (*inner.columns, *(name for name, _ in functions))
-    source = Source(subquery(body, writer.alias(node)))
+    source = FromClause(subquery(body, writer.alias(node)))
     return RowSelect(source, {name: column(name) for name in names})

@@ -15,12 +15,12 @@ from springhouse.views.sql.expressions import Expression, identifier
 
 
 @dataclass(frozen=True)
-class Source:
+class FromClause:
     """What stands in FROM: a table or a subquery, and what is joined to it.
 
     >>> orders, items = (table(name) for name in ("orders", "items"))
     >>> on = exp.EQ(this=exp.column("id"), expression=exp.column("order_id"))
-    >>> select([exp.column("id")], Source(orders).join(items, on)).sql(dialect="spark")
+    >>> select([exp.column("id")], FromClause(orders).join(items, on)).sql(dialect="spark")
     'SELECT id FROM orders JOIN items ON id = order_id'
     """
 
@@ -28,26 +28,26 @@ class Source:
     joins: tuple[exp.Join, ...] = ()
     laterals: tuple[exp.Lateral, ...] = ()
 
-    def join(self, other: Expression, on: Expression | None, side: str = "") -> "Source":
+    def join(self, other: Expression, on: Expression | None, side: str = "") -> "FromClause":
         """The same with one more relation; without a condition, all combinations of rows."""
         kind = exp.Join(this=other, on=on) if on is not None else exp.Join(this=other, kind="CROSS")
         if side:
             kind.set("side", side)
-        return Source(self.relation, (*self.joins, kind), self.laterals)
+        return FromClause(self.relation, (*self.joins, kind), self.laterals)
 
     def lateral_view(
         self, generator: Expression, alias: str, names: Sequence[str], *, outer: bool = False
-    ) -> "Source":
+    ) -> "FromClause":
         """The same with a LATERAL VIEW."""
         columns = [identifier(name) for name in names]
         made = exp.TableAlias(this=identifier(alias), columns=columns)
         view = exp.Lateral(this=generator, view=True, outer=outer, alias=made)
-        return Source(self.relation, self.joins, (*self.laterals, view))
+        return FromClause(self.relation, self.joins, (*self.laterals, view))
 
 
 def select(
     items: Iterable[Expression],
-    source: Source | None = None,
+    source: FromClause | None = None,
     where: Sequence[Expression] = (),
     group: Sequence[Expression] = (),
 ) -> exp.Select:

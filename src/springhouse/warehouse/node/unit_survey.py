@@ -9,7 +9,7 @@ transactions of its own.
 import logging
 from collections.abc import Mapping
 
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.project.declarations.declaration import AppendFlow, ReadMode
 from springhouse.project.lineage.channels import stream_references
 from springhouse.warehouse.node.permits import Permits, unit_of

@@ -9,7 +9,7 @@ from typing import Any
 from springhouse.errors import LakeError
 from springhouse.lake.delta.commit_entry import Commit
 from springhouse.lake.lake import QUARANTINE
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.loop.schedule import Schedule
 from springhouse.loop.turns import FreshnessRecord
 from springhouse.planner.provenance import source_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from springhouse.errors import CommitConflict
 from springhouse.lake.landing.inputs import NotThereYet
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.refresh.retry import Failure
 from springhouse.units import Instant, Seconds

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from springhouse.logs import passing
+from springhouse.logged_errors import passing
 
 LOG = logging.getLogger("springhouse.test")
 

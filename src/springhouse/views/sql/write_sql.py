@@ -17,12 +17,12 @@ from sqlglot import exp
 from sqlglot.generators.spark import SparkGenerator
 
 from springhouse.views.sql.expressions import Expression
-from springhouse.views.sql.sql_tree import Source, select
+from springhouse.views.sql.sql_tree import FromClause, select
 
 
 def spark_sql(query: Expression) -> str:
     """A query in Spark's SQL, over several lines."""
-    return _Writer(dialect="spark", pretty=True).generate(query)
+    return _StatementGenerator(dialect="spark", pretty=True).generate(query)
 
 
 def template(query: Expression, relations: Collection[str]) -> str:
@@ -45,10 +45,10 @@ def template(query: Expression, relations: Collection[str]) -> str:
         if not node.alias:
             node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
         node.set("this", exp.Identifier(this=f"{{{node.name}}}", quoted=False))
-    return _Writer(dialect="spark").generate(tree, copy=False)
+    return _StatementGenerator(dialect="spark").generate(tree, copy=False)
 
 
-class _Writer(SparkGenerator):
+class _StatementGenerator(SparkGenerator):
     """Writes a tree as it is.
 
     Spark's own generator first looks into each SELECT for what other dialects have and Spark does
@@ -81,7 +81,7 @@ def in_one_place(query: Expression) -> Expression:
             continue
         parent, key, index = union.parent, union.arg_key or "", union.index
         with_ = union.args.pop("with_", None)
-        whole = select([exp.Star()], Source(exp.Subquery(this=union)))
+        whole = select([exp.Star()], FromClause(exp.Subquery(this=union)))
         hint = exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)])
         whole.set("hint", exp.Hint(expressions=[hint]))
         whole.set("with_", with_)
