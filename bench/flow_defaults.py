@@ -32,8 +32,8 @@ from archetypes import ARCHETYPES
 from packet_size import plan
 
 from springhouse.flows.declare import Flow
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.topology import read_topology
 
 FLOWS: dict[str, Flow] = {"nine steps": plan, **{n: a.flow for n, a in ARCHETYPES.items()}}

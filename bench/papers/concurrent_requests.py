@@ -45,9 +45,9 @@ from etl_mixed import line
 
 from springhouse.flows.activities.per_pack import filter_rows, project_columns
 from springhouse.flows.declare import Draft, flow
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import FlowGraph, add_readers_and_writers
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.row_expressions import compile_expression, place_or_compile
 from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool

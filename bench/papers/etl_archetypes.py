@@ -51,9 +51,9 @@ from _flows import (
 )
 from archetypes import ARCHETYPES
 
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import FlowMeasurements
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.run import run_here
 from springhouse.simulate.chart import line_chart
 

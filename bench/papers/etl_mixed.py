@@ -48,7 +48,6 @@ from _flows import PACKS, RESULTS, add_data_option, data_folder, run, table, tpc
 
 from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.declare import Draft, Flow, flow
-from springhouse.flows.policy_choice import PolicyName, execute_siss
 from springhouse.flows.flow_graph import (
     FlowGraph,
     FlowNode,
@@ -59,6 +58,7 @@ from springhouse.flows.flow_graph import (
 from springhouse.flows.flow_rows import Rows
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.monitor import ActivityStatistics
+from springhouse.flows.policy_choice import PolicyName, execute_siss
 
 HERE = RESULTS / "000"
 SIZES = {"paper": PACKS["paper"], "256 KB": (100, 2**18), "default": PACKS["default"]}

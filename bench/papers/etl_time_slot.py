@@ -41,10 +41,10 @@ from archetypes import ARCHETYPES
 
 from springhouse.flows.declare import Draft, Flow, flow
 from springhouse.flows.engine import Engine
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import StepResult
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.run import clock, policy_of
 from springhouse.flows.topology import one_node
 

@@ -22,8 +22,8 @@ from _flows import RESULTS, add_data_option, data_folder, run, table, tpch_sourc
 from etl_mixed import line
 
 from springhouse.flows.declare import Draft, flow
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.topology import read_topology
 from springhouse.simulate.chart import line_chart
 

@@ -8,9 +8,9 @@ import pytest
 
 import springhouse
 from springhouse.flows.declare import Draft
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_rows import Rows
+from springhouse.flows.policy_choice import PolicyName
 
 ORDERS = pa.table(
     {

@@ -13,9 +13,9 @@ from springhouse.flows.activities.router import Router
 from springhouse.flows.activities.sort import Sort, by_name
 from springhouse.flows.activities.union import Union
 from springhouse.flows.endpoints import Collected
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind, Output, recordset
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.row_expressions import compile_expression
 from springhouse.flows.run import Pool, request_of, run_here
 

@@ -4,7 +4,6 @@ import pyarrow as pa
 import pytest
 from archetypes import ARCHETYPES, SCHEMAS
 
-from springhouse.flows.policy_choice import PolicyName, execute_siss
 from springhouse.flows.flow_graph import (
     Edge,
     FlowGraph,
@@ -18,6 +17,7 @@ from springhouse.flows.pack_queue import PackQueue
 from springhouse.flows.policies.minimum_cost import MinimumCost
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS, MinimumMemory
 from springhouse.flows.policies.round_robin import RoundRobin
+from springhouse.flows.policy_choice import PolicyName, execute_siss
 from springhouse.flows.request import FlowTask, Request, TaskUrgency
 from springhouse.flows.stratum import derive_sis_sets, stratify
 from springhouse.flows.subflow import break_into_subflows

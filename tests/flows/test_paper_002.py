@@ -6,12 +6,12 @@ import pytest
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
 from springhouse.flows.engine import Engine
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import Edge, FlowGraph, FlowNode, NodeKind
 from springhouse.flows.flow_settings import Settings
 from springhouse.flows.item import Item
 from springhouse.flows.policies.first_come import FirstCome
 from springhouse.flows.policies.locality import Locality
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.request import FlowTask, Request, TaskUrgency
 from springhouse.flows.row_pack import LEAST_BYTES
 from springhouse.flows.run import Pool, request_of

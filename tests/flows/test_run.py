@@ -10,9 +10,9 @@ from archetypes import ARCHETYPES, random_tables
 from patience import patience
 from springhouse.flows.declare import Draft, flow
 from springhouse.flows.endpoints import Collected
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.run import Pool, request_of, run_flow
 from springhouse.flows.topology import Topology
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from springhouse.errors import ExpectationFailed, SchemaError
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.lake.flows.arrival_graph import TableShare
 from springhouse.lake.flows.arrivals import ArrivalOutcome, arrive, arrive_shared
 from springhouse.lake.flows.flow_configuration import flow_settings, settings_from

@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 import springhouse
 from springhouse.errors import ExpectationFailed, LakeError
 from springhouse.flows.declare import Draft
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.stages import divide_into_stages
 from springhouse.lake.delta.log import TableLog
 from springhouse.lake.delta.requirements import PermitHeld

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from springhouse.flows.policy_choice import THETA, PolicyName
 from springhouse.flows.flow_graph import FlowError
 from springhouse.flows.policies.minimum_memory import SLOT_SECONDS
+from springhouse.flows.policy_choice import THETA, PolicyName
 from springhouse.flows.topology import Topology, one_node, read_topology
 
 QUEUE_PACKS = 30

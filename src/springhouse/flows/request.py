@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from springhouse.flows.policy_choice import ExecutionPlan
 from springhouse.flows.flow_graph import FlowGraph, FlowOperator, NodeKind
 from springhouse.flows.item import RESUME, Item, ItemEdge, Message, StepResult
 from springhouse.flows.monitor import FlowMeasurements, Monitor
 from springhouse.flows.pack_queue import PackQueue
+from springhouse.flows.policy_choice import ExecutionPlan
 from springhouse.flows.states import OperatorState, StateEvent, makes_a_task, next_state
 from springhouse.units import Instant
 

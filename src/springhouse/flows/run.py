@@ -14,7 +14,6 @@ from time import perf_counter
 from springhouse.errors import SpringhouseError
 from springhouse.flows.endpoints import PackSink, Source, operators
 from springhouse.flows.engine import Advice, Engine
-from springhouse.flows.policy_choice import ExecutionPlan, PolicyName, execute_siss
 from springhouse.flows.flow_graph import (
     FlowError,
     FlowGraph,
@@ -32,6 +31,7 @@ from springhouse.flows.policies.minimum_memory import MinimumMemory
 from springhouse.flows.policies.mixed import Mixed
 from springhouse.flows.policies.round_robin import RoundRobin
 from springhouse.flows.policies.task_policy import TaskPolicy
+from springhouse.flows.policy_choice import ExecutionPlan, PolicyName, execute_siss
 from springhouse.flows.request import Request
 from springhouse.flows.topology import Topology, free_memory, one_node, read_topology
 from springhouse.units import Instant

@@ -7,8 +7,8 @@ stays with its subflow while that has work, and goes to the next free one when i
 
 from collections.abc import Callable, Mapping, Sequence
 
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.policies.task_policy import TaskPolicy, Turn
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.request import FlowTask, Request
 
 _Subflow = tuple[int, int]

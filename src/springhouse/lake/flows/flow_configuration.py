@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from springhouse.flows.policy_choice import PolicyName
 from springhouse.flows.flow_settings import Settings
+from springhouse.flows.policy_choice import PolicyName
 from springhouse.project.declarations.declaration import Project, Table, View
 from springhouse.project.settings import FLOW_PACK_BYTES, FLOW_POLICY, FLOW_QUEUE_PACKS
 

@@ -76,7 +76,9 @@ class TableChanges:
             commit = commits.get(version)
             if commit is None:
                 # The log was cleaned: only the difference of the two ends is known.
-                yield _ChangePart(end - 1, commits[end - 1].at, self._difference(start - 1, end - 1))
+                yield _ChangePart(
+                    end - 1, commits[end - 1].at, self._difference(start - 1, end - 1)
+                )
                 return
             if commit.changes_data:
                 yield _ChangePart(version, commit.at, self._rows_of(commit))
@@ -111,7 +113,9 @@ class TableChanges:
 
         return rows
 
-    def _changed(self, rows: pa.RecordBatch, part: _ChangePart, wanted: str) -> Iterator[pa.RecordBatch]:
+    def _changed(
+        self, rows: pa.RecordBatch, part: _ChangePart, wanted: str
+    ) -> Iterator[pa.RecordBatch]:
         """The rows with one kind of change, a row for each copy, with the three marks."""
         if WEIGHT in rows.schema.names:
             sign = 1 if wanted == INSERT else -1

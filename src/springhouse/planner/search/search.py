@@ -90,12 +90,12 @@ class _Candidate(NamedTuple):
     holdings: tuple[PlannedBlock, ...]
 
 
-class _Alternative(NamedTuple):
+class _PartialPlan(NamedTuple):
     """A way for each of some wishes: the way of the last one, and the choice before it."""
 
     cost: float
     mask: int
-    last: "tuple[str, _Candidate, _Alternative] | None"
+    last: "tuple[str, _Candidate, _PartialPlan] | None"
 
 
 class Search:
@@ -405,7 +405,7 @@ class Search:
         """
         most = self._switches.plans_per_block or _MOST_CHOICES
         position = self._task.workflow.position
-        choices: list[_Alternative] = [_Alternative(0.0, 0, None)]
+        choices: list[_PartialPlan] = [_PartialPlan(0.0, 0, None)]
         for wish in sorted(self._wishes, key=lambda w: -position[w.channel]):
             grown = []
             ways = self._ways[wish.channel] or self._ways_to_grant(wish.channel)
@@ -415,7 +415,9 @@ class Search:
                 for before in choices:
                     merged = self._merged(before.mask, before.cost, way.mask, way.cost)
                     if merged is not None:
-                        grown.append(_Alternative(merged[1], merged[0], (wish.channel, way, before)))
+                        grown.append(
+                            _PartialPlan(merged[1], merged[0], (wish.channel, way, before))
+                        )
             if grown:
                 grown.sort(key=lambda each: each.cost)
                 choices = grown[:most]

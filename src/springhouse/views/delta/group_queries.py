@@ -108,7 +108,9 @@ class GroupQueries:
             same(column(self.stored[key], STORED), column(key, INCREMENTS))
             for key in self.node.keys
         )
-        source = FromClause(table(increments, INCREMENTS)).join(table(stored, STORED), on, side="LEFT")
+        source = FromClause(table(increments, INCREMENTS)).join(
+            table(stored, STORED), on, side="LEFT"
+        )
         states = select(items, source)
         stale: Expression = column(STALE)
         if self.carried.doubts:

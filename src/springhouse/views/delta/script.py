@@ -236,7 +236,9 @@ def _constants(node: Constant, alias: str) -> RowSelect:
     if not node.columns:
         return RowSelect(FromClause(subquery(select([]), alias)), {})
     rows = union_of(select(map(named, row, node.columns)) for row in node.rows)
-    return RowSelect(FromClause(subquery(rows, alias)), {name: column(name) for name in node.columns})
+    return RowSelect(
+        FromClause(subquery(rows, alias)), {name: column(name) for name in node.columns}
+    )
 
 
 def table_name(node: Aggregate) -> str:

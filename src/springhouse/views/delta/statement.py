@@ -56,7 +56,7 @@ class Statement:
         return spark_sql(self.query)
 
     def template(self, *, in_one_place: bool = False) -> str:
-        """The query as a format string with a field for each relation; see `views.sql.write_sql`."""
+        """The query as a format string with a field per relation; see `views.sql.write_sql`."""
         return self._in_one_place if in_one_place else self._template
 
     @cached_property
