@@ -18,7 +18,7 @@ from typing import Any
 import springhouse
 from springhouse.errors import CommitConflict
 from springhouse.lake.delta import commits
-from springhouse.lake.ingest import cdc, refresh_table
+from springhouse.lake.ingest import cdc, flow_commit, refresh_table, target_columns
 from springhouse.lake.landing import quarantine
 from springhouse.lake.sinks import delivery
 from springhouse.lake.sources import file_log
@@ -31,11 +31,13 @@ WRITERS = (
     commits,
     delivery,
     file_log,
+    flow_commit,
     quarantine,
     recompute,
     refresh_table,
     refresh_view,
     compaction,
+    target_columns,
 )
 CALLS = ("commit", "create", "ensure")
 
