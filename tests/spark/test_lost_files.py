@@ -204,7 +204,7 @@ def test_vacuum_keeps_what_long_work_has_written(warehouse: Warehouse) -> None:
         path.write_bytes(b"x")
         os.utime(path, (now - age, now - age))
     other = Leases(warehouse.internals.lake.storage)
-    with other.held():
+    with other.hold():
         # It began three hours ago: what is younger may be its own.
         (lease,) = (Path(warehouse.internals.lake.storage.root) / "leases").glob(f"*{other.name}")
         told = lease.read_text()

@@ -17,6 +17,7 @@ import springhouse
 from springhouse.flows.declare import Draft
 from springhouse.flows.flow_settings import Settings
 from springhouse.lake.flows import run_flow as running
+from springhouse.lake.flows import stage_jobs
 from springhouse.lake.flows.task import StageTask
 from springhouse.lake.spark.session import Spark
 
@@ -59,7 +60,7 @@ def parted(flow: Draft) -> None:
 
 
 if __name__ == "__main__":
-    running.StageTask = HangsOnce  # type: ignore[misc]  # the flow runs with it
+    stage_jobs.StageTask = HangsOnce  # type: ignore[misc]  # the flow runs with it
     spark = Spark(SETTINGS, "flow").session()
     numbers = spark.range(0, 1000, numPartitions=2).withColumnRenamed("id", "n")
     targets = {name: str(folder / name) for name in ("low", "high", "total")}
