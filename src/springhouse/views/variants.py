@@ -16,7 +16,6 @@ as it was joined back then. One side of a union meets no other input, so whateve
 come alone.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -50,29 +49,14 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class RefreshVariant:
-    """One way to refresh a view. `refresh` are the steps of it; a batch has none.
+    """One way to refresh a view. `refresh` holds its steps; a batch has none.
 
-    `driver` is the input that drives an asynchronous refresh, which `needs_insertions_only`.
+    `driver` is the input that drives an asynchronous refresh. Its rows must only have been added.
     """
 
     way: Way
     refresh: Refresh | None = None
     driver: str | None = None
-
-    @property
-    def needs_insertions_only(self) -> bool:
-        return self.driver is not None
-
-
-def variants_of(compiled: Compiled, changed: frozenset[str]) -> tuple[RefreshVariant, ...]:
-    """All ways to refresh the view after a change of these inputs."""
-    other = regrouped(compiled, changed)
-    return (
-        RefreshVariant(Way.BATCH),
-        synchronous(compiled, changed),
-        *([other] if other is not None else []),
-        *_asynchronous(compiled, changed),
-    )
 
 
 def synchronous(compiled: Compiled, changed: frozenset[str]) -> RefreshVariant:
@@ -96,12 +80,6 @@ def regrouped(compiled: Compiled, changed: frozenset[str]) -> RefreshVariant | N
         for step in refresh.steps
     )
     return RefreshVariant(Way.GROUP_RECOMPUTE, replace(refresh, steps=steps))
-
-
-def _asynchronous(compiled: Compiled, changed: frozenset[str]) -> Iterator[RefreshVariant]:
-    for name in sorted(changed):
-        if can_drive(compiled, name):
-            yield RefreshVariant(Way.ASYNCHRONOUS, compiled.refresh(frozenset({name})), name)
 
 
 def can_drive(compiled: Compiled, name: str) -> bool:
