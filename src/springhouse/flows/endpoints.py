@@ -102,12 +102,7 @@ def operators(
     graph: FlowGraph, sources: Mapping[str, Source], sinks: Mapping[str, PackSink], pack_bytes: int
 ) -> dict[str, FlowOperator]:
     """A fresh operator for every node of an extended graph that runs."""
-    missing = [name for name in graph.sources if name not in sources and graph.outgoing[name]]
-    if missing:
-        raise FlowError(
-            f"nothing was given to read as {', '.join(repr(name) for name in missing)}",
-            hint=f"This flow reads {', '.join(graph.sources)}.",
-        )
+    _validate_sources(graph, sources)
     between = {
         name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets if name not in sinks
     }
@@ -126,6 +121,16 @@ def operators(
             assert node.make is not None, f"{node.name} does nothing"
             result[node.name] = node.make(pack_bytes)
     return result
+
+
+def _validate_sources(graph: FlowGraph, sources: Mapping[str, Source]) -> None:
+    """An error if the flow reads a source that was not given."""
+    missing = [name for name in graph.sources if name not in sources and graph.outgoing[name]]
+    if missing:
+        raise FlowError(
+            f"nothing was given to read as {', '.join(repr(name) for name in missing)}",
+            hint=f"This flow reads {', '.join(graph.sources)}.",
+        )
 
 
 def _rows_written(sink: PackSink, name: str) -> Source:

@@ -162,10 +162,16 @@ def _offset_of(zone: str, text: str, kind: pa.DataType) -> timedelta:
     sign, hours, colon, minutes, seconds = match.groups()
     if not sign:
         return timedelta()
-    in_pairs = len(hours) == 2 and (colon or not minutes or len(minutes) == 2)
-    if not (in_pairs or colon or not minutes) or (seconds and len(minutes) == 1):
+    if not _is_well_spelled(hours, colon, minutes, seconds):
         raise _malformed(text, kind)
     apart = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
-    if apart > _LARGEST_OFFSET or int(minutes or 0) > 59 or int(seconds or 0) > 59:
+    if max(int(minutes or 0), int(seconds or 0)) > 59 or apart > _LARGEST_OFFSET:
         raise _malformed(text, kind)
     return -apart if sign == "-" else apart
+
+
+def _is_well_spelled(hours: str, colon: str, minutes: str, seconds: str) -> bool:
+    """Whether Spark reads an offset with these parts: `+1`, `+01:00` and `+0100`, not `+100`."""
+    if seconds and len(minutes) == 1:
+        return False
+    return bool(colon or not minutes or (len(hours) == 2 and len(minutes) == 2))

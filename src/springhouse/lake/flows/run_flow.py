@@ -69,19 +69,38 @@ def run_flow(
     if numbered is not None:
         if not numbered.missing(places):
             return dict.fromkeys(places, 0)
-        tables = {n: s for n, s in opened.items() if isinstance(s, TableSource)}
-        if pins is None and tables:
-            pins = numbered.pin(places, schemas, tables, requires)
-            # Another attempt may have begun at the same time, a moment earlier.
-            opened |= _open_sources({n: sources[n] for n in tables}, numbered, pins)
-    for table in opened.values():
-        if isinstance(table, TableSource):
-            table.validate_files()
+        if pins is None:
+            opened |= _pin_tables(numbered, opened, sources, places, schemas, requires)
+    _validate_files(opened)
     began = steady_seconds()
     with hold_in(places.values()):
         written = run_stages(spark, graph, opened, places, settings or flow.settings())
         seconds = steady_seconds() - began
         return commit_targets(flow.name, graph, places, written, numbered, seconds, requires)
+
+
+def _pin_tables(
+    batch: FlowBatch,
+    opened: "Mapping[str, DataFrame | TableSource]",
+    sources: "Mapping[str, DataFrame | str]",
+    places: Mapping[str, Storage],
+    schemas: Mapping[str, StructType],
+    requires: Sequence[Requirement],
+) -> "dict[str, DataFrame | TableSource]":
+    """Write down which versions of the source tables the batch reads, and open those."""
+    tables = {name: table for name, table in opened.items() if isinstance(table, TableSource)}
+    if not tables:
+        return {}
+    pins = batch.pin(places, schemas, tables, requires)
+    # Another attempt may have begun at the same time, a moment earlier.
+    return _open_sources({name: sources[name] for name in tables}, batch, pins)
+
+
+def _validate_files(sources: "Mapping[str, DataFrame | TableSource]") -> None:
+    """An error if a file of a table that is read is not there."""
+    for source in sources.values():
+        if isinstance(source, TableSource):
+            source.validate_files()
 
 
 def _open_sources(
