@@ -53,7 +53,7 @@ DELTA_PROPERTIES: Mapping[str, str] = {
     "delta.targetFileSize": r"\d+( ?[kmg]b?)?",
 }
 """The properties of Delta that a table may set. They do not change how its files are read. All
-other properties need features of the protocol (column mapping, deletion vectors, change data feed)."""
+other properties need protocol features (column mapping, deletion vectors, a change data feed)."""
 
 
 @dataclass(frozen=True)
