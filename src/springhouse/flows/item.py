@@ -150,7 +150,7 @@ class Item:
             if output is None:
                 return StepResult()
             return StepResult((self._weigh(*output),), rest)
-        except BaseException as failure:  # noqa: BLE001  whatever an activity raises fails its flow
+        except BaseException as failure:  # noqa: BLE001  every error of an activity fails its flow
             # SystemExit, too: it would end only this thread, and the flow would never end.
             return StepResult(failure=failure)
 

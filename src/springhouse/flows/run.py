@@ -129,7 +129,7 @@ class Pool:
         """Let a thread work. If it fails, the running flows fail too, and don't wait for it."""
         try:
             work(*arguments)
-        except BaseException as failure:  # noqa: BLE001  who waits for a dead thread waits for ever
+        except BaseException as failure:  # noqa: BLE001  a dead thread's flows would never end
             with self._lock:
                 self._broken = failure
                 running, self._running = self._running, {}

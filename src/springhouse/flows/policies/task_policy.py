@@ -26,7 +26,7 @@ class TaskPolicy(ABC):
     def __init__(self) -> None:
         self.tasks: list[FlowTask] = []
 
-    def admit(self, request: Request, idle: Sequence[int]) -> None:  # noqa: B027  most need not know
+    def admit(self, request: Request, idle: Sequence[int]) -> None:  # noqa: B027  an optional hook
         """Note that a flow begins. `idle` is the number of sleeping threads of each node."""
 
     def retire(self, request: Request) -> None:
@@ -49,12 +49,12 @@ class TaskPolicy(ABC):
     def pick(self, tasks: Sequence[FlowTask]) -> Turn:
         """The best of the waiting tasks; `tasks` is never empty."""
 
-    def left(self, turn: Turn, thread: int) -> None:  # noqa: B027  most need not know
+    def left(self, turn: Turn, thread: int) -> None:  # noqa: B027  an optional hook
         """Note that the thread has ended its turn."""
 
     def takeable_tasks(self, node: int) -> int:
         """The number of the node's threads for which `next` would find a task now."""
         return len(self.tasks)
 
-    def balance(self, idle: Sequence[int]) -> None:  # noqa: B027  only nodes can be out of balance
+    def balance(self, idle: Sequence[int]) -> None:  # noqa: B027  an optional hook
         """Move work to nodes without work. Called every 100 ms while a thread sleeps."""
