@@ -8,10 +8,10 @@ hardly suffers from a short one, but a short job waits long for a long one.
 
 M is from ceil(U_tot) / U_tot ("basic", which leaves tracks free for all) to N / U_tot ("all").
 The paper's listing takes jobs by increasing `E(P)`, and adds a job to the newest cluster by its
-execution time, `E(P) < k × P_min`. But its example (k = 2) and its advice (k = 10 tells 5 minutes,
-an hour and a day apart) fit `P < k × P_min`, and its experiments (k = 1) need equal periods to be
-similar. So this module makes clusters by period. Clusters protect short jobs from long ones. So a
-job that is no longer than the longest job of a faster cluster joins that cluster: there it blocks
+execution time, `E(P) < k × P_min`. But its example (k = 2) and its advice (k = 10 separates 5
+minutes, an hour and a day) fit `P < k × P_min`, and its experiments (k = 1) need equal periods to
+be similar. So this module makes clusters by period. Clusters protect short jobs from long ones. So
+a job that is no longer than the longest job of a faster cluster joins that cluster: there it blocks
 no job for longer than they block each other. The slowest cluster has the highest track, as in the
 paper's example.
 """
