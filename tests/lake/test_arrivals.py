@@ -1,4 +1,4 @@
-"""What becomes of rows that arrive? Without Spark, which has computed the verdicts already."""
+"""How are arriving rows sorted? Without Spark, which has already computed the verdicts."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ def expect(name: str, fate: OnViolation) -> Expectation:
 
 
 def rows(amounts: list[int | None], **verdicts: list[bool]) -> pa.Table:
-    """Orders, with a verdict for each expectation as `with_verdicts` gives them."""
+    """Orders, with a verdict for each expectation as `with_verdicts` adds them."""
     columns: dict[str, object] = {
         "amount": pa.array(amounts, pa.int64()),
         "at": pa.array([NOON] * len(amounts), pa.timestamp("us", tz="UTC")),
@@ -128,7 +128,7 @@ def test_several_tables_pick_their_rows_and_columns_out_of_one_pass() -> None:
         "write small": 2,
         "write the quarantine": 1,
     }
-    # What must not be broken is one table's trouble.
+    # An expectation that must hold stops only its own table.
     assert isinstance(failing, ExpectationFailed)
     assert '1 row for "failing" broke' in str(failing)
 

@@ -1,4 +1,4 @@
-"""What do files of a flow look like?"""
+"""What do the files that a flow writes look like?"""
 
 import json
 from pathlib import Path

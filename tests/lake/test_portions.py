@@ -1,4 +1,4 @@
-"""How does a table become portions that tasks read by themselves?"""
+"""How is a table divided into portions that tasks read by themselves?"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who can share a pass, and who stands where another one stands? Without Spark."""
+"""Which tables can share a pass, and which stand at the same offsets? Without Spark."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_a_chain_goes_from_the_source_to_the_table(project: Project) -> None:
 
 
 class Numbers(Source):
-    """A source without a memory: the same offsets are the same records."""
+    """A source without a memory: the same offsets give the same records."""
 
     def latest(self) -> Mapping[str, int]:
         return {}
@@ -85,14 +85,14 @@ class Numbers(Source):
 
 
 class Remembering(Numbers):
-    """One that remembers something, and says nothing about it."""
+    """A source with a memory, which it does not declare."""
 
     def __init__(self) -> None:
         self.memory: dict[str, Any] = {}
 
 
 class Files(Numbers):
-    """One whose records are told by what they are, whatever their offsets."""
+    """A source that identifies its records by content, whatever their offsets."""
 
     def __init__(self, *names: str) -> None:
         self._names = names

@@ -20,7 +20,7 @@ Row = tuple[Any, ...]
 
 
 def declaration(name: str, ddl: str) -> str:
-    """The SQL of a table that no flow ever fills: the test does."""
+    """The SQL of a table without flows: only the test fills it."""
     return (
         f"CREATE STREAMING TABLE {name} AS SELECT * FROM STREAM "
         f"read_files('none/{name}', format => 'parquet', schema => '{ddl}');\n"
@@ -28,7 +28,7 @@ def declaration(name: str, ddl: str) -> str:
 
 
 def refresh(warehouse: Warehouse, view: str, driver: str | None = None) -> None:
-    """Refresh a view of the newest versions of its inputs."""
+    """Refresh a view from the newest versions of its inputs."""
     refreshed(
         warehouse.internals.lake,
         warehouse.project,
@@ -37,7 +37,7 @@ def refresh(warehouse: Warehouse, view: str, driver: str | None = None) -> None:
 
 
 class BaseTable:
-    """A base table of a warehouse, with its rows at hand."""
+    """A base table of a warehouse, and a copy of its rows for comparison."""
 
     def __init__(self, warehouse: Warehouse, name: str, ddl: str) -> None:
         self.name = name
@@ -48,14 +48,14 @@ class BaseTable:
         self._arrow = arrow_schema(self._schema)
 
     def load(self, rows: Sequence[Row]) -> None:
-        """Make the table with these rows."""
+        """Create the table with these rows."""
         self.rows = list(rows)
         note = Note(kind="append", at=_now(), channel=True, rows_added=len(rows), rows=len(rows))
         add = [write_arrow(self._place, self.table(rows))] if rows else []
         create(self._place, self._schema, Change(note, add))
 
     def change(self, deleted: Sequence[Row] = (), inserted: Sequence[Row] = ()) -> None:
-        """Delete one copy of each row, and insert others, in one commit."""
+        """Delete one copy of each deleted row and insert the new rows, in one commit."""
         ground = self._lake.open(self.name)
         for row in deleted:
             self.rows.remove(row)
@@ -82,7 +82,7 @@ class BaseTable:
         commit(ground, Change(note, [write_arrow(self._place, self.table(rows))]))
 
     def table(self, rows: Sequence[Row] | None = None) -> pa.Table:
-        """Rows as Arrow: all that the table holds, or others."""
+        """The given rows as an Arrow table, or all rows of the table."""
         rows = self.rows if rows is None else rows
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._arrow)
         arrays = [pa.array(c, f.type) for c, f in zip(columns, self._arrow, strict=True)]

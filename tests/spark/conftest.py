@@ -19,7 +19,7 @@ def spark(kafka_jars: str, s3_jars: str) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path) -> Callable[..., Path]:
-    """Writes a project of SQL (and Python) text; warehouses over it share the tests' Spark."""
+    """Writes a project of SQL (and Python) text. Its warehouses share the tests' Spark."""
 
     def write(sql: str = "", python: str = "", **configuration: str) -> Path:
         folder = tmp_path / "project"

@@ -1,4 +1,4 @@
-"""AUTO CDC through a warehouse: events in any order, by key; checked against a plain replay."""
+"""AUTO CDC through a warehouse: events by key in any order, compared with a simple replay."""
 
 import json
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def test_type_1_keeps_the_last_state_of_each_key(feed: Any) -> None:
     # Out of order: sequence 2 arrives after 3 and changes nothing.
     assert arrive(upsert(1, "Adah", 2)) == [(1, "Ada L.", "Oslo"), (2, "Bob", "Oslo")]
     assert arrive(delete(2, 5)) == [(1, "Ada L.", "Oslo")]
-    # Older than the delete: stays deleted.
+    # This event is older than the delete, so the row stays deleted.
     assert arrive(upsert(2, "Bobby", 4)) == [(1, "Ada L.", "Oslo")]
     assert arrive(upsert(2, "Bob again", 6)) == [(1, "Ada L.", "Oslo"), (2, "Bob again", "Oslo")]
 
@@ -73,14 +73,14 @@ def test_type_2_keeps_the_history_of_each_key(feed: Any) -> None:
         (1, "Ada", "Oslo", 1, 5),
         (1, "Ada L.", "Oslo", 5, None),
     ]
-    # Late: goes in between.
+    # A late event takes its place between earlier ones.
     assert arrive(upsert(1, "Adah", 3)) == [
         (1, "Ada", "Oslo", 1, 3),
         (1, "Ada L.", "Oslo", 5, None),
         (1, "Adah", "Oslo", 3, 5),
     ]
     assert arrive(delete(1, 4))[2] == (1, "Adah", "Oslo", 3, 4)
-    # A delete that comes before what it deletes.
+    # The delete arrives before the row that it deletes.
     arrive(delete(2, 9))
     assert arrive(upsert(2, "Bob", 7))[-1] == (2, "Bob", "Oslo", 7, 9)
 

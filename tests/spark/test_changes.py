@@ -133,7 +133,7 @@ def test_a_feature_that_can_not_be_read_is_named(
 
 
 def _claim_feature(place: Storage, feature: str, properties: dict[str, str]) -> None:
-    """What a writer with that feature leaves in the log (delta-rs itself writes neither)."""
+    """Write the log entry of a writer with that feature. delta-rs itself supports neither."""
     opened = DeltaTable(place.root)
     log = Path(place.root) / "_delta_log"
     first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
@@ -154,7 +154,7 @@ def _claim_feature(place: Storage, feature: str, properties: dict[str, str]) -> 
         metadata["configuration"]["delta.columnMapping.maxColumnId"] = "1"
     else:
         add = next(action["add"] for action in first if "add" in action)
-        # Six rows are deleted, by the vector that the Delta protocol gives as its example.
+        # The vector deletes six rows. It is the example of the Delta protocol.
         inline = {
             "storageType": "i",
             "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",

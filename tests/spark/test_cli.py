@@ -1,4 +1,4 @@
-"""The command line from `init` to `query`, with a real Spark: the tests' own, shared."""
+"""The command line from `init` to `query`, with the real Spark that the tests share."""
 
 import csv
 import io

@@ -1,7 +1,7 @@
-"""Sums and averages are Spark's own to the last digit: every decimal type, first build and changes.
+"""Sums and averages equal Spark's to the last digit, on the first build and after every change.
 
-One row of the table `t` holds a value of each decimal type, so that one view asks for all types of
-one scale or precision at once. What is stored has to be what the query gives, also in its types.
+One row of the table `t` holds a value of each decimal type, so one view covers all types of one
+scale or precision. The stored rows must equal the query's rows, and so must their types.
 """
 
 import sys
@@ -31,14 +31,14 @@ SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
 class ComparedWarehouse:
-    """A warehouse over one table, and views that are compared with their queries."""
+    """A warehouse with one table, and views that a test compares with their queries."""
 
     def __init__(self, folder: Path, ddl: str) -> None:
         self.warehouse = Warehouse(folder)
         self.table = BaseTable(self.warehouse, "t", ddl)
 
     def refresh(self) -> dict[str, str]:
-        """Refresh all views; the way that each of them took."""
+        """Refresh all views, and return the way of refreshing that each view took."""
         found = {}
         for name in self.warehouse.project.views:
             refresh(self.warehouse, name)
@@ -49,7 +49,7 @@ class ComparedWarehouse:
         return found
 
     def compare(self) -> None:
-        """Every view holds what its query gives now, in the types that it gives."""
+        """Check that every view holds the current rows of its query, in the query's types."""
         session = self.warehouse.internals.lake.spark.session()
         session.createDataFrame(self.table.table()).createOrReplaceTempView("t")
         for name, view in self.warehouse.project.views.items():
@@ -75,7 +75,7 @@ def warehouse(project: Callable[..., Path]) -> Callable[..., ComparedWarehouse]:
 
 
 def value(dice: Random, digits: int, fraction: int) -> Decimal | None:
-    """A number of a decimal type: of any size, NULL, the last digit alone, or close to the end."""
+    """A value of a decimal type: any number, NULL, the smallest step, or close to the limit."""
     kind = dice.randrange(8)
     if kind == 0:
         return None
@@ -83,7 +83,7 @@ def value(dice: Random, digits: int, fraction: int) -> Decimal | None:
         unscaled = dice.choice((1, -1))
     else:
         size = 10**digits // 11 if kind == 2 else dice.randrange(10 ** dice.randint(1, digits))
-        # An average has four digits more, and fails if those before its point are one too many.
+        # An average has four more digits, and fails if too few are left before the point.
         unscaled = dice.choice((1, -1)) * (size if digits <= 32 else size // 10**5)
     return Decimal(unscaled).scaleb(-fraction)
 
@@ -109,13 +109,13 @@ def test_every_precision_and_scale_is_spark_s_to_the_last_digit(
     ddl = "k INT, n INT, " + ", ".join(f"{column(p, s)} DECIMAL({p},{s})" for p, s in TYPES)
     items = [f"sum({column(*t)}) AS s{column(*t)}" for t in TYPES if t != (38, 38)]
     items += [f"avg({column(*t)}) AS a{column(*t)}" for t in TYPES if t[0] <= 18]
-    # What can't be added up without loss is computed anew: only where one type ends is of interest.
+    # A sum that may lose digits is recomputed in full: only types near a limit matter here.
     others = [f"avg({column(*t)}) AS a{column(*t)}" for t in TYPES if t[0] > 18 and sum(t) % 5 == 0]
     views = {
         "added": f"SELECT k, {', '.join(items)} FROM t GROUP BY k",
         "anew": f"SELECT k, sum({column(38, 38)}) AS s, {', '.join(others)} FROM t GROUP BY k",
     }
-    # Code for a thousand columns takes longer to compile than its rows take without it.
+    # Spark compiles code for a thousand columns for longer than it computes the rows without code.
     opened = warehouse(ddl, views, **_INTERPRETED)
     given = rows(dice, 9, TYPES)
     opened.table.load(given)

@@ -1,9 +1,9 @@
-"""Every command block of the documentation runs, and prints what the page says.
+"""Every command block of the documentation runs, and prints the text that the page shows.
 
-A page is read from top to bottom, in a folder of its own. A block with `title="path"` is a file
-that the reader writes. A block of the language `console` holds commands behind `$ `, each with what
-it prints; `…` stands for anything. Times, durations and widths of columns may differ. A command
-ends with 0 unless the comment above its block says `exits with N`.
+A test follows a page from top to bottom, in a folder of its own. A block with `title="path"` is a
+file that the reader writes. A block of the language `console` holds commands behind `$ `, each with
+its output; `…` stands for any text. Times, durations and widths of columns may differ. A command
+exits with 0 unless the comment above its block says `exits with N`.
 """
 
 import os
@@ -64,7 +64,7 @@ def _commands(block: Block) -> Iterator[Command]:
 
 
 def _run(text: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Run it as a shell would: `springhouse` in this process, which has a Spark already."""
+    """Run the command as a shell would, but with `springhouse` in this process and its Spark."""
     words = shlex.split(text)
     if words[0] == "cd":
         os.chdir(words[1])
@@ -83,7 +83,7 @@ def _run(text: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 
 def _matches(expected: tuple[str, ...], printed: str) -> bool:
-    """Whether what was printed is what the page shows, but for times and blanks."""
+    """Whether the output equals the lines on the page, apart from times and blanks."""
     if not expected:
         return True
     lines = [
@@ -105,7 +105,7 @@ def _alike(line: str) -> str:
 
 
 def test_a_block_that_looks_like_commands_runs_or_says_where_it_is_tested():
-    """`sh` is for what a test elsewhere runs; the comment above names it."""
+    """`sh` marks commands that another test runs; the comment above the block names that test."""
     for page in [page for page in all_pages() if SITE in page.parents or page.parent == ROOT]:
         for block in blocks_of(page):
             if block.language in {"", "text"}:

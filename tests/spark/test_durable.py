@@ -1,4 +1,4 @@
-"""Files that Spark wrote are on the disk, too, before a commit names them."""
+"""Files that Spark wrote are on the disk before a commit names them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The SQL that `explain` tells can be run by hand, and gives what the refresh will write."""
+"""A user can run the SQL that `explain` prints, and gets the rows that the refresh will write."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -36,7 +36,7 @@ FIRST = {
         '{"id": 3, "customer": 3, "amount": 7.00}',
     ],
 }
-# An order of a known customer, and the customer of a known order.
+# The second change: an order of a known customer, and the customer of a known order.
 SECOND = {
     "customers": ['{"id": 3, "country": "Peru"}'],
     "orders": ['{"id": 4, "customer": 1, "amount": 5.25}'],
@@ -51,7 +51,7 @@ def arrive(folder: Path, number: int, records: dict[str, list[str]]) -> None:
 
 @pytest.fixture
 def warehouse(project: Callable[..., Path]) -> Warehouse:
-    """A warehouse whose views are one change of both tables behind."""
+    """A warehouse whose views have not seen one change of both tables."""
     folder = project(SQL)
     arrive(folder, 1, FIRST)
     assert Warehouse(folder).refresh().ok
@@ -63,7 +63,7 @@ def warehouse(project: Callable[..., Path]) -> Warehouse:
 
 
 def relations(warehouse: Warehouse, view: str) -> Iterator[tuple[str, DataFrame]]:
-    """What the relations of a refresh stand for, by the names that `explain` gives them."""
+    """The relations of a refresh, each with the name that `explain` gives it."""
     session = warehouse.internals.lake.spark.session()
     note = warehouse.internals.lake.log(view).newest().note
     for table in ("orders", "customers"):

@@ -1,8 +1,8 @@
-"""Does SQL in flows give what Spark gives? For all types, with NULL, NaN, -0.0 and extremes.
+"""Does SQL in flows give Spark's results? For all types, with NULL, NaN, -0.0 and extremes.
 
-Every function and operator is tried with every combination of types. What a flow refuses is passed
-over; what it accepts must give Spark's type and, for every row, Spark's value, and must fail for
-the rows for which Spark fails.
+The tests try every function and operator with every combination of types. They skip an expression
+that a flow refuses. For an accepted expression, a flow must give Spark's type, and Spark's value
+for every row. A flow must also fail for the same rows as Spark.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ ONES = PAIRS.take(pa.array(range(0, PAIRS.num_rows, 8)))
 
 @dataclass
 class Tried:
-    """What a flow gives for an expression: its type, the value of each row, and rows that fail."""
+    """A flow's result for an expression: its type, the value of each row, and rows that fail."""
 
     sql: str
     type: pa.DataType
@@ -102,7 +102,7 @@ class Tried:
 
 
 def tried(sql: str, rows: pa.RecordBatch) -> Tried | None:
-    """What a flow gives; None if it refuses the expression."""
+    """A flow's result for an expression; None if the flow refuses it."""
     try:
         term = term_of(sql, rows.schema, "test")
     except FlowError:
@@ -127,12 +127,12 @@ def tried(sql: str, rows: pa.RecordBatch) -> Tried | None:
     return Tried(sql, term.type, values, fails)
 
 
-# What Spark raises, depending on where it finds out.
+# Spark raises one of these; which one depends on the place where Spark notices the error.
 SPARK_FAILS = (PySparkException, Py4JJavaError)
 
 
 def python_values(values: pa.Array | pa.ChunkedArray) -> list[object]:
-    """Values to be compared; Python's own dates end in the years 1 and 9999."""
+    """Values for comparison. Python's own dates only cover the years 1 to 9999."""
     if pa.types.is_date(values.type):
         return values.cast(pa.int32()).to_pylist()
     return (values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values).to_pylist()
@@ -143,7 +143,7 @@ FAILURES = (pa.ArrowException, ArithmeticError, ValueError, FlowError)
 
 @pytest.fixture(scope="module")
 def ansi(spark: SparkSession) -> SparkSession:
-    """A session as flows promise it: ANSI, in UTC."""
+    """A session with the settings that flows guarantee: ANSI, in UTC."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.ansi.enabled", "true")
@@ -152,7 +152,7 @@ def ansi(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture(scope="module")
 def interpreted(ansi: SparkSession) -> SparkSession:
-    """Without generated code, which takes longer to compile than thousands of rows to compute."""
+    """Without generated code: it takes longer to compile than thousands of rows to compute."""
     session = ansi.newSession()
     for name, value in (
         ("spark.sql.session.timeZone", "UTC"),
@@ -175,7 +175,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def differences(spark: SparkSession, rows: pa.RecordBatch, all_tried: Sequence[Tried]) -> list[str]:
-    """Where Spark gives something else."""
+    """The expressions and rows for which Spark gives another result."""
     found: list[str] = []
     for first in range(0, len(all_tried), 150):
         chosen = all_tried[first : first + 150]
@@ -225,9 +225,9 @@ def fails_in_spark(spark: SparkSession, rows: pa.RecordBatch, sql: str) -> bool:
 def wrongly_failed(
     spark: SparkSession, rows: pa.RecordBatch, all_tried: Sequence[Tried], most: int = 12
 ) -> list[str]:
-    """Where a flow fails and Spark does not, of some rows that fail, chosen by chance."""
+    """Some randomly chosen rows for which a flow fails and Spark does not."""
     failing = [(each, n) for each in all_tried for n, fails in enumerate(each.fails) if fails]
-    # Digits that depend on the version of Java are refused, though Spark has some.
+    # A flow refuses digits that depend on the version of Java. Spark returns some of them.
     failing = [(each, n) for each, n in failing if "round(" not in each.sql]
     chosen = Random(7).sample(failing, min(most, len(failing)))
     return [
@@ -411,7 +411,7 @@ UNARY = [
 
 
 def test_every_function_of_every_type(ansi: SparkSession) -> None:
-    """With the code that Spark generates: it is what runs on a cluster."""
+    """With the code that Spark generates, because a cluster runs that code."""
     found = [
         each
         for text in UNARY
@@ -471,7 +471,7 @@ def test_letters_of_every_script(ansi: SparkSession) -> None:
 
 
 def test_digits_of_fractions(ansi: SparkSession) -> None:
-    """Rounding looks at the digits of a double: at many, halves among them, of all sizes."""
+    """Rounding depends on the digits of a double, so try many digits, sizes, and halves."""
     chance = Random(11)
     numbers = [chance.uniform(-1, 1) * 10.0 ** chance.randint(-12, 22) for _ in range(800)]
     numbers += [chance.randint(-(10**9), 10**9) / 1000 for _ in range(800)]
@@ -502,7 +502,7 @@ KEYS = [nan, -0.0, 0.0, None, inf, -inf, 1.5, -1.5, nan, 0.0]
 
 
 def keyed_rows() -> pa.Table:
-    """Groups with NaN and two zeros as keys and as values, and one column of each type."""
+    """Groups with NaN and both zeros as keys and as values, and one column of each type."""
     chance = Random(3)
     count = 120
     columns: dict[str, pa.Array] = {
@@ -533,7 +533,7 @@ def in_digits(table: pa.Table) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("keys", [["k"], ["g"], ["f", "g"], []], ids=str)
 def test_aggregates(keys: list[str], ansi: SparkSession) -> None:
-    """Sums of fractions aside: they depend on the order of rows, in Spark too."""
+    """Without sums of fractions: they depend on the order of rows, in Spark too."""
     rows = keyed_rows()
     measures = {"rows": "count(*)", "both": "count(k, g)", "all_of_it": "count(f, k, v3)"}
     for number, kind in enumerate(TYPES):
@@ -554,7 +554,7 @@ def test_aggregates(keys: list[str], ansi: SparkSession) -> None:
     ]
 
     def shown(table: pa.Table) -> list[str]:
-        # Of two zeros Spark gives the one that it met first.
+        # If a group holds both zeros, Spark returns the one that comes first.
         return sorted(repr(row).replace("'-0.0'", "'0.0'") for row in in_digits(table))
 
     assert shown(made) == shown(wanted)
@@ -576,7 +576,7 @@ def test_orders(interpreted: SparkSession) -> None:
     rows = keyed_rows()
     frame = frame_of(interpreted, rows)
     frame.createOrReplaceTempView("rows_to_sort")
-    # One query for all orders: the place of each row in each of them.
+    # One query covers all orders: it gives the position of each row in each order.
     places = ", ".join(
         f"row_number() OVER (ORDER BY {', '.join(keys)}) AS o{n}" for n, keys in enumerate(ORDERS)
     )
@@ -613,7 +613,7 @@ CAST(12345678901234567 AS DECIMAL(17,3)) % 0.00000000000000000000000000000000000
 
 
 def test_what_stands_in_the_text(ansi: SparkSession) -> None:
-    """Literals and what is made of them alone: a flow gives Spark's value, or refuses them."""
+    """Literals, and expressions of literals: a flow gives Spark's value or refuses them."""
     rows = ONES.slice(0, 1)
     texts = [text for line in LITERALS.strip().splitlines() for text in line.split("|")]
     found = [each for sql in texts if (each := tried(sql, rows)) is not None]
@@ -655,7 +655,7 @@ COMPUTED = [
 
 @pytest.mark.parametrize("engine", ["ansi", "interpreted"])
 def test_what_is_computed_beside_a_null(engine: str, request: pytest.FixtureRequest) -> None:
-    """Each side fails where the other is NULL: Spark computes it there, or does not."""
+    """Each side fails where the other side is NULL. Spark computes that side there, or skips it."""
     spark = request.getfixturevalue(engine)
     place = TYPES.index(pa.int32())
     others = [1, 6, 11, 12, 14]

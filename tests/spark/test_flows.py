@@ -1,4 +1,4 @@
-"""Do flows on Spark give what Spark's own SQL gives, and reach every table once?"""
+"""Do flows on Spark give the rows of Spark's own SQL, and reach every table once?"""
 
 import json
 import os
@@ -97,7 +97,7 @@ def test_every_policy_on_one_thread_and_four_with_tiny_queues_and_large(
 def test_tables_are_read_by_the_tasks_themselves(
     name: str, spark: SparkSession, given: dict[str, DataFrame], tmp_path: Path
 ) -> None:
-    """Rows that stay where they are, tables that every task holds, and rows that change hands."""
+    """Rows that stay in their task, tables that every task holds, and rows that tasks exchange."""
     archetype = ARCHETYPES[name]
     sources = {table: str(tmp_path / "sources" / table) for table in given}
     for table, rows in random_tables(seed=3, rows=300).items():
@@ -128,7 +128,7 @@ def test_a_partitioned_table_with_old_files_is_read_too(
 
 
 def test_every_type_arrives_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
-    """Also a timestamp without a zone, in rows that change hands and in rows that do not."""
+    """Also a timestamp without a zone, in rows that tasks exchange and in rows that stay."""
 
     @springhouse.flow
     def passed(flow: Draft) -> None:
@@ -222,7 +222,7 @@ def test_a_gap_between_batches_is_refused(spark: SparkSession, tmp_path: Path) -
 def test_every_attempt_of_a_batch_reads_what_the_first_one_read(
     commits: int, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The driver dies before its first target or between two, and the source grows meanwhile."""
+    """The driver dies before its first target or between two, while the source grows."""
     given_table(tmp_path / "given", 1, 2)
     sources, targets = {"given": str(tmp_path / "given")}, copied_into(tmp_path)
     left = iter(range(commits))
@@ -287,7 +287,7 @@ def test_a_finished_batch_needs_its_sources_no_more(spark: SparkSession, tmp_pat
 def test_two_targets_in_one_place_are_refused(
     spelling: str, batch: int | None, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """With a batch number, the second one would be taken for done."""
+    """Both targets have the same batch number, so the flow would skip the second one."""
     given_table(tmp_path / "given", 1, 2)
     targets = {"one": str(tmp_path / "one"), "two": spelling.format(tmp_path / "one")}
     sources = {"given": str(tmp_path / "given")}
@@ -321,7 +321,7 @@ def test_a_source_that_lost_a_file_is_named(spark: SparkSession, tmp_path: Path)
 def test_files_of_a_flow_that_died_are_removed_by_vacuum(
     spark: SparkSession, project: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """A target is a table of a warehouse; what nobody committed there goes with its vacuum."""
+    """The target is a table of a warehouse, so its vacuum removes files that no commit names."""
     given_table(tmp_path / "given", 1)
     sql = f"CREATE STREAMING TABLE orders AS SELECT * FROM STREAM read_delta('{tmp_path}/given');"
     warehouse = springhouse.open(str(project(sql)))
@@ -459,7 +459,7 @@ def test_large_arrivals_that_must_not_be(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_an_attempt_that_nobody_counts_writes_files_that_nobody_sees(tmp_path: Path) -> None:
-    """A speculative duplicate: two attempts of one task write, and each tells of its own files."""
+    """A speculative duplicate: two attempts of one task write, and each reports its own files."""
     rows = pa.record_batch({"n": pa.array(range(10), pa.int64())})
     first = divide_into_stages(parted.graph({"numbers": rows.schema}))[0]
     places = {n: str(tmp_path / n) for n in (*first.targets, *first.passed)}

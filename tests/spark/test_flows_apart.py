@@ -1,4 +1,4 @@
-"""Two flows into one table: what one fails with neither stops nor delays the other."""
+"""Two flows into one table: one that fails neither stops nor delays the other."""
 
 import json
 
@@ -9,7 +9,7 @@ from springhouse.warehouse import Failed, Finished
 
 FILES = "STREAM read_files('data/{0}', format => 'json', schema => 'id BIGINT')"
 GOOD = f"SELECT id FROM {FILES.format('good')}"
-# Fails when rows are computed; can't be asked for what it has.
+# The flow fails as soon as it computes rows, so nobody can list its data beforehand.
 FAILING = {
     "rows": f"SELECT CAST(raise_error('no such luck') AS BIGINT) AS id FROM {FILES.format('bad')}",
     "source": "SELECT id FROM STREAM read_delta('data/garbled')",
@@ -53,7 +53,7 @@ def test_one_fails_and_the_other_goes_on(project, how, first):
         (told,) = warehouse.status()
         assert told.state == "failing"
         drop(folder, "good", "2.json", 3)
-        # Whoever refreshes once more tries everything once more.
+        # Another refresh tries every flow again.
         again = warehouse.refresh()
         assert ids(warehouse) == [1, 2, 3]
         assert list(again.failures) == ["orders < bad"]

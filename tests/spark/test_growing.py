@@ -1,4 +1,4 @@
-"""Columns that are added and types that grow: all rows stay, and a failure leaves no trace."""
+"""Added columns and wider types: all rows stay, and a failure leaves no trace."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A warehouse that runs: fresh on its own, fair to failures, stopped without a scratch."""
+"""A running warehouse: views stay fresh, one failure blocks no other view, and it stops cleanly."""
 
 import logging
 import re
@@ -27,7 +27,7 @@ CREATE MATERIALIZED VIEW impatient AS
 
 
 class Follower:
-    """Listens to a warehouse, and waits for what it wants to hear; arrivals may answer an event."""
+    """Listens to a warehouse and waits for events; a test may answer an event with new data."""
 
     def __init__(self) -> None:
         self.heard: list[Event] = []
@@ -65,13 +65,13 @@ def test_a_warehouse_keeps_views_fresh_retries_and_stops(project: Any) -> None:
     runner = threading.Thread(target=lambda: runs.append(warehouse.run()))
     runner.start()
     try:
-        # The failing view is tried again and again, and the others are fresh meanwhile.
+        # The warehouse retries the failing view again and again, and keeps the others fresh.
         follower.until(failures("impatient", 2))
         follower.until(finished("total"))
         problem = warehouse.failures["impatient"]
         assert "too few" in problem.problem
         assert problem.times >= 2
-        # What it needed arrives: it heals by itself.
+        # The missing data arrives, and the view recovers without help.
         arrive(folder, 2)
         follower.until(finished("impatient"))
         assert "impatient" not in warehouse.failures
@@ -155,7 +155,7 @@ COUNTED = SQL.splitlines()[1:3]
 
 
 def test_a_refresh_brings_every_view_to_the_newest_moment(project: Any) -> None:
-    """Also one that could meet its sibling in the past: after it nothing is left behind."""
+    """Also a view that could use a past moment of its sibling: after the refresh none is behind."""
     table = "\n".join(COUNTED)
     one = "CREATE MATERIALIZED VIEW one AS SELECT count(*) AS n FROM ticks;"
     folder = project(f"{table}\n{one}")

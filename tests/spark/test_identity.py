@@ -1,4 +1,4 @@
-"""What was made anew is not what it was: never skipped, never doubled, never a traceback."""
+"""A replaced input is a different input: nothing is skipped or doubled, and no traceback shows."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ def put(folder: Path, name: str, *ids: int) -> None:
 
 
 def make(place: Path, *commits: list[int]) -> None:
-    """A Delta table of others with one commit per list, in the place of what is there."""
+    """A foreign Delta table with one commit per list; it replaces any table in that place."""
     shutil.rmtree(place, ignore_errors=True)
     for ids in commits:
         write_deltalake(place, pa.table({"id": pa.array(ids, pa.int64())}), mode="append")
@@ -44,7 +44,7 @@ def rows(folder: Path, table: str) -> list[int]:
 
 
 def refreshed(folder: Path, **settings: str) -> dict[str, str]:
-    """Bring everything up to date in a process of its own, as it were; what failed, and why."""
+    """Refresh everything as a separate process would; return the failures and their problems."""
     warehouse = Warehouse(folder, configuration=settings)
     return {name: failure.problem for name, failure in warehouse.refresh().failures.items()}
 
@@ -70,13 +70,13 @@ def test_a_view_over_a_table_that_was_made_anew_with_as_many_versions(project: A
     assert refreshed(folder) == {}
     assert (rows(folder, "total"), rows(folder, "shown")) == ([300], [300])
     assert rows(folder, "both") == [400, 500]
-    # What says the same is not computed again and again.
+    # The definition has not changed, so nothing is computed again.
     assert [done.committed for done in Warehouse(folder).refresh().done] == []
 
 
 @pytest.mark.parametrize("call", range(8, 36, 3))
 def test_a_table_that_is_made_anew_while_a_view_reads_it(project: Any, call: int) -> None:
-    """It happens when the warehouse asks for the time again: before, amid and after its reads."""
+    """The replacement happens at a reading of the clock: before, amid or after the reads."""
     folder = project(
         "CREATE STREAMING TABLE orders AS SELECT * FROM "
         "STREAM read_files('orders', format => 'json', schema => 'rate BIGINT');"
@@ -120,7 +120,7 @@ def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: A
     make(folder / "rates", [1], [2], [3])
     warehouse = Warehouse(folder)
     assert warehouse.refresh().ok
-    # As many versions, then more: neither is skipped, and nothing is read.
+    # The new table has as many versions, then more, then fewer. It is neither read nor skipped.
     for commits in ([[10], [20], [30]], [[10], [20], [30], [40]], [[10]]):
         make(folder / "rates", *commits)
         for problem in (
@@ -131,7 +131,7 @@ def test_a_delta_table_that_was_made_anew_is_refused_with_the_choices(project: A
             assert "'springhouse.recreated' = 'read'" in problem
         assert rows(folder, "copied") == [1, 2, 3]
 
-    # To have only what is there now: the table goes, and is made anew.
+    # To keep only the current rows, the user deletes the table, and a refresh creates it again.
     shutil.rmtree(folder / "storage" / "tables" / "copied")
     assert refreshed(folder) == {}
     assert rows(folder, "copied") == [10]
@@ -193,7 +193,7 @@ def test_a_flow_with_another_name_goes_on_where_it_stood(project: Any) -> None:
         put(folder, f"{number}.json", number)
         assert refreshed(folder) == {}
     assert rows(folder, "orders") == [1, 2, 3]
-    # A new flow under the old name has offsets of its own.
+    # A new flow with the old name starts with its own offsets.
     first = FLOW.format(flow="first", path="data").replace("CREATE STREAMING TABLE orders;", "")
     project(FLOW.format(flow="third", path="data") + first)
     assert refreshed(folder) == {}
@@ -305,7 +305,7 @@ def test_another_source_of_ones_own_is_told_by_its_arguments(project: Any) -> No
         in (refreshed(folder)["orders"])
     )
     assert rows(folder, "orders") == [10, 11]
-    # Which of them say what it reads, it may say itself.
+    # The source itself may name the arguments that identify its data.
     identified = 'identified_by = ("first",)'
     project(
         sql.format("FIRST => '10', end => '3', password => 'x'"),
@@ -315,7 +315,7 @@ def test_another_source_of_ones_own_is_told_by_its_arguments(project: Any) -> No
     assert rows(folder, "orders") == [10, 11, 12]
     project(sql.format("first => '20'"), NUMBERS.format(identified=identified))
     assert "with other arguments" in refreshed(folder)["orders"]
-    # What was given stands in the log only as a mark: it may be a password.
+    # The log holds the arguments only as a hash, because one may be a password.
     log = folder / "storage" / "tables" / "orders" / "_delta_log"
     assert "'x'" not in "".join(each.read_text() for each in log.glob("*.json"))
 
@@ -334,9 +334,9 @@ def test_a_flow_that_reads_something_else_asks_first(project: Any) -> None:
     assert rows(folder, "orders") == [1]
     assert refreshed(folder, **{"springhouse.reread": "allow"}) == {}
     assert rows(folder, "orders") == [1, 1]
-    # Said once: from now on that is what it reads.
+    # One confirmation is enough: from now on the flow reads this folder.
     assert refreshed(folder) == {}
-    # And back again: it knows how far it had come.
+    # Back to the first folder: the flow still knows its position there.
     project(FLOW.format(flow="taken", path="data"))
     put(folder, "2.json", 2)
     assert refreshed(folder) == {}
@@ -386,7 +386,7 @@ def test_a_base_tables_folder_that_was_deleted(project: Any) -> None:
     failures = warehouse.refresh().failures
     assert rows(folder, "orders") == [1, 2, 3, 4]
     assert rows(folder, "n") == [4]
-    # The stream of what was there and the stream of what is there are two.
+    # The stream of the old table and the stream of the new table are different.
     assert list(failures) == ["copied"]
     assert rows(folder, "copied") == [1, 2, 3]
     assert 'the table "orders" was deleted and created again' in failures["copied"].problem
@@ -414,7 +414,7 @@ def test_without_a_checkpoint_nothing_is_read_twice_or_skipped(project: Any) -> 
     assert refreshed(folder) == {}
     put(folder, "2.json", 2)
     assert refreshed(folder) == {}
-    # Without the table, everything is read again into the new one.
+    # The user deletes the table, so a refresh reads everything again into a new one.
     shutil.rmtree(folder / "storage" / "tables" / "events")
     assert refreshed(folder) == {}
     assert rows(folder, "events") == [1, 2]
@@ -431,7 +431,7 @@ def test_without_a_checkpoint_nothing_is_read_twice_or_skipped(project: Any) -> 
     assert refreshed(folder) == {}
     assert rows(folder, "events") == [1, 1, 2, 2, 3, 4]
 
-    # Nobody knows what a function with another name reads.
+    # After a function is renamed, nobody can tell which data it reads.
     written("renamed")
     assert 'the function "taken" until now' in refreshed(folder)["events"]
     assert rows(folder, "events") == [1, 1, 2, 2, 3, 4]
@@ -517,7 +517,7 @@ def test_a_warehouse_of_an_older_release_keeps_its_offsets(project: Any, spelled
     folder = project(FILES.replace("'data'", f"'{spelled}'"))
     put(folder, "1.json", 1)
     assert refreshed(folder) == {}
-    # As an older release left it: named after the path as it was spelled, and nothing beside it.
+    # An older release named this entry after the path as written, and stored nothing beside it.
     (files,) = (folder / "storage" / "files").iterdir()
     name = files.name.removeprefix("orders.")
     mark = hashlib.sha256(f"read_files.{spelled}".encode()).hexdigest()[:4]
@@ -538,7 +538,7 @@ def test_a_warehouse_of_an_older_release_keeps_its_offsets(project: Any, spelled
 
 
 def restore(folder: Path, what: str) -> None:
-    """Put the backup of a part of the storage in the place of what is there now."""
+    """Replace a part of the storage with its backup."""
     shutil.rmtree(folder / "storage" / what)
     shutil.copytree(folder / "backup" / what, folder / "storage" / what)
 
@@ -556,7 +556,7 @@ def test_a_table_that_was_restored_has_other_versions_under_the_old_numbers(proj
     warehouse = Warehouse(folder)
     assert warehouse.refresh().ok
     for number, each in enumerate((warehouse, Warehouse(folder)), 3):
-        # It reads 2.json once more, with others: the numbers of its versions are the same.
+        # The table reads 2.json again, and another file too. Its version numbers stay the same.
         restore(folder, "tables/orders")
         put(folder, f"{number}.json", 10**number)
         assert "older copy" in each.refresh().failures["copied"].problem
@@ -574,7 +574,7 @@ def test_a_list_of_files_that_was_restored_is_refused(project: Any) -> None:
     put(folder, "2.json", 2)
     warehouse = Warehouse(folder)
     assert warehouse.refresh().ok
-    # What was read may be gone from the folder: then the next file is given its offset.
+    # If a file that was read is gone from the folder, the next file gets its offset.
     (folder / "data" / "2.json").unlink()
     restore(folder, "files")
     put(folder, "3.json", 3)
@@ -582,7 +582,7 @@ def test_a_list_of_files_that_was_restored_is_refused(project: Any) -> None:
         assert 'the list of the files that were read from the folder "data"' in problem
         assert "older copy" in problem
     assert rows(folder, "orders") == [1, 2]
-    # As the hint says.
+    # The hint of the error suggests this.
     shutil.rmtree(folder / "storage" / "tables" / "orders")
     put(folder, "2.json", 2)
     assert refreshed(folder) == {}

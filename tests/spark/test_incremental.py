@@ -1,4 +1,4 @@
-"""Views refreshed incrementally by Spark and the lake: always equal to their recomputation."""
+"""Views that Spark and the lake refresh incrementally: always equal to their recomputation."""
 
 import sys
 from collections import Counter
@@ -33,19 +33,19 @@ INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
 
 
 class Shop:
-    """A warehouse over tables that the test fills, and views that it refreshes one by one."""
+    """A warehouse over tables that the test fills, and views that the test refreshes one by one."""
 
     def __init__(self, folder: Path, tables: Mapping[str, str]) -> None:
         self.warehouse = Warehouse(folder)
         self.tables = {name: BaseTable(self.warehouse, name, ddl) for name, ddl in tables.items()}
 
     def refresh(self, view: str, driver: str | None = None) -> str:
-        """Refresh a view; the way that was taken."""
+        """Refresh a view, and return the way that the refresh took."""
         refresh(self.warehouse, view, driver)
         return self.note(view).variant
 
     def is_incremental(self, view: str) -> bool:
-        """Whether the compiler takes the view."""
+        """Whether the compiler accepts the view."""
         declared = self.warehouse.project.views[view]
         schemas = {name: self.warehouse.internals.lake.open(name).schema for name in self.tables}
         return not isinstance(
@@ -58,11 +58,11 @@ class Shop:
         return newest.note
 
     def stored(self, view: str) -> "Counter[tuple[Any, ...]]":
-        """What any reader of Delta sees."""
+        """The rows that any reader of Delta sees."""
         return rows_of(self.warehouse.internals.lake.open(view).to_arrow())
 
     def recomputed(self, query: str) -> "Counter[tuple[Any, ...]]":
-        """The query over the rows that the tables hold, by Spark."""
+        """The rows of the query, computed by Spark from the rows of the tables."""
         quick = self.warehouse.internals.lake.spark.quick()
         for name, table in self.tables.items():
             quick.createDataFrame(table.table()).createOrReplaceTempView(name)
@@ -75,7 +75,7 @@ def rows_of(table: pa.Table) -> "Counter[tuple[Any, ...]]":
 
 @pytest.fixture
 def shop(project: Callable[..., Path]) -> Callable[..., Shop]:
-    """Opens a project of orders, customers and the views of a test."""
+    """Opens a project with orders, customers and the views of a test."""
 
     def open_shop(views: str, tables: Mapping[str, str] | None = None) -> Shop:
         known = tables or {"orders": ORDERS, "customers": CUSTOMERS}
@@ -214,7 +214,7 @@ def test_hidden_columns_that_somebody_lost_are_rebuilt(
     open_shop.refresh("v")
     orders.append([order(3, 2, "1.00")])
     assert open_shop.refresh("v") == "incremental"
-    # Another engine rewrites the files: it knows nothing of hidden columns.
+    # Another engine rewrites the files. It does not know the hidden columns.
     place = open_shop.warehouse.internals.lake.place("v").root
     write_deltalake(place, DeltaTable(place).to_pyarrow_table(), mode="overwrite")
     orders.change([order(1, 1, "5.00")], [order(4, 1, "2.00")])
@@ -239,7 +239,7 @@ def test_a_changed_definition_rebuilds_the_view(shop: Callable[..., Shop]) -> No
     assert again.stored("v") == again.recomputed(other)
 
 
-# 004, Tables 1 to 3: pages that are crawled, joined with the click scores of their sites
+# 004, Tables 1 to 3: crawled pages, joined with the click scores of their sites
 
 PAGES = "url STRING, site STRING, digest STRING"
 SCORES = "site STRING, score INT"
@@ -247,7 +247,7 @@ JOINED = "SELECT url, digest, score FROM pages JOIN scores ON pages.site = score
 
 
 def test_an_asynchronous_join_is_that_of_the_paper(shop: Callable[..., Shop]) -> None:
-    """004 Table 3: new pages get the scores of the day, old ones keep those that they got."""
+    """004 Table 3: new pages get the current scores, and old pages keep their scores."""
     open_shop = shop(
         f"CREATE MATERIALIZED VIEW v {INCREMENTAL} AS {JOINED};",
         {"pages": PAGES, "scores": SCORES},
@@ -275,12 +275,12 @@ def test_an_asynchronous_join_is_that_of_the_paper(shop: Callable[..., Shop]) ->
             ("b.com/s", "d5", 14),
         ]
     )
-    # ⟨{Wed 2pm}, {Mon 1am, Tue 1am, Wed 1am}⟩: three states of the scores in one snapshot.
+    # ⟨{Wed 2pm}, {Mon 1am, Tue 1am, Wed 1am}⟩: one snapshot holds three states of the scores.
     assert open_shop.note("v").after.reflected == {
         "pages": frozenset({4}),
         "scores": frozenset({0, 1, 2}),
     }
-    # Only a batch makes it consistent again.
+    # Only a batch refresh makes the view consistent again.
     assert open_shop.refresh("v") == "full"
     assert ("a.com/x", "d1", 22) in open_shop.stored("v")
     assert open_shop.note("v").after.reflected["scores"] == frozenset({2})

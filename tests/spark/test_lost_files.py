@@ -1,4 +1,4 @@
-"""Files vanish and rot: a view is had again from its inputs, a base table says which file it is."""
+"""Lost and damaged files: a view is rebuilt from its inputs, a base table names the file."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ libraries:
 
 @pytest.fixture(scope="module")
 def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with two refreshes behind it; each test has a copy to harm."""
+    """A warehouse after two refreshes; each test damages a copy."""
     folder = tmp_path_factory.mktemp("made")
     for name in ("data", "transformations"):
         (folder / name).mkdir()
@@ -69,7 +69,7 @@ def rows(warehouse: Warehouse, name: str) -> list[tuple[Any, ...]]:
 
 
 def parts(warehouse: Warehouse, table: str, kind: str) -> list[Path]:
-    """The files of a table that are in use: of its rows, its changes, its state."""
+    """The files of a table that are in use: of its rows, its changes or its state."""
     log = warehouse.internals.lake.log(table)
     newest = log.newest()
     assert newest is not None
@@ -88,7 +88,7 @@ def lose(path: Path) -> None:
 
 
 def rot(path: Path) -> None:
-    """The same size, other bytes, from the first page to the footer."""
+    """Overwrite the bytes of the file from the first page to the footer, and keep its size."""
     size = path.stat().st_size
     path.write_bytes(b"PAR1" + b"\xff" * (size - 8) + b"PAR1")
 
@@ -109,7 +109,7 @@ def test_a_view_heals(
     assert rows(again, "by_city") == [("Moss", 2, 2), ("Oslo", 1, 1)]
     assert rows(again, "sizes") == rows(again, "spread") == [(1, 1), (2, 1)]
     assert "rebuilt" in again.history(view)[0].way_reason
-    # And goes on by increments.
+    # The next refresh is incremental again.
     arrive(again, 4, "Bodø")
     assert again.refresh().ok
     assert rows(again, "sizes") == rows(again, "spread") == [(1, 2), (2, 1)]
@@ -166,7 +166,7 @@ def test_a_base_table_says_which_file_is_lost(
     failure = again.refresh().failures["total"]
     assert f'the file "{path.name}" of the table "orders" is' in failure.problem
     assert "Restore it from a backup" in failure.problem
-    # What does not need it is as it was.
+    # A view that does not read the lost file is unchanged.
     assert rows(again, "sizes") == [(1, 2)]
 
 
@@ -205,7 +205,7 @@ def test_vacuum_keeps_what_long_work_has_written(warehouse: Warehouse) -> None:
         os.utime(path, (now - age, now - age))
     other = Leases(warehouse.internals.lake.storage)
     with other.hold():
-        # It began three hours ago: what is younger may be its own.
+        # The other process began three hours ago, so younger files may be its own.
         (lease,) = (Path(warehouse.internals.lake.storage.root) / "leases").glob(f"*{other.name}")
         told = lease.read_text()
         lease.write_text(told.replace(told.partition('"start": ')[2], f"{now - 3 * hours}}}"))
@@ -218,7 +218,7 @@ def test_vacuum_keeps_what_long_work_has_written(warehouse: Warehouse) -> None:
 
 
 def test_the_rows_that_tasks_wrote_are_counted(spark: SparkSession, tmp_path: Path) -> None:
-    """A vacuum by others between the last task and the commit takes files that no footer tells."""
+    """A foreign vacuum between the last task and the commit removes files; no footer shows it."""
     storage = Storage.at(str(tmp_path))
     frame = spark.range(0, 1000, 1, 4)
     assert len(write_with_spark(storage, frame)) == 4

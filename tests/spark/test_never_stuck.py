@@ -1,4 +1,4 @@
-"""A view that plain Spark can compute is never stuck: what fails by increments is done in full."""
+"""A view that plain Spark can compute is never stuck: a failed increment becomes a full refresh."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ MORE: list[Row] = [
     (3, 0, 0, "", None, ["r", "s"], [2]),
 ]
 
-# Queries that plain Spark answers at every step of the history below.
+# Plain Spark answers these queries at every step of the history below.
 QUERIES = {
     "share": "SELECT k, count(*) / (SELECT count(*) FROM t) AS share FROM t GROUP BY k",
     "large_share": """SELECT k, share FROM
@@ -58,7 +58,7 @@ QUERIES = {
 
 
 class ComparedWarehouse:
-    """A warehouse over a table `t` and perhaps others, and views that are compared with queries."""
+    """A warehouse over `t` and perhaps other tables; a test compares its views with queries."""
 
     def __init__(self, folder: Path, tables: dict[str, str]) -> None:
         self.warehouse = Warehouse(folder)
@@ -105,7 +105,7 @@ def test_what_plain_spark_can_compute_is_refreshed_by_increments(
 ) -> None:
     opened = warehouse(DDL, QUERIES)
     opened.table.load([])
-    # From nothing, through the smallest integer that is deleted, to nothing.
+    # The table starts empty, the smallest integer comes and goes, and the table ends empty.
     steps: list[Callable[[], None]] = [
         lambda: None,
         lambda: opened.table.append(ROWS),
@@ -137,7 +137,7 @@ FAR = {
 
 
 def test_dates_that_python_does_not_know(warehouse: Callable[..., ComparedWarehouse]) -> None:
-    """Spark has years before 1 and after 9999."""
+    """Spark supports years before 1 and after 9999."""
     opened = warehouse("k INT, d DATE", FAR)
     days = [date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), None]
     some: list[Row] = [(n % 3, days[n % 4]) for n in range(12)]
@@ -159,8 +159,8 @@ def test_dates_that_python_does_not_know(warehouse: Callable[..., ComparedWareho
 def test_a_statement_that_fails_is_told_remembered_and_tried_again(
     warehouse: Callable[..., ComparedWarehouse],
 ) -> None:
-    # While `t` is empty, `u` holds the largest integer, and 2 when `t` is not: no pair ever
-    # overflows, but the change of `t` meets `u` as it was.
+    # `u` holds the largest integer while `t` is empty, and 2 later, so no pair ever overflows. But
+    # the change of `t` meets the old rows of `u`.
     query = "SELECT t.k, u.i FROM t JOIN u ON t.k + u.i >= 1"
     opened = warehouse("k INT", {"v": query}, u="i INT")
     other = opened.others["u"]

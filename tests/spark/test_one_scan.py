@@ -1,4 +1,4 @@
-"""Views that read one change from one scan: what each would have had by itself."""
+"""Views that read one change in one scan get the rows that separate scans would give."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ SQL = TABLES + "".join(
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What Spark read changes of, if every change is too large for this process."""
+    """The tables whose changes Spark read, if every change is too large for this process."""
     found: list[str] = []
     read = changes.strong_delta
 
@@ -57,7 +57,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Shop:
-    """A warehouse whose `latest` changes by several commits, of which views have seen none."""
+    """A warehouse whose `latest` has several commits that none of the views has seen."""
 
     def __init__(self, folder: Path, seed: int = 1) -> None:
         self.folder, self.dice, self.number = folder, Dice(seed), 0
@@ -83,7 +83,7 @@ class Shop:
                 )
 
     def plans(self, views: Sequence[str]) -> list[RefreshPlan]:
-        """The refreshes of views, as the planner has them if it decides for one scan."""
+        """The plans for these views, when the planner chooses one scan for all of them."""
         plans = [self.warehouse.internals.watch.forced(name, "test") for name in views]
         note = self.warehouse.internals.lake.log(views[0]).newest()
         assert note is not None
@@ -93,7 +93,7 @@ class Shop:
         return [replace(plan, scan=scan) for plan in plans]
 
     def perform(self, plans: Sequence[RefreshPlan], **proves: Callable[[], None]) -> dict[str, Any]:
-        """What became of each; Spark has to keep the change until the last one is through."""
+        """The result for each view. Spark must keep the change until the last view is done."""
         lead, *along = [Permitted(p, CommitPermit(proves.get(p.table))) for p in plans]
         outcomes = {}
         for name, outcome in perform_together(self.warehouse.internals.watch, lead, along):
@@ -149,7 +149,7 @@ def test_a_view_that_fails_and_one_that_is_outdated_are_no_others_trouble(
     def lost() -> None:
         raise NotOwned("another node has it now")
 
-    # Somebody else refreshes one of them after it was planned.
+    # Another process refreshes one of the views after the plan was made.
     perform(shop.warehouse.internals.watch, shop.warehouse.internals.watch.forced("kinds", "test"))
     reads.clear()
     outcomes = shop.perform(plans, extremes=lost)
@@ -238,7 +238,7 @@ def test_a_warehouse_shares_the_scan_of_a_large_change(project: Callable[..., Pa
     (folder / "data").mkdir()
     warehouse = Warehouse(folder)
     for number in range(3):
-        # Every customer once: all rows of `latest` change, twice since the views were made.
+        # One row per customer: all rows of `latest` change, twice since the views were built.
         customers = pa.array(range(60_000), pa.int32())
         amounts = pa.array([each * number for each in range(60_000)], pa.int32())
         orders = pa.table({"customer": customers, "amount": amounts})

@@ -1,4 +1,4 @@
-"""Tables 1 to 3 of 004 on Spark: the same week, as Delta tables and views; its clock is moved."""
+"""Tables 1 to 3 of 004 on Spark: the paper's week, as Delta tables and views, on a set clock."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -102,7 +102,7 @@ class Week:
         for number, (when, what, rows) in enumerate(WEEK):
             self.now = moment(when)
             self._arrive(number, what, rows)
-            # The crawl of Sunday is "any prior data"; the first join comes with the first scores.
+            # The crawl of Sunday is "any prior data"; the first join happens with the first scores.
             if when != "Sun 3pm" and (what == "crawl" or when == "Mon 1am"):
                 for view in self.rows:
                     self._refresh(view, when)
@@ -169,7 +169,7 @@ def test_table_3_asynchronous_output(week: Week) -> None:
     for when, rows in TABLE_3.items():
         assert week.rows["asynchronous"][when] == rows, when
         assert week.reflected["asynchronous"][when] == ASYNCHRONOUS[when], when
-    # On Monday at eight only the crawl had moved: there is nothing to be out of step with.
+    # Until Monday at eight only the crawl has changed, so the join cannot mix different moments.
     assert week.variants[2:] == ["asynchronous"] * 3
 
 

@@ -1,5 +1,5 @@
-"""What a project may say, held against a real Spark: names, descriptions, commands that only read,
-and that `check` and `run` agree."""
+"""The contents of a project, tried on a real Spark: names, descriptions, commands that only read,
+and the agreement of `check` and `run`."""
 
 import json
 from collections.abc import Callable
@@ -109,12 +109,12 @@ def test_comments_and_properties_reach_the_delta_table(
     counted, columns = metadata("counted")
     assert (counted.description, columns["kind"]) == ("it's counted", {"comment": "which"})
 
-    # Nothing to do: nothing is written.
+    # There is no new data, so the refresh writes nothing.
     version = DeltaTable(str(folder / "storage" / "tables" / "ticks")).version()
     refresh()
     assert DeltaTable(str(folder / "storage" / "tables" / "ticks")).version() == version
 
-    # A changed declaration changes the metadata, though no row came; a change stays incremental.
+    # A changed declaration changes the metadata without new rows. The next refresh is incremental.
     project(DESCRIBED.format(comment="all of them", owner="bo", limit=3))
     refresh()
     ticks, _ = metadata("ticks")
@@ -129,7 +129,7 @@ def test_comments_and_properties_reach_the_delta_table(
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, int]]:
-    """Every file and folder below, with its size and time."""
+    """Every file and folder below these folders, with its size and time."""
     paths = [path for folder in folders for path in (folder, *folder.rglob("*"))]
     return {str(p): (p.lstat().st_size, p.lstat().st_mtime_ns) for p in paths}
 
@@ -282,11 +282,11 @@ def test_what_check_refuses_would_not_run(project: Write, monkeypatch: pytest.Mo
     folder = with_data(project("\n".join([TABLE.strip(), *views, *tables])))
     with pytest.raises(ProjectErrors) as caught:
         load(folder)
-    # Each is told at its own line, and nothing else is.
+    # The check reports each error at its own line, and reports no other errors.
     lines = {str(error.where) for error in caught.value.errors}
     wrong = len(views) + len(tables)
     assert lines == {f"transformations/all.sql:{line + 2}" for line in range(wrong)}
-    # Without these rules every refresh fails: they refuse nothing that works.
+    # Without these rules every refresh fails, so the rules refuse nothing that works.
     left = tuple(r for r in rules.RULES if r not in (rules.calls_fit, rules.columns_exist))
     monkeypatch.setattr(rules, "RULES", left)
     with Warehouse(folder) as warehouse:
@@ -346,7 +346,7 @@ RECORDS = {"csv": "1,2024-01-01\n", "json": '{"value": "1"}\n', "text": "1\n"}
 def test_an_option_is_read_as_spark_reads_it(spark: SparkSession, tmp_path: Path) -> None:
     for form, text in RECORDS.items():
         (tmp_path / form).write_text(text)
-    # Not by Spark: of its own files it knows the mode.
+    # Arrow writes this file, because Spark knows the rebase mode of its own files.
     moment = pa.scalar(0, pa.timestamp("us"))
     pq.write_table(pa.table({"value": [moment]}), tmp_path / "parquet")
     different = []

@@ -1,4 +1,4 @@
-"""A record is in the table or in its quarantine: whatever fails, and whatever is declared then."""
+"""A record is in the table or in its quarantine, after any failure and any later declaration."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def set_aside(warehouse: Warehouse) -> list[int]:
 
 @pytest.fixture
 def fail_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Let so many commits to the tables of the warehouse through, and fail all that follow."""
+    """Let this number of commits to the warehouse's tables pass, and fail all later ones."""
 
     def begin(let_through: int) -> None:
         left = [let_through]

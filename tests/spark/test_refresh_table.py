@@ -1,4 +1,4 @@
-"""Append flows: rows once, bad ones aside, columns that grow, expectations that hold."""
+"""Append flows: every row once, bad rows set aside, added columns, expectations that hold."""
 
 import json
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_expectations_on_views(project: Any) -> None:
     assert rows(warehouse, "large") == [(1,)]
     arrive(folder, 2, {"id": 12, "amount": 1})
     assert warehouse.refresh().ok
-    # A view's quarantine is what its last refresh set aside: nothing twice.
+    # A view's quarantine holds only the rows of its last refresh, so no row is there twice.
     aside = warehouse.query("SELECT record FROM large_quarantine").collect()
     assert sorted(r[0] for r in aside) == ['{"id":11}', '{"id":12}']
 
@@ -127,7 +127,7 @@ def test_an_incompatible_change_stops_that_flow_and_no_other(project: Any) -> No
         "rows\n  hint: Cast it in the flow, CAST(id AS BIGINT), or send it to a new table."
     )
     assert rows(warehouse, "ticks") == [(0,), (1,), (2,)]
-    # Nothing is lost: with the definition mended the same files are taken in.
+    # Nothing is lost: after the definition is corrected, the table reads the same files.
     mended = Warehouse(project(orders(options=narrow) + other.format(n=3)))
     assert mended.refresh().ok
     assert [row[0] for row in rows(mended)] == [1, 2]

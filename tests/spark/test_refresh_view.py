@@ -1,4 +1,4 @@
-"""Views: any query, replaced in one step, with provenance and with the delta for who reads them."""
+"""Views of any query: one step replaces the rows, and the commit holds provenance and the delta."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -193,7 +193,7 @@ def test_python_views_read_tables_by_names_that_they_compute(project: Any) -> No
     assert rows(warehouse, "parity_0") == [(0,), (2,), (4,)]
     assert rows(warehouse, "both") == [(0,), (1,), (2,), (3,), (4,)]
     assert rows(warehouse, "constant") == [(0,), (1,), (2,)]
-    # What a function was seen to read decides from now on when it is refreshed.
+    # The inputs that a function read at its last run now decide when it is refreshed.
     later = Warehouse(project(ticks(6), PYTHON))
     assert later.refresh().ok
     assert rows(later, "both") == [(0,), (1,), (2,), (3,), (4,), (5,)]

@@ -1,4 +1,4 @@
-"""A whole warehouse in a bucket: Arrow, delta-rs and Spark all reach it."""
+"""A complete warehouse in a bucket: Arrow, delta-rs and Spark all use the bucket."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def test_a_project_lives_in_a_bucket(
     (folder / "spark-pipeline.yml").write_text(settings)
     (folder / "data").mkdir()
     for number, small in enumerate((True, False)):
-        # The second range is written by Spark itself, through s3a.
+        # Spark itself writes the second range, through s3a.
         monkeypatch.setattr(placement, "INPUT_BYTES", 64 * 2**20 if small else 0)
         lines = [
             json.dumps({"id": n, "customer": n % 3}) for n in range(number * 9, number * 9 + 9)

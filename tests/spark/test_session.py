@@ -1,4 +1,4 @@
-"""A warehouse works in its own session, with the settings of a lent one and of the project."""
+"""A warehouse has its own session, with the settings of a lent session and of the project."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ INCREMENTAL = "TBLPROPERTIES ('springhouse.refresh' = 'incremental')"
 
 @contextmanager
 def lent_with(spark: SparkSession, **settings: str) -> Iterator[None]:
-    """The tests' session with other settings for a while."""
+    """Use the tests' session with other settings for a while."""
     before = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
@@ -115,7 +115,7 @@ def test_dates_of_an_incremental_view_are_those_of_its_query(
     folder = project(text, **(settings if of == "project" else {}))
     with lent_with(spark, **(settings if of == "lent" else {})), Warehouse(folder) as warehouse:
         table = BaseTable(warehouse, "t", "at TIMESTAMP, s STRING")
-        # In Auckland it is the next day from noon on; without ANSI, text that is no number is NULL.
+        # In Auckland the next day begins at noon UTC. Without ANSI, text that is no number is NULL.
         table.load([(datetime(2024, 1, 1, 9, tzinfo=UTC), "1")])
         refresh(warehouse, "v")
         table.append([(datetime(2024, 1, 1, 13, tzinfo=UTC), "none")])
@@ -159,7 +159,7 @@ def test_a_query_function_finds_the_session_that_runs_it(
 def test_a_spark_that_a_warehouse_started_serves_until_the_last_warehouse_is_closed(
     spark: SparkSession,
 ) -> None:
-    # The tests' own Spark was started by one; two more use it and go.
+    # An earlier `Spark` of the tests started this session; two more use it and stop.
     first, second = Spark({}, "first"), Spark({}, "second")
     first.session()
     second.session()

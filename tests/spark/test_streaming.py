@@ -65,7 +65,7 @@ def test_streams_of_spark_and_of_our_own_tables(project: Any, tmp_path: Path) ->
         ("a", 2),
         ("b", 3),
     ]
-    # What the derived table reflects are versions of the table that it streams from.
+    # The derived table reflects versions of the table that it streams from.
     reflects = warehouse.explain("both").stored.reflects
     assert list(reflects) == ["events"]
 
@@ -76,13 +76,13 @@ def test_a_batch_that_was_staged_and_not_committed_is_committed_once(
     warehouse = opened(project, tmp_path)
     arrive(warehouse.project.folder, 1, 1, 2)
     assert warehouse.refresh().ok
-    # As a process leaves it that dies after Spark staged batch 1, before our commit: Spark holds
-    # the batch for done and will not repeat it.
+    # The process dies after Spark staged batch 1 and before our commit. Spark considers the batch
+    # done and will not repeat it.
     place = warehouse.internals.lake.storage.inside("streams", "events")
     session = warehouse.internals.lake.spark.session()
     rows = session.createDataFrame([(7, "b")], "id BIGINT, kind STRING")
     rows.write.parquet(f"{place.root}/staged/1")
-    # A batch that Spark did not finish staging is none.
+    # A batch that Spark did not finish staging does not count.
     (Path(place.root) / "staged" / "2").mkdir()
     assert [batch.number for batch in staged_batches(place)] == [1]
     warehouse = opened(project, tmp_path)
@@ -91,7 +91,7 @@ def test_a_batch_that_was_staged_and_not_committed_is_committed_once(
     stored = warehouse.internals.lake.open("events")
     flow = warehouse.project.flows_into("events")[0]
     assert stored.offset(batch_transaction(flow)) == 2  # type: ignore[arg-type]
-    # Repeated by Spark, with the same number: in already.
+    # Spark repeats the batch with the same number. The table already has its rows.
     rows.write.parquet(f"{place.root}/staged/1")
     assert warehouse.refresh().ok
     assert ids(warehouse, "events") == [1, 2, 7]

@@ -1,4 +1,4 @@
-"""How rows come from this process to Spark, and back."""
+"""How rows travel from this process to Spark, and back."""
 
 import pyarrow as pa
 from pyspark.sql import SparkSession

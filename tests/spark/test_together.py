@@ -1,4 +1,4 @@
-"""Tables over one source in one pass: what each would have had by itself, exactly once."""
+"""Tables over one source share one pass: each gets the rows of a pass of its own, exactly once."""
 
 import json
 import threading
@@ -67,7 +67,7 @@ def others(table: str) -> list[str]:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Who read the files: one entry for each time."""
+    """The readers of the files: one entry per read."""
     found: list[str] = []
     glance = ReadFiles.glance
 
@@ -85,7 +85,7 @@ def _call_all_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["here", "in tasks"])
 def anywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pass in this process, and inside Spark's tasks as it is for large arrivals."""
+    """The pass runs in this process or, as for large arrivals, inside Spark's tasks."""
     if request.param == "in tasks":
         _call_all_large(monkeypatch)
 
@@ -119,7 +119,7 @@ def test_five_tables_get_in_one_pass_what_each_gets_alone(
 
 
 def _alone(folder: Path, tmp_path: Path, sql: str) -> dict[str, list[tuple[Any, ...]]]:
-    """What the same files give where every table is refreshed by itself."""
+    """The rows that the same files give if every table is refreshed alone."""
     other = tmp_path / "alone"
     (other / "transformations").mkdir(parents=True)
     (other / "data").symlink_to(folder / "data")
@@ -142,7 +142,7 @@ def test_one_that_is_behind_is_caught_up_by_itself_and_then_shares(
     arrive(folder, 1, *SECOND)
     reads.clear()
     assert warehouse.refresh().ok
-    # Four stand at the beginning, large does not: it reads the second file for itself.
+    # Four tables stand at the beginning. The table large does not: it reads the second file alone.
     assert len(reads) == 2
     assert together(warehouse, "large") == []
     assert together(warehouse, "small") == ["dated", "everything", "numbers"]
@@ -159,7 +159,7 @@ class Died(BaseException):
 
 
 def dies(at: int) -> Callable[[], None]:
-    """Asked before each commit of a table, it ends the process before one of them."""
+    """End the process before the commit of a table with this number."""
     asked = iter(range(1, 100))
 
     def prove() -> None:
@@ -172,9 +172,9 @@ def dies(at: int) -> Callable[[], None]:
 @pytest.mark.parametrize(
     ("table", "commit", "large"),
     [
-        # The first commit gives the files that were found their offsets.
+        # The first commit assigns offsets to the found files.
         ("large", 2, False),
-        # Its quarantine comes last: it dies between the two.
+        # The quarantine is committed last: the process dies between the two commits.
         ("small", 3, False),
         ("small", 3, True),
     ],
@@ -205,7 +205,7 @@ def test_a_process_that_dies_between_two_commits_leaves_each_table_exactly_once(
             name for name, _ in perform_together(warehouse.internals.watch, wanted[0], wanted[1:])
         )
     assert done == list(order[: order.index(table)])
-    # A new process, which knows only the tables: some stand at the second file, some after it.
+    # A new process knows only the tables: some stand at the second file, some after it.
     again = Warehouse(folder)
     assert again.refresh().ok
     assert rows(again) == _alone(folder, tmp_path, FIVE)
@@ -246,7 +246,7 @@ CREATE STREAMING TABLE odd AS SELECT offset FROM STREAM(ticks) WHERE offset % 2 
     assert together(warehouse, "odd") == ["even"]
     assert warehouse.query("SELECT count(*), sum(n) FROM tocks").collect() == [(6, 39)]
     assert warehouse.query("SELECT sum(offset) FROM odd").collect() == [(25,)]
-    # What a table that is made of another reflects is the same as if it had been alone.
+    # A derived table reflects the same versions as after a refresh of its own.
     assert warehouse.history("odd")[0].reflects == warehouse.history("even")[0].reflects != {}
 
 

@@ -30,10 +30,10 @@ Check = Callable[[int], set[str]]
 
 @pytest.fixture(scope="module")
 def check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Check:
-    """Refreshes the view of a query after the changes, and holds it against the query.
+    """Refreshes the view of a query after the changes, and compares it with the query.
 
-    The tables change for all queries alike. Each view is built before the first change, and says
-    at the end in which way it was refreshed.
+    The tables change in the same way for all queries. Each view is built before the first change.
+    The fixture returns the ways in which the view was refreshed.
     """
     folder = tmp_path_factory.mktemp("tpch")
     tables = {n: tpch.read(p) for n, p in tpch.generate(SCALE, folder / "data").items()}
@@ -87,8 +87,8 @@ def _bag(table: Any) -> Any:
 def test_a_view_over_changing_tables_equals_its_query(check: Check, number: int) -> None:
     ways = check(number)
     if number == 16:
-        # The table in docs/incremental-views.md says why: it counts distinct values.
+        # The table in docs/incremental-views.md gives the reason: the query counts distinct values.
         assert ways == {"group recompute"}
     else:
-        # Where both can be, the one that took less time lately: that is up to the machine.
+        # If both ways work, the way that took less time lately wins. That depends on the machine.
         assert ways in ({"incremental"}, {"incremental", "group recompute"})

@@ -1,4 +1,4 @@
-"""Inputs that nobody can watch, and sources that are not there: made, and told."""
+"""Inputs that nobody can watch, and sources that do not exist: the views are built and reported."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compaction and vacuum change no data, and keep what somebody still needs."""
+"""Compaction and vacuum change no data, and keep every version that somebody still needs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_compaction_keeps_the_rows_and_wakes_nobody(project: Callable[[str], Pat
     assert len(table(warehouse, "orders").file_uris()) == 1
     assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 3]
     assert warehouse.history("orders")[0].kind == "compaction"
-    # The same rows: nothing is wanted, and the next arrival is still taken in once.
+    # The rows are the same: no refresh is due, and the table reads the next arrival exactly once.
     assert warehouse.plan() == []
     arrive(warehouse, 4)
     assert table(warehouse, "orders").to_pyarrow_table().num_rows == 5
@@ -51,7 +51,7 @@ def test_vacuum_keeps_what_a_pending_refresh_needs(project: Callable[[str], Path
     arrive(warehouse, 1)
     reflected = warehouse.internals.lake.log("orders").newest()
     assert reflected is not None
-    # The view falls behind: one arrival and one compaction that the view has not seen.
+    # The view falls behind by one arrival and one compaction.
     (warehouse.project.folder / "data" / "0002.json").write_text('{"id": 2, "city": "Moss"}\n')
     perform(warehouse.internals.watch, warehouse.internals.watch.forced("orders", "test"))
     compact(warehouse.internals.lake, "orders", most_files=1)
@@ -59,7 +59,7 @@ def test_vacuum_keeps_what_a_pending_refresh_needs(project: Callable[[str], Path
     before = warehouse.internals.lake.open("orders", reflected.version)
     assert sorted(before.to_arrow()["id"].to_pylist()) == [1]
     assert warehouse.refresh().ok
-    # Now everybody is up to date, and only the newest version is needed.
+    # Now every view is up to date, so only the newest version is needed.
     assert warehouse.vacuum("0 seconds", grace_seconds=-1)["orders"] == 2
     assert sorted(table(warehouse, "orders").to_pyarrow_table()["id"].to_pylist()) == [1, 2]
     arrive(warehouse, 3)
@@ -82,7 +82,7 @@ def test_vacuum_keeps_what_another_tool_put_together(project: Callable[[str], Pa
     warehouse = opened(project)
     for number in range(3):
         arrive(warehouse, number)
-    # The view falls behind, so that an older version is still needed; then somebody optimizes.
+    # The view falls behind, so an older version is still needed; then another process optimizes.
     (warehouse.project.folder / "data" / "0009.json").write_text('{"id": 9, "city": "Moss"}\n')
     perform(warehouse.internals.watch, warehouse.internals.watch.forced("orders", "test"))
     table(warehouse, "orders").optimize.compact()

@@ -1,4 +1,4 @@
-"""`verify` finds what is not as the logs say, in every kind of file, and nothing where all is."""
+"""`verify` finds every difference from the logs, in every kind of file, and no false ones."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ CREATE MATERIALIZED VIEW dear (CONSTRAINT some EXPECT (price > 1) ON VIOLATION D
 
 @pytest.fixture(scope="module")
 def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with three refreshes behind it; each test has a copy to harm."""
+    """A warehouse after three refreshes; each test damages a copy."""
     folder = tmp_path_factory.mktemp("made")
     for name in ("data", "transformations"):
         (folder / name).mkdir()
@@ -83,7 +83,7 @@ def test_a_file_that_is_gone_cut_or_other(warehouse: Warehouse) -> None:
     one, two, three = (place / file.path for file in warehouse.internals.lake.open("orders").files)
     one.unlink()
     two.write_bytes(two.read_bytes()[:-9])
-    # Another one in its place, with fewer rows, as large as the first.
+    # A file of the same size and with fewer rows replaces the first one.
     rows = pq.read_table(three).slice(1)
     size = three.stat().st_size
     pq.write_table(rows, three)
@@ -97,7 +97,7 @@ def test_a_file_that_is_gone_cut_or_other(warehouse: Warehouse) -> None:
 
 
 def test_statistics_that_lie(warehouse: Warehouse) -> None:
-    """Readers prune by them: rows would be passed over."""
+    """Readers prune files by statistics, so wrong statistics make them skip rows."""
     log = Path(warehouse.internals.lake.place("orders").root) / "_delta_log"
     commit = next(f for f in sorted(log.glob("*.json")) if '"add"' in f.read_text())
     text = commit.read_text()
@@ -160,13 +160,13 @@ def test_a_view_that_is_not_what_its_query_gives(warehouse: Warehouse) -> None:
     again = Warehouse(warehouse.project.folder)
     (found,) = again.verify("dear", recompute=True)
     assert "another writer" in found.untold
-    # A commit that says that it is ours, and is not right.
+    # This commit claims to be one of ours, and is wrong.
     assert again.refresh().ok
     assert problems(again, recompute=True) == {}
 
 
 def test_a_wrong_row_is_shown(warehouse: Warehouse) -> None:
-    """A file with other values of the same size and bounds is found only by the query."""
+    """Only the query finds a file with other values of the same size and bounds."""
     stored = warehouse.internals.lake.open("by_city")
     (file,) = stored.files
     path = Path(stored.storage.root) / file.path
@@ -251,14 +251,14 @@ def test_tables_that_are_not_those_that_were_read(spark: SparkSession, tmp_path:
         assert expected in found["copied"][0]
         assert "of another" in found["total"][0]
         assert list(found) == ["copied", "total"]
-    # The table that a sink was given.
+    # The table that a sink received.
     log = folder / "storage" / "tables" / "copied" / "_delta_log"
     (newest,) = sorted(log.glob("*.json"))[-1:]
     newest.write_text(newest.read_text() + "\n")
     found = problems(warehouse)
     assert any('the sink "out"' in each for each in found["copied"])
     assert any('another "copied"' in each for each in found["shown"])
-    # Elsewhere: an entry is looked at once in the life of a process.
+    # In another folder, because a process checks an entry only once.
     other = shutil.copytree(folder, tmp_path / "other")
     (ledger,) = sorted(other.glob("storage/sinks/*/_delta_log/*.json"))[-1:]
     ledger.write_text("")

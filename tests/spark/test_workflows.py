@@ -1,6 +1,6 @@
 """The workflows of 004 in `examples`, live on Spark, under a clock thousands of times too fast.
 
-Bounds are shorter than in the examples, so that a minute is enough to see them ask.
+The bounds are shorter than in the examples, so that a minute is enough to see refreshes.
 """
 
 import sys
@@ -32,7 +32,7 @@ def workflows(spark: object, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @dataclass(frozen=True)
 class Ran:
-    """A workflow after a run, and what its logs tell."""
+    """A workflow after a run, and the contents of its logs."""
 
     warehouse: Warehouse
     told: Any
@@ -55,7 +55,7 @@ def ran(
     days: float,
     speed: float,
 ) -> Iterator[Ran]:
-    """A workflow that ran as declared, but for its bounds."""
+    """A workflow that ran as declared, except for its bounds."""
     workflow = workflows.WORKFLOWS[name]
     workflows.copied(workflow, folder, "declared", bounds)
     clock = workflows.FastClock(speed)
@@ -71,24 +71,24 @@ def ran(
 
 
 def prove_rows(warehouse: Warehouse) -> None:
-    """Every view holds what plain Spark computes from the versions that the view's log tells."""
+    """Every view equals a recomputation from the versions that its log names, in plain Spark."""
     for view in warehouse.project.views:
         assert differences(warehouse, view) == [], view
     assert [p for each in warehouse.verify(recompute=True) for p in each.problems] == []
 
 
 def test_search(workflows: ModuleType, tmp_path: Path) -> None:
-    """New pages alone drive; digests are made for them; scores come in before a day has passed."""
+    """Only new pages cause refreshes; digests are made for them; scores come in within a day."""
     bounds = {"'1 day'": "'6 hours'", "'1 week'": "'1 day'"}
     with ran(workflows, "search", tmp_path / "search", bounds, days=1.8, speed=3_000.0) as run:
         refreshes = run.told.refreshes
         assert refreshes["asynchronous"] >= 3, refreshes
-        # Digests are wanted by the index alone, as a step of its plan.
+        # Only the index needs digests, as a step of its plan.
         assert run.told.with_steps >= 3
         apart = [run.apart(each) for each in run.snapshots]
         assert max(apart) < DAY, "the bound was broken"
         assert max(apart) > 0, "it was never apart"
-        # All pages got new scores at least once, which the bound asks for in that time.
+        # The bound forces new scores for all pages at least once in that time.
         assert refreshes.total() > refreshes["asynchronous"], refreshes
         scores = [len(s.provenance.reflected["clicks>click_score"]) for s in run.snapshots]
         assert max(scores) > 1, scores
@@ -96,7 +96,7 @@ def test_search(workflows: ModuleType, tmp_path: Path) -> None:
 
 
 def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
-    """News go ahead on their own, and the other searches follow within half a day."""
+    """News refresh on their own, and the other searches follow within half a day."""
     bounds = {"'1 day'": "'12 hours'"}
     with ran(workflows, "feedback", tmp_path / "feedback", bounds, days=0.9, speed=2_000.0) as run:
         refreshes = run.told.refreshes
@@ -105,18 +105,18 @@ def test_feedback(workflows: ModuleType, tmp_path: Path) -> None:
         apart = [run.apart(each) for each in run.snapshots]
         assert max(apart) < DAY / 2, "the bound was broken"
         assert max(apart) > 0, "it was never apart"
-        # Neither side was looked at for the other one: each reflects one version at a time.
+        # Neither side waits for the other, so each snapshot reflects one version at a time.
         for snapshot in run.snapshots:
             assert {len(each) for each in snapshot.provenance.reflected.values()} == {1}
         others = {s.provenance.newest("searches>other") for s in run.snapshots}
         assert len(others) > 1, "the other searches never came in"
-        # So nothing was ever made anew.
+        # So no view was recomputed.
         assert refreshes["full"] == 0, refreshes
         prove_rows(run.warehouse)
 
 
 def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
-    """Each selection runs when its own pathway asks, and links are counted when all ask at last."""
+    """Each selection runs for its own pathway, and links are counted when all pathways are due."""
     bounds = {"'1 day'": "'8 hours'", "'1 week'": "'16 hours'"}
     with ran(workflows, "crawl", tmp_path / "crawl", bounds, days=1.0, speed=1_500.0) as run:
         refreshes = run.told.refreshes
@@ -127,14 +127,14 @@ def test_crawl(workflows: ModuleType, tmp_path: Path) -> None:
         assert max(apart) > 0, "it was never apart"
         done = {view: refreshed(run.warehouse, view) for view in run.warehouse.project.views}
         assert done["top_unfetched"] > done["periodic_recrawl"], done
-        # Only what the bound on inconsistency, the last of all, asks for reaches the links.
+        # Only the last bound, on inconsistency, makes the links refresh.
         assert done["links"] < done["top_unfetched"], done
         assert done["indegree"] >= 2, done
         prove_rows(run.warehouse)
 
 
 def refreshed(warehouse: Warehouse, view: str) -> int:
-    """How often a view was refreshed."""
+    """The number of refreshes of a view."""
     return sum(
         c.note is not None and bool(c.note.read)
         for c in warehouse.internals.lake.log(view).commits()

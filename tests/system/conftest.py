@@ -1,4 +1,4 @@
-"""Workers: processes with a warehouse in them, that a test talks to, listens to, and kills."""
+"""Workers: processes with a warehouse, to which a test sends commands and which it kills."""
 
 import json
 import os
@@ -21,14 +21,14 @@ import pytest
 from patience import patience
 from springhouse.lake.spark.java import find_java
 
-# Programs that tests start, with imports of their own: there are no doctests in them.
+# Tests start these programs as processes with imports of their own, so pytest skips them.
 collect_ignore = ["flow_life.py", "flow_twice.py", "lent_session.py", "remote.py", "worker.py"]
 
 SCRIPT = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).parents[2] / "src"
 MARK = "SPRINGHOUSE_TEST_WORKER"
 
-# One JVM per life: it should start fast and be small. C2 would not pay off before it is killed.
+# A JVM lives for a short time, so it must start fast and stay small. C2 would not pay off.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 SETTINGS = {
     "springhouse.spark.master": "local[2]",
@@ -36,7 +36,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
 }
-# A life runs a query once or twice: neither code for it nor a second look at its plan pays off.
+# A worker runs a query once or twice: neither generated code nor a second plan pays off.
 SHORT = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -47,7 +47,7 @@ Event = dict[str, Any]
 
 
 class Worker:
-    """A process with a warehouse, in its own session, so that it can be killed with its JVM."""
+    """A process with a warehouse. Its own session lets a test kill it together with its JVM."""
 
     def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex
@@ -80,13 +80,13 @@ class Worker:
         self._arrived.put(None)
 
     def say(self, line: str) -> None:
-        """Give it a command."""
+        """Send the worker a command."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
     def hear(self, event: str, count: int = 1, seconds: float = 120.0) -> Event:
-        """Wait for the `count`-th event of a kind from now on."""
+        """Wait for the `count`-th event of this kind from now on."""
         deadline = time.monotonic() + patience(seconds)
         while count:
             try:
@@ -100,12 +100,12 @@ class Worker:
         return self.events[-1]
 
     def ask(self, command: str, answer: str, seconds: float = 120.0) -> Event:
-        """Give it a command and wait for the answer."""
+        """Send the worker a command and wait for the answer."""
         self.say(command)
         return self.hear(answer, seconds=seconds)
 
     def heard(self, event: str) -> list[Event]:
-        """All events of a kind, so far."""
+        """All events of this kind so far."""
         while not self._arrived.empty():
             if (arrived := self._arrived.get()) is not None:
                 self.events.append(arrived)
@@ -113,7 +113,7 @@ class Worker:
 
     @property
     def running(self) -> set[str]:
-        """The tables that are being refreshed, as far as it has told."""
+        """The tables that the worker is refreshing, according to its events."""
         self.heard("")
         running: set[str] = set()
         for each in self.events:
@@ -125,12 +125,12 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Whether it did all that it was told, and waits for more."""
+        """Whether the worker finished all commands and waits for more."""
         last = self.events[-1]["event"] if self.events else ""
         return self._process.poll() is None and last in ("ready", "opened", "armed", "refreshed")
 
     def kill(self) -> None:
-        """End it with its JVM, in the midst of whatever they do, and see that nothing is left."""
+        """Kill the worker and its JVM in the middle of their work, and check that both are gone."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         for left in _marked(self.mark):  # Its JVM is no member of its group.
@@ -139,7 +139,7 @@ class Worker:
         self.await_death()
 
     def hear_the_end(self, seconds: float = 120.0) -> int:
-        """Wait until it has died by itself while it did what it was told to; its exit code."""
+        """Wait until the worker dies during a command; return its exit code."""
         deadline = time.monotonic() + patience(seconds)
         while True:
             try:
@@ -153,7 +153,7 @@ class Worker:
                 pytest.fail(f"it lived on; {self._story()}")
 
     def await_death(self) -> int:
-        """Wait until it is gone, and all that it started; its exit code."""
+        """Wait until the worker and all of its processes are gone; return its exit code."""
         code = self._process.wait(timeout=patience(20.0))
         deadline = time.monotonic() + patience(20.0)
         while left := _marked(self.mark):
@@ -167,14 +167,14 @@ class Worker:
 
 
 def _marked(mark: str) -> list[int]:
-    """The processes that a worker started: they all have its mark in their environment."""
+    """The processes that a worker started: their environment holds its mark."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes():
                 found.append(int(folder.name))
-        except OSError:  # It is gone, or not ours.
+        except OSError:  # The process is gone, or belongs to another user.
             continue
     return found
 
@@ -239,7 +239,7 @@ def _await_port(port: int, server: "subprocess.Popen[bytes]", seconds: float) ->
 
 @pytest.fixture
 def start_worker(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
-    """Starts workers over a project, armed with points (see `worker.py`); none outlives a test."""
+    """Starts workers over a project, armed with points (see `worker.py`), and ends them."""
     workers: list[Worker] = []
 
     def start(project: Path, *points: str) -> Worker:
@@ -268,7 +268,7 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
 
 @pytest.fixture
 def workers(crew: list[Worker], tmp_path_factory: pytest.TempPathFactory) -> list[Worker]:
-    """The crew, with nothing left of the test before; who is still at that is replaced."""
+    """The shared workers, idle again; a worker that is still busy is replaced."""
     for place, worker in enumerate(crew):
         if not worker.idle:
             worker.kill()
@@ -280,7 +280,7 @@ def workers(crew: list[Worker], tmp_path_factory: pytest.TempPathFactory) -> lis
 
 @pytest.fixture
 def write_project(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a project of SQL (and Python) text, with Spark set up for short lives."""
+    """Writes a project of SQL (and Python) text, with Spark settings for short-lived workers."""
 
     def write(sql: str, python: str = "", name: str = "project", **settings: str) -> Path:
         folder = tmp_path / name
@@ -301,7 +301,7 @@ def write_project(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def drop() -> Callable[[Path, str, str], None]:
-    """Puts a file into a folder, whole from the moment that it appears."""
+    """Puts a file into a folder; the file is complete when it appears."""
 
     def put(folder: Path, name: str, text: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -313,7 +313,7 @@ def drop() -> Callable[[Path, str, str], None]:
 
 @pytest.fixture
 def rows_of() -> Callable[..., list[dict[str, Any]]]:
-    """The rows of a table of a project, read by delta-rs and by nothing of ours."""
+    """The rows of a table of a project, read by delta-rs without any code of ours."""
     from deltalake import DeltaTable
 
     def rows(folder: Path, table: str, version: int | None = None) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """One life of a process that runs a flow: `flow_life.py FOLDER [TABLE]`.
 
-In its first task a Python worker exits in the middle of its rows, once for all lives. With a TABLE
-the process ends by SIGKILL, with its JVM, when that table is about to be committed.
+In the first task a Python worker exits in the middle of its rows; this happens in one life only.
+With a TABLE, the process and its JVM end by SIGKILL just before the commit of that table.
 """
 
 import os
@@ -39,7 +39,7 @@ def parted(flow: Draft) -> None:
 
 def watched(original: Any) -> Any:
     def called(place: Any, *others: Any) -> None:
-        # `place` is the storage of a table, or a version of it that stands there.
+        # `place` is the storage of a table, or a version of a table with a `place`.
         root = place.storage.root if hasattr(place, "storage") else place.root
         if Path(root).name == dies_at:
             os.killpg(0, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """A process that runs a flow on a cluster where one task runs twice: `flow_twice.py FOLDER MASTER`.
 
-The first attempt of one task writes all its files and then hangs before it can tell of them. Spark
-speculates: it starts the task once more on the other host, and counts what that one tells.
+The first attempt of one task writes all its files and hangs before it can report them. Spark then
+speculates: it starts the task again on the other host, and uses the report of that attempt.
 """
 
 import os
@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 class HangsOnce(StageTask):
-    """The first attempt of partition 1 hangs when its files are written, once."""
+    """The first attempt of partition 1 hangs after it has written its files."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         told = list(super().__call__(batches))

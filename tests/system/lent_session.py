@@ -1,4 +1,4 @@
-"""A warehouse beside a Spark Connect session of the user: `lent_session.py ADDRESS FOLDER`."""
+"""A warehouse beside a user's own Spark Connect session: `lent_session.py ADDRESS FOLDER`."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def zones():
 
 
 def refreshed_zone(settings: str) -> str:
-    """The time zone that a query function of a project with these settings sees."""
+    """The time zone inside a query function of a project with these settings."""
     folder = FOLDER / f"project-{len(list(FOLDER.iterdir()))}"
     (folder / "transformations").mkdir(parents=True)
     (folder / "transformations" / "zones.py").write_text(PYTHON)
@@ -43,7 +43,7 @@ mine.conf.set(ZONE, "Asia/Tokyo")
 mine.sql("SELECT 1 AS one").createOrReplaceTempView("kept")
 before = mine.conf.getAll
 
-# Lent: the project names no server. Then a project with a session of its own at the same server.
+# First a project that names no server uses the lent session. Then one opens its own session.
 assert refreshed_zone("") == "Asia/Tokyo"
 own = f"  springhouse.spark.remote: '{ADDRESS}'\n  {ZONE}: Asia/Seoul\n"
 assert refreshed_zone(own) == "Asia/Seoul"

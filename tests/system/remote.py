@@ -1,7 +1,7 @@
-"""A warehouse whose Spark is a server elsewhere: `python remote.py shop|… FOLDER KEY=ADDRESS`.
+"""A warehouse with Spark on a remote server: `python remote.py shop|… FOLDER KEY=ADDRESS`.
 
-It makes the project in FOLDER, refreshes it while data arrives, holds every view against its query,
-and says in one line of JSON what it found.
+The program creates the project in FOLDER, refreshes it while data arrives, compares every view with
+its query, and prints its findings as one line of JSON.
 """
 
 import json
@@ -113,7 +113,7 @@ libraries:
       include: transformations/**
 """
 
-# A server that is busy gives a Python process ten seconds to start, and then gives it up.
+# A busy server gives a Python process ten seconds to start, and then gives up.
 BUSY = "Python worker failed to connect back"
 
 
@@ -184,8 +184,8 @@ def features(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
             failures |= {k: v for k, v in _failures(warehouse.refresh()).items() if BUSY not in v}
         last = _failures(warehouse.refresh())
         for _ in range(5):
-            # A warehouse that runs repeats what a busy server could not do in time, and so does
-            # this.
+            # A running warehouse retries work that a busy server could not finish in time,
+            # and so does this loop.
             if any(BUSY in each for each in last.values()):
                 last = _failures(warehouse.refresh())
         failures |= last
@@ -197,8 +197,8 @@ def features(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _rows(tables: Path) -> dict[str, list[list[str]]]:
-    """What every table and quarantine holds, if anything."""
-    # When and where are not the server's doing, and the digits of a record as text are its own.
+    """The rows of every table and quarantine that has some."""
+    # Times and places do not depend on the server. The digits of a record as text do.
     passed_over = {"quarantined_at", "origin", "record"}
     found = {}
     for place in sorted(tables.iterdir()):
@@ -253,7 +253,7 @@ def _write(folder: Path, number: int, rows: pa.Table) -> None:
     pq.write_table(rows, folder / f"{number}.parquet")
 
 
-# Files that are not there, and a reader that is far behind
+# Missing files, and a reader that is far behind
 
 BEHIND = 300
 
@@ -271,7 +271,7 @@ CREATE MATERIALIZED VIEW rates TBLPROPERTIES ('springhouse.refresh' = 'increment
 
 
 def lost(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
-    """Versions that others vacuumed, hundreds of commits at once, and then a file that is gone."""
+    """Versions that others vacuumed, hundreds of commits at once, and then a missing file."""
     data = folder / "data"
     (data / "orders").mkdir(parents=True)
     (folder / "transformations").mkdir()
@@ -315,7 +315,7 @@ def lost(folder: Path, configuration: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _append(warehouse: Warehouse, number: int) -> None:
-    """A commit as a refresh makes it."""
+    """Commit as a refresh does."""
     ground = warehouse.internals.lake.open("orders")
     rows = pa.table({"id": [number], "city": ["Moss" if number % 3 else "Oslo"]})
     note = Note(
@@ -332,7 +332,7 @@ def _sorted(rows: Any) -> list[list[Any]]:
     return sorted([list(row) for row in rows.collect()], key=str)
 
 
-# What was found
+# Findings
 
 
 def _failures(refreshed: Refreshed) -> dict[str, str]:
@@ -340,7 +340,7 @@ def _failures(refreshed: Refreshed) -> dict[str, str]:
 
 
 def _recomputed(warehouse: Warehouse, read: checks.Read) -> Iterator[checks.Finding]:
-    """Every view against its query, run by the server over plain tables."""
+    """Compare every view with its query, which the server runs over plain tables."""
     project = warehouse.project
     session = warehouse.query("SELECT 1").sparkSession
     tables = [name for name in project.tables if read(name).num_rows]

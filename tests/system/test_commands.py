@@ -1,4 +1,4 @@
-"""Commands as a shell starts them: what stops them, what they write, what others see of them."""
+"""Commands from a shell: the signals that stop them, their files, and what other users see."""
 
 import os
 import signal
@@ -96,12 +96,12 @@ def until(true: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
 
 
 def command_lines() -> list[bytes]:
-    """What every user of this machine sees of the processes on it."""
+    """The command lines of the machine's processes, as every user of the machine sees them."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             lines.append(path.read_bytes())
-        except OSError:  # It is gone.
+        except OSError:  # The process is gone.
             continue
     return lines
 

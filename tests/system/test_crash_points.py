@@ -1,8 +1,8 @@
-"""A process dies at each point where it matters: its work is neither lost nor done twice.
+"""A process dies at each critical point: its work is neither lost nor done twice.
 
-Files are written and not committed; committed and not acknowledged; and between the two commits of
-rows and their quarantine. Every life dies at one point, is looked at when it is dead, and leaves
-what it left to the next.
+The points are: files are written but not committed; committed but not acknowledged; and between the
+commit of the rows and the commit of their quarantine. Every process dies at one point. The test
+examines the remains, and the next process goes on from them.
 """
 
 import json
@@ -53,8 +53,8 @@ def copied() -> DataFrame:
     return spark.readStream.table("orders").select("id", "amount")
 """
 
-# Where a life ends, and by how much the version of the table is higher afterwards. The first commit
-# of a flow is preceded by another, which makes the table.
+# The point where a process ends, and the increase of the table's version afterwards. Another
+# commit, which creates the table, precedes the first commit of a flow.
 POINTS = (
     ("commit:before:files/orders", 1),
     ("commit:after:files/orders", 1),
@@ -76,7 +76,7 @@ POINTS = (
 
 @dataclass
 class World:
-    """What has arrived, and what the tables must be in the end."""
+    """The data that has arrived, and the tables that must result in the end."""
 
     orders: list[tuple[int, int, int]] = field(default_factory=list)
     customers: dict[int, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class World:
     bad_customers: list[str] = field(default_factory=list)
 
     def batch(self, number: int) -> tuple[str, str]:
-        """A file of orders and one of customers, each with good and with bad records."""
+        """A file of orders and one of customers, each with good and bad records."""
         orders = [(10 * number + i, i % 4, number + i + 1) for i in range(6)]
         unpaid = {"id": 10 * number + 7, "customer": 1, "amount": 0}
         torn = f'{{"id": {10 * number + 8}, "customer": '
@@ -111,7 +111,7 @@ def test_no_point_of_death_loses_or_repeats_anything(
     rows_of: Callable[..., list[dict[str, Any]]],
     spark_server: str,
 ) -> None:
-    # One track: what comes before the point is through, and nothing else goes on beside it.
+    # One track: all work before the point is done, and no other work runs beside it.
     one_track = {"springhouse.spark.remote": spark_server, "springhouse.tracks": "1"}
     folder = write_project(SQL, **one_track)
     world = World()
@@ -123,7 +123,7 @@ def test_no_point_of_death_loses_or_repeats_anything(
         before, files = version(folder, table), parquet_files(folder, table)
         die_at(start_worker, folder, point)
         assert version(folder, table) == before + commits, point
-        # The rows were written, whether or not they were committed.
+        # The rows were written, committed or not.
         assert point.startswith("ensure") or parquet_files(folder, table) > files, point
 
     refresh_to_the_end(start_worker, folder)
@@ -152,7 +152,7 @@ def test_a_streaming_function_that_dies_with_a_staged_batch(
     rows_of: Callable[..., list[dict[str, Any]]],
 ) -> None:
     folder = write_project(STREAMED, PYTHON)
-    # One died before, while Spark wrote down the offsets of the very first batch.
+    # The process before this one died while Spark stored the offsets of the very first batch.
     offsets = folder / "storage" / "streams" / "copied" / "checkpoint" / "offsets"
     offsets.mkdir(parents=True)
     (offsets / ".0.97cee3e7-fb43-492a-9ccb-fb6fff73b7c8.tmp").write_text("v1")
@@ -165,7 +165,7 @@ def test_a_streaming_function_that_dies_with_a_staged_batch(
             die_at(start_worker, folder, f"commit:{moment}:copied")
     refresh_to_the_end(start_worker, folder)
     assert sorted(row["id"] for row in rows_of(folder, "copied")) == [0, 1, 2, 3]
-    # It also knows what it reflects: who reads it beside its input finds a moment in common.
+    # The table also knows what it reflects: a view of it and its input finds a common moment.
     assert rows_of(folder, "balance") == [{"orders": 4, "copies": 4}]
 
 
@@ -192,13 +192,13 @@ def parquet_files(folder: Path, table: str) -> int:
 
 
 def stored(folder: Path, table: str, pattern: str) -> list[Path]:
-    """The files of a table, or of what `read_files` has found: files/<flow>.<more>."""
+    """The files of a table, or of the list of `read_files`: files/<flow>.<more>."""
     where = f"{table}.*" if table.startswith("files/") else f"tables/{table}"
     return [*(folder / "storage").glob(f"{where}/{pattern}")]
 
 
 def canonical(record: str) -> str:
-    """A record as text: the expectation's quarantine writes rows anew, without what is NULL."""
+    """A record as text: an expectation's quarantine writes the row again, without NULL values."""
     try:
         parsed = json.loads(record)
     except json.JSONDecodeError:

@@ -1,8 +1,8 @@
 """A warehouse that is killed again and again, at any moment, takes in every record exactly once.
 
-Files keep arriving while a worker runs the warehouse live. The worker and its JVM are killed at
-moments that the dice choose, and started anew. In the end every table is held against what was
-written, and every view against a recomputation that shares no code with the warehouse.
+Files keep arriving while a worker runs the warehouse live. The test kills the worker and its JVM at
+random moments, and starts them again. At the end the test compares every table with the files, and
+every view with a recomputation that shares no code with the warehouse.
 """
 
 import json
@@ -86,7 +86,7 @@ def copied() -> DataFrame:
 
 
 class World:
-    """What arrives: it writes files, and remembers what was in them."""
+    """The arriving data: it writes files, and remembers their records."""
 
     def __init__(self, folder: Path, drop: Callable[[Path, str, str], None], seed: int) -> None:
         self.readings: list[tuple[int, int, int]] = []
@@ -101,7 +101,7 @@ class World:
 
     @contextmanager
     def turning(self) -> Iterator[None]:
-        """While this lasts, files keep arriving."""
+        """Files keep arriving inside this context."""
         over = threading.Event()
 
         def turn() -> None:
@@ -117,7 +117,7 @@ class World:
             thread.join(timeout=patience(20))
 
     def arrive(self) -> None:
-        """One more file of readings, and now and then one of sensors."""
+        """Write one more file of readings, and sometimes one of sensors."""
         self._files += 1
         lines = [self._reading() for _ in range(self._dice.randint(1, 8))]
         self._drop(self._data / "readings", f"{self._files:05}.json", "\n".join(lines) + "\n")
@@ -140,7 +140,7 @@ class World:
         return self.bad_readings[-1]
 
     def _sensor(self) -> str:
-        """An event, sometimes of the past: the sequence decides, not the order of arrival."""
+        """An event, sometimes an old one: its sequence number decides, not the order of arrival."""
         self._id += 1
         if self._dice.random() < 0.1:
             self.bad_sensors.append(f'{{"sensor": 1, "room": "torn {self._id}')
@@ -170,7 +170,7 @@ def test_killed_at_any_moment(
         for life in range(LIVES):
             worker = start_worker(folder)
             worker.say("run")
-            # While Spark starts; around a commit; or anywhere in a refresh.
+            # While Spark starts, around a commit, or anywhere in a refresh.
             event, most, seconds = MOMENTS[life % len(MOMENTS)]
             worker.hear(event, dice.randint(1, most))
             time.sleep(dice.uniform(0.0, seconds))
@@ -212,7 +212,7 @@ def prove_tables(world: World, rows: Callable[[str], list[dict[str, Any]]]) -> N
 
 
 def prove_ticks(ticks: list[dict[str, Any]]) -> None:
-    """Every offset of every partition is there once, at its time."""
+    """Every offset of every partition is in the table once, with its time."""
     found = Counter((tick["partition"], tick["offset"]) for tick in ticks)
     assert found == Counter((p, o) for p in range(PARTITIONS) for o in range(TICKS))
     anchor = min(tick["time"] for tick in ticks)
@@ -220,7 +220,7 @@ def prove_ticks(ticks: list[dict[str, Any]]) -> None:
 
 
 def prove_views(folder: Path) -> None:
-    """Every view is what DuckDB makes of the tables; `balance` was consistent all the time."""
+    """DuckDB computes the same views from the tables; `balance` was consistent all the time."""
     tables = folder / "storage" / "tables"
     with duckdb.connect() as other:
         for name in ("readings", "sensors"):
@@ -236,5 +236,5 @@ def prove_views(folder: Path) -> None:
 
 
 def canonical(record: str) -> str:
-    """A record as text that does not depend on how JSON was spaced."""
+    """A record as text that does not depend on the spacing of the JSON."""
     return json.dumps(json.loads(record), sort_keys=True)

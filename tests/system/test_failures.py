@@ -1,7 +1,7 @@
 """The experiment of paper 003 (section 5, Table 1), with all times divided by five.
 
-The same program as `bench/papers/failures.py`: five processes are killed and restored, and it
-checks every offset of every partition itself.
+The test runs `bench/papers/failures.py`: the program kills and restores five processes, and checks
+every offset of every partition itself.
 """
 
 import json
@@ -33,7 +33,7 @@ def test_table_1(tmp_path: Path) -> None:
     assert found["wrong"] == []
     killed = [what for _, what in found["actions"] if "killed" in what]
     assert len(killed) == 4
-    # Ten events a second in every partition: all that happened before the quorum was back.
+    # Ten events a second in every partition: all events from before the quorum was back.
     assert min(found["events"].values()) >= 10 * found["moments"]["quorum back"]
     for number in (1, 2):
         assert (tmp_path / f"figure{number}.svg").read_text().startswith("<svg")

@@ -1,4 +1,4 @@
-"""Workers that die, tasks that run twice, a driver that dies before a commit: every table once."""
+"""Every table is written once when workers die, tasks run twice, or a driver dies at a commit."""
 
 import os
 import signal
@@ -72,7 +72,7 @@ def test_a_speculative_duplicate_is_counted_once(tmp_path: Path) -> None:
     assert numbers(tmp_path, "low") == list(range(400))
     assert numbers(tmp_path, "high") == list(range(400, 1000))
     assert numbers(tmp_path, "total") == [600]
-    # The task that ran twice has the numbers from 500: files of both attempts, rows of one.
+    # The task that ran twice has the numbers from 500: both attempts left files, one left rows.
     committed = open_table(Storage(str(tmp_path / "high")))
     assert committed is not None
     assert len(committed.files) == 2
@@ -81,9 +81,9 @@ def test_a_speculative_duplicate_is_counted_once(tmp_path: Path) -> None:
 
 @contextmanager
 def two_hosts(folder: Path) -> Iterator[str]:
-    """A Spark cluster with two hosts: on the host of the first attempt Spark would not speculate.
+    """A Spark cluster with two hosts: Spark does not speculate on the host of the first attempt.
 
-    Both are this machine, by two of its many addresses.
+    Both hosts are this machine, under two of its many addresses.
     """
     find_java()
     with closing(socket.socket()) as free:

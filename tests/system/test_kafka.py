@@ -1,7 +1,7 @@
 """From topic to topic, through processes that are killed: every message once, every change once.
 
-100,000 messages in 8 partitions are read into a table, and the changes of a view over it are
-written to another topic. The process is killed twice in the midst of it.
+A table reads 100,000 messages from 8 partitions, and another topic receives the changes of a view
+over it. The test kills the process twice during this work.
 """
 
 import json
@@ -33,7 +33,7 @@ def order(number: int) -> str:
 
 
 def net(changes: list[dict[str, Any]]) -> Counter[tuple[int, int, float]]:
-    """What is left when all changes are applied."""
+    """The rows that are left when all changes are applied."""
     rows: Counter[tuple[int, int, float]] = Counter()
     for change in changes:
         row = change["customer"], change["orders"], change["total"]
@@ -61,7 +61,7 @@ def test_a_killed_process_loses_nothing_and_doubles_nothing(
     killed.hear("writing", count=1)  # and the next are about to be.
     killed.kill()
     dying = start_worker(project, "commit:after:totals.out:die")
-    dying.say("refresh")  # It dies when it has said what it is going to send.
+    dying.say("refresh")  # The process dies after it reported what it is going to send.
     dying.hear_the_end()
     last = start_worker(project)
     assert last.ask("refresh", "refreshed", seconds=300)["failures"] == {}

@@ -1,7 +1,7 @@
 """Three nodes run one project; one is killed, and nothing is lost, doubled or left undone.
 
-They share a Spark Connect server, so that they start in seconds. `bench/failover.py` does the same
-to the shop, for longer, to nodes with a Spark each.
+The nodes share a Spark Connect server, so that they start in seconds. `bench/failover.py` kills
+nodes of the shop in the same way, for longer, with one Spark per node.
 """
 
 import json
@@ -35,7 +35,7 @@ ORDERS_PER_FILE = 5
 
 
 class Cluster:
-    """The nodes of a project, and what they were given to do."""
+    """The nodes of a project, and the orders that they received."""
 
     def __init__(self, project: Path, spark: str, drop: Callable[..., None]) -> None:
         self.nodes = Nodes("project", NODES, project)
@@ -55,7 +55,7 @@ class Cluster:
             )
 
     def order(self, files: int = 1) -> None:
-        """So many files with orders arrive."""
+        """Write this number of files with orders."""
         for _ in range(files):
             first = self._files * ORDERS_PER_FILE
             ids = range(first, first + ORDERS_PER_FILE)
@@ -69,7 +69,7 @@ class Cluster:
         return list(range(self._files * ORDERS_PER_FILE))
 
     def await_owners(self, *names: str) -> dict[str, str]:
-        """Who has what, once all units are with these nodes, and each of them has some."""
+        """Wait until these nodes own all units, and each node owns some; return the owners."""
 
         def found() -> dict[str, str] | None:
             report = self.nodes.report()

@@ -1,4 +1,4 @@
-"""Whoever reads Delta can read the warehouse: no Spark, no Springhouse, at any moment."""
+"""Any Delta reader can read the warehouse, without Spark or Springhouse, at any moment."""
 
 import json
 import threading
@@ -39,7 +39,7 @@ CREATE MATERIALIZED VIEW letters AS
 
 
 class Reader:
-    """Reads a view over and over, in a thread of its own, and writes down what it saw."""
+    """Reads a view over and over in its own thread, and remembers all results."""
 
     def __init__(self, place: Path) -> None:
         self.seen: list[int] = []
@@ -120,7 +120,7 @@ def by_deltalake(place: Path) -> dict[str, list[Any]]:
 
 
 def by_duckdb(place: Path) -> dict[str, list[Any]]:
-    # `delta_scan` is an extension that DuckDB downloads; a dataset of the same files is not.
+    # DuckDB downloads `delta_scan`, an extension. A dataset of the same files needs no download.
     with duckdb.connect() as connection:
         connection.register("given", DeltaTable(place).to_pyarrow_dataset())
         found: dict[str, list[Any]] = connection.sql("FROM given").to_arrow_table().to_pydict()

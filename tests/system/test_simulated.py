@@ -1,8 +1,8 @@
-"""Does `springhouse simulate` tell what a warehouse then does? The shop, live and simulated.
+"""Does `springhouse simulate` predict the behaviour of a warehouse? The shop, live and simulated.
 
-The machine may be busy with other things while the warehouse runs, and only the real world notices
-that. So the bounds grow with how long the processor keeps this process waiting meanwhile.
-`bench/simulated.py` measures how near the two worlds really are.
+Other work on the machine slows down only the real warehouse. So the bounds grow with the time that
+this process has to wait for the processor. `bench/simulated.py` measures the real difference
+between the two worlds.
 """
 
 import importlib.util
@@ -31,7 +31,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_the_shop_fares_as_simulated(bench: ModuleType, tmp_path: Path) -> None:
-    """Of the promises that come due more than once in this time."""
+    """Compare the promises that come due more than once in this time."""
     with watched() as waits:
         pairs = bench.live_and_simulated(bench.shop(tmp_path / "shop", 7), SECONDS)
     busy = contention(waits)

@@ -1,11 +1,11 @@
-"""The same projects, computed by another server: Apache Spark over Spark Connect, and Sail.
+"""The same projects on another server: Apache Spark over Spark Connect, and Sail.
 
-The shop of `examples/` must hold every row that was sent, and every view must equal its query, run
-by that server over plain tables. A second project has one table or view per feature, and says of
-each server what works there; `docs/spark-connect.md` says the same in words.
+The shop of `examples/` must hold every row that was sent. Every view must equal its query, which
+the server runs over plain tables. A second project has one table or view per feature, and shows
+for each server which features work; `docs/spark-connect.md` says the same in words.
 
-Everything is done in a process of its own, `remote.py`: PySpark decides for a whole process which
-of its clients it uses.
+Each job runs in a process of its own, `remote.py`, because PySpark chooses one of its clients for a
+whole process.
 """
 
 import json
@@ -29,7 +29,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
 SECONDS = 240.0
 
-# What Sail 0.7 can't do, and how it says so.
+# Features that Sail 0.7 does not have, and its error messages.
 NOT_ON_SAIL = {"streamed": "Python UDF output type"}
 
 
@@ -72,7 +72,7 @@ def await_port(port: int, server: "subprocess.Popen[bytes]", seconds: float = 60
 
 @pytest.fixture
 def done_with(tmp_path: Path) -> Callable[[str, str, str], dict[str, Any]]:
-    """Does a job of `remote.py` with the server at an address, and gives what it told."""
+    """Runs a job of `remote.py` with the server at an address, and returns its findings."""
 
     def do(job: str, address: str, setting: str = "springhouse.spark.remote") -> dict[str, Any]:
         folder = tmp_path / address.rpartition(":")[2]
@@ -103,7 +103,7 @@ def done_with(tmp_path: Path) -> Callable[[str, str, str], dict[str, Any]]:
 def test_the_shop_on_spark_connect(
     spark_server: str, done_with: Callable[..., dict[str, Any]]
 ) -> None:
-    # `spark.remote` is what Spark itself calls it.
+    # Spark itself calls this setting `spark.remote`.
     prove_right(done_with("shop", spark_server, "spark.remote"))
 
 
@@ -132,10 +132,10 @@ def test_a_session_of_the_user_s_is_neither_changed_nor_stopped(
 def prove_right(told: dict[str, Any]) -> None:
     assert told["failures"] == {}
     assert told["wrong"] == []
-    # Eight tables and eleven views; none was left out, and some rows were bad.
+    # Eight tables and eleven views: none is left out, and some rows are bad.
     assert (told["tables"], told["views"]) == (8, 11)
     assert told["quarantined"] > 0
-    # One moment for both halves of the diamond.
+    # Both halves of the diamond reflect one moment.
     assert told["billed"] == told["in_ledger"] > 1000
 
 
@@ -147,7 +147,7 @@ def test_every_feature_on_spark_connect_and_what_there_is_of_it_on_sail(
     assert spark["wrong"] == []
     sail = done_with("features", sail_server)
     assert sail["wrong"] == []
-    # What does not work there fails aloud, every time, and nothing of it is in a table.
+    # A feature that does not work raises an error every time, and leaves no rows in any table.
     assert sail["failures"].keys() == NOT_ON_SAIL.keys()
     for table, words in NOT_ON_SAIL.items():
         assert words in sail["failures"][table]
@@ -167,7 +167,7 @@ def test_files_that_are_not_there_and_a_reader_that_is_far_behind(
     ids = {"Oslo": [0, *range(3, 301, 3)], "Moss": [i for i in range(1, 301) if i % 3]}
     assert told["by_city"] == [[c, len(ids[c]), sum(ids[c])] for c in ("Moss", "Oslo")]
     assert told["followed"] == told["rated"] == [[301, sum(range(301))]]
-    # One of 301 rows is gone, and no server counts 300.
+    # One of 301 rows is lost, and no server may count 300.
     missing = f'the file "{told["gone"]}" of the table "orders" is missing'
     assert told["queried"] == missing
     assert told["then"].keys() == {"total"}

@@ -1,8 +1,8 @@
-"""A project that was written for `spark-pipelines` runs here unchanged, with the same rows.
+"""A project for `spark-pipelines` runs here unchanged, with the same rows.
 
-Spark's own command runs one copy of the files, `springhouse run --once` the other, and every table
-is compared as a bag of rows. Springhouse is started from somewhere else: what a file of a project
-calls "data/events" is in the project's folder.
+Spark's own command runs one copy of the files, and `springhouse run --once` runs the other. The
+test compares every table as a bag of rows. Springhouse starts in another folder, because the path
+"data/events" in a project file is relative to the project's folder.
 """
 
 import json
@@ -28,8 +28,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 HOME = Path(pyspark.__file__).parent
 SECONDS = 240.0
 
-# Without a metastore Spark's second run has forgotten the tables of the first. In the pipeline file
-# this setting would stop Spark, which sets all that stands there again and again.
+# Without a metastore, Spark's second run does not know the tables of the first. In the pipeline
+# file this setting would stop Spark, because Spark sets all settings of that file repeatedly.
 KEEP_TABLES = ("--conf", "spark.sql.catalogImplementation=hive")
 
 PIPELINE = """
@@ -159,7 +159,7 @@ def test_streams_flows_and_views_in_sql_and_python(tmp_path: Path) -> None:
     assert [count(stored(storage, name)) for name in ("events", "odd", "kinds")] == [20, 10, 2]
 
     # Two flows into one table. Spark's file sink counts their batches as if they were one flow's,
-    # and drops those of the slower one; with us all rows arrive.
+    # and drops the batches of the slower flow; our table gets all rows.
     expected, have = in_spark(theirs, "both"), stored(storage, "both")
     assert not expected - have
     assert have == Counter({(("id", id),): 1 for id in range(20)})
@@ -207,7 +207,7 @@ def springhouse(elsewhere: Path, project: Path) -> None:
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    """Run a command to its end; what it started ends with it, in time or not."""
+    """Run a command to its end; all of its processes end with it, even after a time-out."""
     find_java()
     surroundings = {
         **os.environ,
@@ -234,13 +234,13 @@ def run(command: Sequence[str], folder: Path) -> None:
     assert process.returncode == 0, said[-6000:]
 
 
-# What they made
+# Their tables
 
 
 def differences(
     theirs: Path, storage: Path, tables: Sequence[str]
 ) -> Mapping[str, tuple[Bag, Bag]]:
-    """The tables that are not equal, with what only Spark has and what only we have."""
+    """The tables that differ, with the rows that only Spark has and the rows that only we have."""
     found = {}
     for name in tables:
         expected, have = in_spark(theirs, name), stored(storage, name)
@@ -270,7 +270,7 @@ def count(rows: Bag) -> int:
 
 
 def plain(value: object) -> object:
-    # Spark's own tables have the old INT96 timestamps, which know no zone and are UTC.
+    # Spark's own tables have the old INT96 timestamps, which have no zone and are UTC.
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=UTC)
     return value

@@ -1,7 +1,7 @@
-"""Two processes believe that they own the same tables: each row is committed once, and both go on.
+"""Two processes claim the same tables: each row is committed once, and both processes go on.
 
-First side by side, as fast as they can. Then in the order that is worst: one of them stands still
-just before it writes, the other one does all the work, and the first one goes on with what it knew.
+First both run side by side, as fast as they can. Then they run in the worst order: one process
+stops just before it writes, the other does all the work, and the first goes on with old knowledge.
 """
 
 import json
@@ -32,7 +32,7 @@ ROUNDS = 8
 
 
 class Shop:
-    """A project with two workers, the files that arrived, and what its tables must be."""
+    """A project with two workers, the files that arrived, and the tables that must result."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Shop:
         self.files = 0
 
     def arrive(self) -> None:
-        """One more file: four good orders, and one that nobody paid."""
+        """Write one more file: four good orders, and one without a payment."""
         orders = [(10 * self.files + i, i) for i in range(5)]
         lines = [json.dumps({"id": id, "amount": amount}) for id, amount in orders]
         self._drop(self.folder / "data" / "orders", f"{self.files:04}.json", "\n".join(lines))
@@ -56,7 +56,7 @@ class Shop:
         return sorted(tuple(row.values()) for row in self._rows_of(self.folder, table))
 
     def prove(self) -> None:
-        """Everything that arrived is in every table and view, once."""
+        """Every record that arrived is in every table and view once."""
         ids = [10 * n + i for n in range(self.files) for i in range(5)]
         good = [(id, id % 10) for id in ids if id % 10]
         aside = Counter(json.loads(r["record"])["id"] for r in self._quarantine())
@@ -128,10 +128,10 @@ def test_who_comes_late_writes_nothing(shop: Shop, workers: list[Any], point: st
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        # The second one took two files where the first one took one, and has not set aside yet.
+        # The second process read two files where the first read one, and has set no row aside yet.
         ("commit:before:orders_quarantine", "ensure:before:orders_quarantine"),
         ("commit:before:orders", "commit:before:orders"),
-        # What the second one would commit is newer than what beats it: it has to try again.
+        # The second process holds newer rows than the commit that beats it, so it must try again.
         ("commit:before:totals", "commit:before:totals"),
         ("commit:before:both", "commit:before:both"),
     ],

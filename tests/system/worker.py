@@ -1,9 +1,9 @@
 """A warehouse in a process of its own, for tests that kill it.
 
-It does what it is told on stdin, a line each: `open FOLDER`, `refresh`, `run`, `arm POINT`. It
-tells on stdout what happens, a JSON object each. A POINT is where something happens to it, once:
-`commit:before:orders:die` ends it by SIGKILL, with all that it started, when the table `orders` is
-about to be committed; `hold` waits instead for a line on stdin.
+The process reads commands from stdin, one per line: `open FOLDER`, `refresh`, `run`, `arm POINT`.
+It writes events to stdout, one JSON object each. A POINT makes something happen to the process,
+once. With `commit:before:orders:die` it ends by SIGKILL, with all processes that it started, just
+before the commit of the table `orders`. With `hold` it waits there for a line on stdin.
 """
 
 import json
@@ -46,7 +46,7 @@ _telling = threading.Lock()
 
 
 def tell(event: str, **told: Any) -> None:
-    """Write one event, whole, before anything else can happen."""
+    """Write one complete event before anything else can happen."""
     line = json.dumps({"event": event, **told}) + "\n"
     with _telling:
         sys.stdout.write(line)
@@ -68,7 +68,7 @@ ACTIONS: dict[str, Callable[[], None]] = {"die": die, "hold": hold}
 
 
 def reach(point: str) -> None:
-    """Do what was armed for this point, if anything was."""
+    """Perform the armed action of this point, if it has one."""
     for action, do in ACTIONS.items():
         if f"{point}:{action}" in armed:
             armed.remove(f"{point}:{action}")
@@ -76,13 +76,13 @@ def reach(point: str) -> None:
 
 
 def watch_commits() -> None:
-    """Put points around the functions that write to Delta, wherever these are used."""
+    """Put points around the functions that write to Delta, in every module that uses them."""
 
     def watched(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def called(place: Any, *others: Any) -> Any:
-            # `place` is the storage of a table, or a version of it that stands there.
+            # `place` is the storage of a table, or a version of a table with a `place`.
             root = Path(place.storage.root if hasattr(place, "storage") else place.root)
-            # What `read_files` has found is in files/<flow>.<more>.
+            # The list of `read_files` is in files/<flow>.<more>.
             logs_files = root.parent.name == "files"
             table = f"files/{root.name.split('.')[0]}" if logs_files else root.name
             reach(f"{call}:before:{table}")

@@ -1,4 +1,4 @@
-"""One number for what a refresh takes, told from Delta logs alone: nothing here starts Spark."""
+"""One estimate of the cost of a refresh, from Delta logs alone: no test here starts Spark."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ ROWS = 10_000_000
 
 
 class MadeWarehouse:
-    """A large base table and a view over it, made by hand: commits that tell what they took."""
+    """A large base table and a view of it, made by hand; their commits hold refresh costs."""
 
     def __init__(self, folder: Path, properties: str = "") -> None:
         (folder / "transformations").mkdir()
@@ -76,7 +76,7 @@ class MadeWarehouse:
             self.warehouse.internals.lake.find(table),
         )
         for path in note.changes or ():
-            # Nobody reads it here, but a commit proves that the files it names are there.
+            # No test reads this file, but a commit checks that all files it names exist.
             file = Path(place.root, path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
@@ -111,7 +111,7 @@ def test_when_nearly_all_changed_it_is_computed_anew_and_looked_at_again(
         "score", {"clicks": warehouse.arrive(ROWS)}
     )
     assert offer is not None
-    # It was never tried, so the lake has the last word.
+    # Without an earlier attempt, the lake decides.
     assert offer.decision is not None
     assert (offer.way, offer.decision.sure) == ("full", False)
 

@@ -1,4 +1,4 @@
-"""A warehouse goes on in time while the machine's clock jumps, and says that it did."""
+"""A warehouse keeps its schedule while the machine's clock jumps, and reports the jump."""
 
 import time
 from pathlib import Path
@@ -30,7 +30,7 @@ class Jumping:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A project whose table is there and whose source has nothing: nothing needs Spark."""
+    """A project with a table and an empty source: nothing needs Spark."""
     (tmp_path / "transformations").mkdir()
     (tmp_path / "data").mkdir()
     (tmp_path / "transformations" / "all.sql").write_text(

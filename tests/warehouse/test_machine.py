@@ -1,4 +1,4 @@
-"""How busy a machine is; a folder stands for /proc, where there is one."""
+"""The load of a machine; a folder replaces /proc, on systems with /proc."""
 
 import psutil
 import pytest

@@ -1,7 +1,7 @@
 """Do the columns that a verb names exist, and do their types fit?
 
-A verb of a flow is checked when the flow is built. Each function here raises an error that names
-the activity and the columns, or gives what the activity needs.
+A verb of a flow is checked when the flow is built. A function here returns the values that the
+activity needs, or raises an error that names the activity and the columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,14 +40,14 @@ def names_of(names: Names) -> list[str]:
 
 
 def key_pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """The key columns of a join: mine, theirs."""
+    """The key columns of a join, as {my column: their column}."""
     if isinstance(on, Mapping):
         return dict(on)
     return {name: name for name in names_of(on)}
 
 
 def prove_columns(rows: NamedRows, names: Sequence[str], activity: str) -> None:
-    """An error if the rows have no such columns."""
+    """Raise an error if the rows lack one of these columns."""
     for name in names:
         if name not in rows.schema.names:
             raise FlowError(
@@ -57,7 +57,7 @@ def prove_columns(rows: NamedRows, names: Sequence[str], activity: str) -> None:
 
 
 def prove_keyed(known: pa.Schema, source_type: pa.DataType, on: str, key: str, name: str) -> None:
-    """An error if the known pairs are no pairs, or pairs of other things."""
+    """Raise an error if the known rows do not pair such a value with a number."""
     if known.names not in ([on, key], [key, on]):
         raise FlowError(
             f'activity "{name}" needs "{on}" and "{key}" of what is known, and nothing else; '
@@ -80,7 +80,7 @@ def prove_keyed(known: pa.Schema, source_type: pa.DataType, on: str, key: str, n
 def compile_condition(
     condition: Expression, schema: pa.Schema, activity: str
 ) -> CompiledExpression:
-    """What computes a condition; an error if the expression is none."""
+    """The compiled condition; an error if the expression is not a condition."""
     kind = type_of(condition, schema, activity)
     if kind != pa.bool_():
         raise FlowError(f'activity "{activity}": {condition} is {type_name(kind)}, not a condition')
@@ -96,7 +96,7 @@ def join_spec(
     outer: bool,
     name: str,
 ) -> JoinSpec:
-    """How rows are joined with others; an error if their keys or columns do not fit."""
+    """The specification of a join; an error if its keys or columns do not fit."""
     pairs, taken = key_pairs(on), names_of(take)
     if not pairs:
         raise FlowError(f'"{name}" joins on no column', hint='Say which: on="id".')

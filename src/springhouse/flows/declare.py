@@ -9,8 +9,8 @@
         abroad.write("orders_abroad")
         known.aggregate("country", revenue="sum(total)").write("revenue")
 
-Every verb returns `Rows`. The columns that it names are checked when the flow is built. That needs
-the schemas of the sources: `read` gives them, or the caller who runs the flow.
+Every verb returns `Rows`, and checks the columns that it names when the flow is built. That needs
+the schemas of the sources. Either `read` or the caller who runs the flow gives these schemas.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Draft:
         self._edges: list[Edge] = []
 
     def read(self, name: str, schema: str | pa.Schema | None = None) -> Rows:
-        """The rows of a source, or of what this flow wrote before."""
+        """The rows of a source, or of a target that this flow wrote before."""
         if name not in self._nodes:
             if isinstance(schema, str):
                 schema = schema_of(schema, f"read {name}")
@@ -51,11 +51,11 @@ class Draft:
         return Rows(self, name, 0)
 
     def graph(self) -> FlowGraph:
-        """What was declared."""
+        """The declared graph."""
         return FlowGraph(self._nodes, tuple(self._edges))
 
     def add(self, node: FlowNode, feeding: Sequence[Rows]) -> None:
-        """Add an activity, fed by these rows."""
+        """Add an activity that takes these rows."""
         for schema in node.outputs:
             twice = [name for name, count in Counter(schema.names).items() if count > 1]
             if twice:
@@ -68,7 +68,7 @@ class Draft:
             self._edges.append(Edge(rows.node, rows.port, node.name, port))
 
     def write(self, name: str, rows: Rows) -> None:
-        """Let rows rest in a target."""
+        """Write rows to a target."""
         target = self._nodes.setdefault(name, recordset(name, rows.schema))
         if target.kind is not NodeKind.RECORDSET:
             raise FlowError(
@@ -77,7 +77,7 @@ class Draft:
         self._edges.append(Edge(rows.node, rows.port, name, 0))
 
     def fresh(self, verb: str) -> str:
-        """A name that no node has."""
+        """A name that no node has yet."""
         number, name = 2, verb
         while name in self._nodes:
             name, number = f"{verb} {number}", number + 1
@@ -89,7 +89,7 @@ class Draft:
 
 
 class Flow:
-    """A declared flow: a function that describes the way of rows from sources to targets."""
+    """A declared flow: a function describes how rows move from sources to targets."""
 
     def __init__(
         self, declare: Callable[[Draft], object], name: str, options: Mapping[str, object]
@@ -100,17 +100,17 @@ class Flow:
         self.__doc__ = declare.__doc__
 
     def settings(self, options: Mapping[str, object] | None = None) -> Settings:
-        """How it runs: the given options, then those of its declaration, then the defaults."""
+        """Its settings: these options first, then those of the declaration, then the defaults."""
         return settings_of(self._options | dict(options or {}))
 
     def graph(self, schemas: Mapping[str, pa.Schema] | None = None) -> FlowGraph:
-        """The activities and recordsets, given the columns of what it reads."""
+        """The activities and recordsets, for sources with these schemas."""
         draft = Draft(self.name, schemas or {})
         self._declare(draft)
         return draft.graph()
 
     def run(self, sources: Mapping[str, Source], **settings: object) -> dict[str, pa.Table]:
-        """Run it in this process, on Arrow tables; gives the targets by name."""
+        """Run it in this process, on Arrow tables. Gives the tables of its targets by name."""
         from springhouse.flows.run import run_flow
 
         schemas = {name: rows.schema for name, rows in sources.items() if hasattr(rows, "schema")}
@@ -134,9 +134,9 @@ def flow(
     name: str | None = None,
     **settings: object,
 ) -> Flow | Callable[[Callable[[Draft], object]], Flow]:
-    """Declare a flow: decorates the function that describes the way of its rows.
+    """Declare a flow: decorates the function that describes how its rows move.
 
-    Settings say how it runs: `@springhouse.flow(policy="minimum-memory", pack_bytes=100_000)`.
+    Settings control how it runs: `@springhouse.flow(policy="minimum-memory", pack_bytes=100_000)`.
     """
     if declare is None:
         return lambda function: Flow(function, name or function.__name__, settings)

@@ -1,7 +1,7 @@
-"""How do rows come from a recordset, and how do they get into one?
+"""How does a flow read rows from a recordset, and write rows to one?
 
-A flow's graph only names its recordsets. What they are is given when it runs: a source is anything
-that gives record batches, a target is a `PackSink`. A recordset between that nobody gave is kept in
+A flow's graph only names its recordsets. The caller who runs the flow supplies them: a source is
+anything that gives record batches, and a target is a `PackSink`. A target without a sink is kept in
 memory.
 """
 
@@ -22,17 +22,17 @@ from springhouse.flows.row_pack import packs_of, with_schema
 
 Rows: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
 Source: TypeAlias = Rows | Callable[[], Rows]
-"""Rows, or how to get them when it is time to read."""
+"""Rows, or a function that gives them when the reader begins."""
 
 
 class PackSink(Protocol):
-    """Where a writer puts its packs."""
+    """A place to which a writer writes its packs."""
 
     def write(self, pack: pa.RecordBatch) -> None:
-        """Take a pack."""
+        """Write one pack."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End the writing: no more packs come."""
 
 
 class Collected:
@@ -54,7 +54,7 @@ class Collected:
 
 
 class Read:
-    """A reader: gives the rows of its recordset when what writes it, if anything, is done."""
+    """A reader: gives the rows of its recordset. A writer of the recordset must end before."""
 
     def __init__(self, name: str, schema: pa.Schema, source: "Source", pack_bytes: int) -> None:
         self._name, self._schema, self._source = name, schema, source
@@ -81,7 +81,7 @@ class Read:
 
 
 class Write:
-    """A writer: what it takes, from all that feed it, leaves the flow."""
+    """A writer: passes the packs from all its inputs to its sink."""
 
     def __init__(self, sink: PackSink, feeding: int) -> None:
         self._sink = sink
@@ -101,7 +101,7 @@ class Write:
 def operators(
     graph: FlowGraph, sources: Mapping[str, Source], sinks: Mapping[str, PackSink], pack_bytes: int
 ) -> dict[str, FlowOperator]:
-    """A fresh operator for every node of an extended graph that runs."""
+    """A new operator for every node that runs. The graph has its readers and writers already."""
     _validate_sources(graph, sources)
     between = {
         name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets if name not in sinks
@@ -124,7 +124,7 @@ def operators(
 
 
 def _validate_sources(graph: FlowGraph, sources: Mapping[str, Source]) -> None:
-    """An error if the flow reads a source that was not given."""
+    """Raise an error if the caller did not supply a source that the flow reads."""
     missing = [name for name in graph.sources if name not in sources and graph.outgoing[name]]
     if missing:
         raise FlowError(
@@ -134,7 +134,7 @@ def _validate_sources(graph: FlowGraph, sources: Mapping[str, Source]) -> None:
 
 
 def _rows_written(sink: PackSink, name: str) -> Source:
-    """The rows that were written to a recordset, for those who read it in the same flow."""
+    """The rows that this flow wrote to a recordset and reads again."""
     if not isinstance(sink, Collected):
         raise FlowError(
             f'"{name}" is written and read in one flow, but its sink can\'t be read',

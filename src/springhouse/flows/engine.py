@@ -1,7 +1,7 @@
-"""What does a thread do next, and which threads have to be awake?
+"""What does a thread do next, and which threads must be awake?
 
-The engine connects running flows, a policy and numbered threads. `advance` gets what a thread did
-and returns its next step. Locks, clocks and semaphores belong to `run.py`.
+The engine connects running flows, a policy and numbered threads. `advance` takes the result of a
+thread's last step and returns its next step. Locks, clocks and semaphores belong to `run.py`.
 
 A thread that finds no task sleeps (002 section 5.2). The engine wakes as many threads of a node as
 would find a task there. While all threads are awake it counts nothing and wakes no thread, so a
@@ -18,14 +18,14 @@ from springhouse.units import Instant
 
 
 class EngineStep(NamedTuple):
-    """What a thread does with no lock held: `item.perform(message)`."""
+    """One step of a thread, with no lock held: `item.perform(message)`."""
 
     item: Item
     message: Message
 
 
 class Advice(NamedTuple):
-    """What follows: the next step (None: sleep), threads to wake, flows that are over."""
+    """The engine's answer: the next step (None: sleep), threads to wake, and ended flows."""
 
     step: EngineStep | None = None
     wake: tuple[int, ...] = ()
@@ -66,7 +66,7 @@ class Engine:
             self._woken[self._node[thread]] -= 1
 
     def advance(self, thread: int, did: StepResult | None, seconds: float, now: Instant) -> Advice:
-        """What the thread does next, after what it did (None: it was not working)."""
+        """The thread's next step. `did` is the result of its last step (None: it had no step)."""
         over: tuple[Request, ...] = ()
         if did is not None:
             step, over = self._go_on(thread, did, seconds, now)
@@ -79,7 +79,7 @@ class Engine:
         return Advice(step, self._wakes(), over + more_over)
 
     def ask(self, thread: int, now: Instant) -> Advice:
-        """The first step of a new turn. Half of `advance`, for who puts threads to sleep itself."""
+        """The first step of a new turn: half of `advance`, for a caller that manages sleep."""
         step, over = self._begin_turn(thread, now)
         return Advice(step, over=over)
 
@@ -121,7 +121,7 @@ class Engine:
             if message is not None:
                 self._turns[thread] = turn, now, 0
                 return EngineStep(item, message), over
-            # It only had to pass on what was left, or was scheduled for what is done already.
+            # The item only sent its waiting outputs, or another turn has done its work already.
             over += self._end_turn(thread, turn, now)
 
     def _end_turn(self, thread: int, turn: Turn, now: Instant) -> tuple[Request, ...]:

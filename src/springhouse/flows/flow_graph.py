@@ -1,8 +1,9 @@
 """Which node feeds which? Activities and recordsets, as a graph without cycles (000 section 3.1).
 
-An activity turns row packs into row packs. A recordset is where rows rest: a source, a target, or a
-staging point between. Recordsets are not scheduled. `add_readers_and_writers` puts a reader behind
-every recordset that is read and a writer before every one that is written (000 section 5.1).
+An activity turns row packs into row packs. A recordset is a place that stores rows: a source, a
+target, or a staging point between them. Recordsets are not scheduled. `add_readers_and_writers`
+puts a reader behind every recordset that is read, and a writer before every recordset that is
+written (000 section 5.1).
 
 Rows leave a node by numbered ports and enter by numbered ports. Several edges may leave one port:
 each consumer gets every row. Exactly one edge enters a port of an activity.
@@ -28,17 +29,17 @@ class FlowError(SpringhouseError):
 
 
 class FlowOperator(Protocol):
-    """What one node does with rows. Invariant: it accepts a pack on any port at any time."""
+    """The work of one node. Invariant: it accepts a pack on any port at any time."""
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
-        """The packs that leave after this pack came."""
+        """Take a pack. Gives the packs that leave because of it."""
 
     def end(self, port: int) -> Iterable[Output]:
-        """The packs that leave after the last pack came by this port."""
+        """End a port after its last pack. Gives the packs that leave because of it."""
 
 
 class NodeKind(Enum):
-    """What a node of a flow is."""
+    """The kinds of nodes."""
 
     RECORDSET = "recordset"
     READER = "reader"
@@ -62,13 +63,13 @@ class SplitActivity:
 class FlowNode:
     """One node of a flow.
 
-    `inputs` and `outputs` are the schemas of its ports; `make` makes a fresh operator, given the
-    bytes of a row pack. `blocking` are the input ports that give nothing before they ended. `waits`
-    maps a port to another that should end first (the probed side of a join to the held one); it is
-    a wish, which saves memory, and not needed to be right. `memory_intensive` counts for EIS: it
-    holds many rows. `together` says which rows of an input one operator has to see: those with the
-    same values in these columns, or all of them (no columns); `halves` that most of the work can be
-    done before.
+    `inputs` and `outputs` are the schemas of its ports. `make` makes a new operator, given the
+    bytes of a row pack. `blocking` are the input ports whose rows lead to no output before the port
+    has ended. `waits` maps a port to another port that should end first (the probed side of a join
+    to the held side). This order saves memory, but results do not depend on it. `memory_intensive`
+    is true if the node holds many rows; EIS counts such nodes. `together` says which rows of an
+    input one operator must see: rows with equal values in these columns, or all rows (no columns).
+    `halves` splits an activity that can do most of its work before the shuffle.
     """
 
     name: str
@@ -86,7 +87,7 @@ class FlowNode:
 
     @property
     def is_boundary(self) -> bool:
-        """Whether it parts two subflows (000 section 5.1)."""
+        """Whether it separates two subflows (000 section 5.1)."""
         all_block = bool(self.inputs) and len(self.blocking) == len(self.inputs)
         return self.kind is NodeKind.RECORDSET or self.router or all_block
 
@@ -101,13 +102,13 @@ class Edge(NamedTuple):
 
 
 def recordset(name: str, schema: pa.Schema) -> FlowNode:
-    """A place where rows rest."""
+    """A node for a place that stores rows."""
     return FlowNode(name, NodeKind.RECORDSET, (schema,), (schema,), verb="recordset")
 
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """Nodes and edges, checked: names that exist, ports that fit, no cycle."""
+    """Nodes and edges. All names exist, all ports fit, and no cycle is possible."""
 
     nodes: Mapping[str, FlowNode]
     edges: tuple[Edge, ...]
@@ -134,7 +135,7 @@ class FlowGraph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The nodes, producers before consumers; fewer than all if there is a cycle."""
+        """The nodes, producers before consumers. A cycle and the nodes behind it are left out."""
         missing = {name: len(self.incoming[name]) for name in self.nodes}
         ready = [name for name, count in missing.items() if count == 0]
         done: list[str] = []
@@ -183,8 +184,8 @@ class FlowGraph:
 def add_readers_and_writers(graph: FlowGraph) -> FlowGraph:
     """The graph with a reader for every recordset that is read and a writer for every written one.
 
-    The paper has one per edge. One per recordset reads it once for all consumers, and writes it on
-    one thread.
+    The paper has one reader or writer per edge. Here one reader reads a recordset once for all
+    consumers, and one writer writes a recordset on one thread.
     """
     nodes, edges = dict(graph.nodes), []
     readers: dict[str, str] = {}
@@ -251,7 +252,7 @@ def _check_fed(node: FlowNode, entered: Mapping[tuple[str, int], str]) -> None:
 
 
 def schema_difference(input_schema: pa.Schema, wanted: pa.Schema) -> str:
-    """How the first schema is not the second, column by column; empty if it is.
+    """The differences between two schemas, column by column; empty if they are equal.
 
     >>> one = pa.schema({"a": pa.int64(), "b": pa.string()})
     >>> schema_difference(one, pa.schema({"a": pa.int32(), "c": pa.string()}))

@@ -11,7 +11,7 @@ from springhouse.flows.topology import Topology, one_node, read_topology
 QUEUE_PACKS = 30
 """The largest number of row packs on an edge: 000 found 30 to 150 to be good (Table 3).
 
-The least of them: packs are large here, and memory has to be there for full queues.
+This is the least of these numbers: packs are large here, and full queues must fit into memory.
 """
 
 _POLICIES = f"There are {', '.join(name.value for name in PolicyName)}."
@@ -19,7 +19,7 @@ _POLICIES = f"There are {', '.join(name.value for name in PolicyName)}."
 
 @dataclass(frozen=True)
 class Settings:
-    """How flows run. None: as this machine suggests."""
+    """How flows run. None stands for the default of this machine."""
 
     policy: PolicyName = PolicyName.LOCALITY
     threads: int | None = 1
@@ -54,13 +54,13 @@ class Settings:
             )
 
     def topology(self) -> Topology:
-        """The threads: as many as the settings say, or one per processor of this machine."""
+        """The topology of the threads: `threads` many, or one per processor of this machine."""
         machine = read_topology()
         return machine if self.threads is None else one_node(self.threads, machine.l2_bytes)
 
 
 def settings_of(options: Mapping[str, object]) -> Settings:
-    """Settings as a user says them, with the policy by its name.
+    """Settings from a user's options, which name the policy.
 
     >>> settings_of({"policy": "minimum-memory", "queue_packs": 5}).policy.value
     'minimum memory'

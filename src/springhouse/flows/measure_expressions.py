@@ -1,4 +1,4 @@
-"""Which measure does `sum(total)` or `count(*)` say, and what type has its result?"""
+"""Which measure does `sum(total)` or `count(*)` mean, and which type does its result have?"""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def parse_measure(text: str, schema: pa.Schema, activity: str) -> tuple[Measure,
 
 
 def _where_all_are_known(arguments: Sequence[Tree]) -> Tree:
-    """1 where no argument is NULL, else NULL: what count(x, y) counts."""
+    """1 if no argument is NULL, else NULL: the values that count(x, y) counts."""
     known: Tree = Call("isnotnull", (arguments[0],))
     for argument in arguments[1:]:
         known = Call("and", (known, Call("isnotnull", (argument,))))

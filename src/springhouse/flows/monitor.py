@@ -1,7 +1,7 @@
-"""What did a flow take while it ran? (000 sections 6.2 and 7.2)
+"""How much time and memory did a flow use while it ran? (000 sections 6.2 and 7.2)
 
-The paper's monitor looks at all queues in regular intervals. This one counts every pack that
-comes or goes, so the average over time and the maximum are exact, and nothing has to look.
+The paper's monitor looks at all queues in regular intervals. This monitor counts every pack that
+enters or leaves a queue. So the average over time and the maximum are exact, without polling.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from springhouse.units import Instant, Seconds
 
 @dataclass
 class ActivityStatistics:
-    """What one operator did. `selectivity` and `consumption_rate` are those of 000 section 3.1."""
+    """The work of one operator. 000 section 3.1 defines `selectivity` and `consumption_rate`."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -25,16 +25,16 @@ class ActivityStatistics:
 
     @property
     def selectivity(self) -> float | None:
-        """Rows out per row in; None before the first."""
+        """Rows out per row in; None before the first row."""
         return self.rows_out / self.rows_in if self.rows_in else None
 
     @property
     def consumption_rate(self) -> float:
-        """Rows that vanish from memory per second of its work; negative if it makes more."""
+        """Rows that it removes from memory per second of work; negative if it adds rows."""
         return (self.rows_in - self.rows_out) / self.seconds if self.seconds > 0 else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """For a commit's metadata."""
+        """The statistics for a commit's metadata."""
         return {
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
@@ -44,7 +44,7 @@ class ActivityStatistics:
         }
 
     def add(self, other: "ActivityStatistics") -> None:
-        """Join what the same operator did in another task."""
+        """Add the statistics of the same operator in another task."""
         self.rows_in += other.rows_in
         self.rows_out += other.rows_out
         self.packs_in += other.packs_in
@@ -56,7 +56,7 @@ class ActivityStatistics:
 
 @dataclass(frozen=True)
 class FlowMeasurements:
-    """What a finished flow took: memory is what waited in its queues."""
+    """The time and memory that a finished flow used. Memory is the packs in its queues."""
 
     seconds: Seconds
     average_packs: float
@@ -68,10 +68,10 @@ class FlowMeasurements:
 
 @dataclass
 class Monitor:
-    """Follows how many packs and bytes wait in a flow.
+    """Counts how many packs and bytes wait in a flow.
 
-    With `curve` given, every change is kept as (moment, packs, bytes), and with `invoked` every
-    turn as (moment, activity): Appendix A is drawn from them.
+    If there is a `curve`, the monitor adds every change to it as (moment, packs, bytes). If there
+    is `invoked`, it adds every turn as (moment, activity). Appendix A is drawn from both.
     """
 
     began: Instant
@@ -89,7 +89,7 @@ class Monitor:
         self._last = self.began
 
     def count_packs(self, now: Instant, packs: int, size: int) -> None:
-        """That many packs and bytes more, or fewer, wait since now."""
+        """Record that this many packs and bytes more wait from now on; fewer if negative."""
         if now > self._last:
             past = now - self._last
             self._pack_seconds += past * self.packs
@@ -105,7 +105,7 @@ class Monitor:
             self.curve.append((now, self.packs, self.size))
 
     def record_turn(self, now: Instant, activity: str) -> None:
-        """An activity was given a turn."""
+        """Record that an activity began a turn."""
         if self.invoked is not None:
             self.invoked.append((now, activity))
 

@@ -1,6 +1,7 @@
-"""Which processors share their memory, and how large is a cache?
+"""Which processors share memory, and how large is the cache of one processor?
 
-Read from the operating system, or given. A machine without NUMA is one node (002 section 5.1).
+The operating system or a caller gives the answer. A node is a group of processors that share their
+memory. A machine without NUMA is one node (002 section 5.1).
 """
 
 import os
@@ -14,18 +15,18 @@ _SIZES = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 @dataclass(frozen=True)
 class Topology:
-    """The processors of each node, and the bytes of one L2 cache (None: it could not be found)."""
+    """The processors of each node, and the size of one L2 cache (None: unknown)."""
 
     nodes: tuple[tuple[int, ...], ...]
     l2_bytes: int | None = None
 
     @property
     def pack_bytes(self) -> int:
-        """Half of the L2 cache (002 section 5.2), or more where that was measured to be faster."""
+        """Half of the L2 cache (002 section 5.2), but at least `LEAST_BYTES`."""
         return max((self.l2_bytes or 0) // 2, LEAST_BYTES)
 
     def threads(self) -> tuple[tuple[int, ...], ...]:
-        """One thread per processor, numbered from 0, by node."""
+        """The threads of each node: one per processor, numbered from 0."""
         numbered, first = [], 0
         for processors in self.nodes:
             numbered.append(tuple(range(first, first + len(processors))))
@@ -34,12 +35,12 @@ class Topology:
 
 
 def one_node(threads: int, l2_bytes: int | None = None) -> Topology:
-    """A topology of one node with that many threads."""
+    """A topology of one node with this number of threads."""
     return Topology((tuple(range(threads)),), l2_bytes)
 
 
 def read_topology(system: Path = Path("/sys/devices/system")) -> Topology:
-    """This machine, as far as this process may use it."""
+    """The part of this machine that this process may use."""
     usable = _usable()
     nodes = []
     for folder in sorted(system.glob("node/node[0-9]*"), key=lambda path: int(path.name[4:])):
@@ -53,7 +54,7 @@ def read_topology(system: Path = Path("/sys/devices/system")) -> Topology:
 
 
 def free_memory(node: int, system: Path = Path("/sys/devices/system")) -> int:
-    """The free bytes of a node; 0 if it does not tell."""
+    """The free memory of a node in bytes; 0 if the system does not report it."""
     for line in (_text(system / f"node/node{node}/meminfo") or "").splitlines():
         words = line.split()
         if "MemFree:" in words:
@@ -62,7 +63,7 @@ def free_memory(node: int, system: Path = Path("/sys/devices/system")) -> int:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """A list of the kernel's.
+    """The numbers in a list as the kernel writes it.
 
     >>> numbers("0-2,8")
     (0, 1, 2, 8)

@@ -6,10 +6,10 @@ which track) to each other. It has no clock, no thread and no storage: a warehou
 real sources, logs and tracks, and a simulator turns the same loop with pretend ones.
 
     turns            the door: one turn
-    facts            what decisions stand on: declaration, logs, sources, plans
+    facts            the facts behind decisions: declaration, logs, sources, plans
     observing        what waits in the sources of base tables
-    schedule         plans in, orders out: what the scheduler hears, and what it starts
-    order            the answer: which plans start on which track
-    wanted_plans     which plans wait, and which of them go together
-    scheduler_facts  what the scheduler has to know of a table
+    schedule         plans in, orders out: tells the scheduler of plans, and orders its starts
+    order            the result: the plans that start, and their track
+    wanted_plans     the plans that wait, and those of them that start together
+    scheduler_facts  the facts about a table that the scheduler needs
 """

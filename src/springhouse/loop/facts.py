@@ -1,7 +1,7 @@
-"""What does a loop know about its warehouse?
+"""Which facts about its warehouse does a loop know?
 
 It knows the declaration, the logs, the data that waits in sources, and the plans that follow from
-these. A warehouse puts these parts together over real logs and sources, a simulator over pretend
+them. A warehouse puts these parts together over real logs and sources, a simulator over pretend
 ones.
 """
 
@@ -42,7 +42,7 @@ def facts_of(
     owns: Callable[[str], bool] = lambda table: True,
     lock: AbstractContextManager[object] | None = None,
 ) -> Facts:
-    """The parts of a warehouse, over its logs and sources; with a `lock`, for several threads."""
+    """The parts of a warehouse over its logs and sources; several threads need a `lock`."""
     graph = Graph(project)
     chooser = Chooser(project, graph, logs)
     offers = offers_of(graph, chooser)

@@ -1,8 +1,8 @@
 """What waits in the sources of base tables, and since when?
 
-`Observing` asks each source by its period (`Sources`) and remembers the answers: since when data
-waits, and where the source ended each time that it had grown, so that a refresh of a part can stop
-at one of these ends. To ask writes nothing. New data gets its offsets only when a refresh loads it.
+`Observing` asks each source once in its period (`Sources`) and remembers the answers: since when
+data waits, and every end of the source at which it had grown. A refresh of a part of the data can
+stop at one of these ends. Asking writes nothing. Data gets its offsets when a refresh loads it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,16 +17,16 @@ STREAM_PATIENCE = Seconds(10.0)
 
 _LONG_AGO = Instant(float("-inf"))
 _MOST_ENDS = 256
-"""How many ends of a source are remembered, at which a refresh of a part may stop."""
+"""The number of ends to remember per source; a refresh of a part may stop at each of them."""
 
 
 @dataclass(frozen=True)
 class SourceAnswer:
     """The new data in the sources of one table.
 
-    It lies between `begins` and `ends`, by transaction; with `is_cut` there is more than one commit
-    takes. With `calls` there is other work to do. A `problem` keeps the source from answering; a
-    `warning` does not.
+    The data lies between `begins` and `ends`, by transaction. `is_cut` says that one commit can't
+    take all of it, and `calls` that there is other work to do. A source with a `problem` can't
+    answer; one with a `warning` can.
     """
 
     begins: Mapping[str, int] = field(default_factory=dict)
@@ -39,14 +39,14 @@ class SourceAnswer:
 
 @dataclass(frozen=True)
 class LastRun:
-    """When a table was refreshed last by this process, and how long a stream then pauses."""
+    """When this process last refreshed a table, and how long a stream pauses after that."""
 
     at: Instant | None = None
     pause: Seconds = Seconds(0.0)
 
 
 class Sources(Protocol):
-    """The sources of base tables."""
+    """The sources of base tables, as the loop sees them."""
 
     def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
         """The data that a table does not have yet."""
@@ -71,20 +71,20 @@ class Sources(Protocol):
 
 @dataclass
 class _Seen:
-    """What was seen of the sources of one table."""
+    """The observations of the sources of one table."""
 
     asked: Instant = _LONG_AGO
-    # The versions of the warehouse's own tables among them.
+    # The newest versions of the warehouse's own tables among the sources.
     read: Sequence[int] = ()
     waiting_since: Instant | None = None
     answer: SourceAnswer = field(default_factory=SourceAnswer)
-    # The ends of the sources whenever they had changed, as far as they are not loaded yet.
+    # Each end of the sources that is not loaded yet, and when it was first seen.
     ends: list[tuple[Instant, Mapping[str, int]]] = field(default_factory=list)
     last: LastRun = field(default_factory=LastRun)
 
 
 class Observing:
-    """What was seen of the sources of one project's tables."""
+    """The observations of the sources of one project's tables."""
 
     def __init__(
         self, tables: Mapping[str, Table], sources: Sources, owns: Callable[[str], bool]
@@ -99,7 +99,7 @@ class Observing:
     def poll(self, now: Instant, *, all_of_them: bool = False) -> None:
         """Ask the sources that are due by their periods.
 
-        Tables of the warehouse among them are seen in their logs at once.
+        A source that is a table of the warehouse is asked as soon as its log has a new version.
         """
         for name, table in self._owned():
             seen, versions = self._seen[name], self._sources.versions_read(name)
@@ -121,7 +121,7 @@ class Observing:
         seen.ends = [each for each in seen.ends if _is_beyond(each[1], answer.begins)]
         if answer.ends and (not seen.ends or seen.ends[-1][1] != answer.ends):
             seen.ends = [*seen.ends[-_MOST_ENDS:], (now, answer.ends)]
-        # A refresh meets the same problem, reports it, and is tried again.
+        # A table with a problem wants a refresh, too: it reports the problem, and is tried again.
         if not answer.ends and not answer.calls and answer.problem is None:
             seen.waiting_since = None
         elif seen.waiting_since is None:
@@ -130,16 +130,16 @@ class Observing:
     # --- What happens ----------------------------------------------------------------------------
 
     def take_over(self, table: str) -> None:
-        """Another process refreshed a table until now: forget what was seen of its sources."""
+        """Forget the observations of a table's sources: until now another process refreshed it."""
         if table in self._seen:
             self._seen[table] = _Seen()
 
     def ran(self, table: str, now: Instant, *, found_something: bool) -> None:
-        """A refresh of a table ended: data waits again from its next poll on.
+        """A refresh of a table ended: from the next poll on, data may wait again.
 
-        The next poll is at once if the refresh left data that was known to wait. Data that came
-        during the refresh waits for the period of the source. Else a source that always has a
-        little more would be refreshed all the time.
+        If the refresh left data that was known to wait, the next poll is at once. Data that came
+        during the refresh waits for the period of the source. Otherwise a source that always has a
+        little more data would be refreshed all the time.
         """
         seen = self._seen.get(table)
         if seen is None:
@@ -154,7 +154,7 @@ class Observing:
     # --- What was seen ---------------------------------------------------------------------------
 
     def since(self, table: str) -> Instant | None:
-        """Since when data waits for a table; None if none does, or another node loads it."""
+        """Since when data waits for a table; None if no data waits, or if another node loads it."""
         return self._seen[table].waiting_since if self._owns(table) else None
 
     def reason(self, table: str) -> str:
@@ -162,7 +162,7 @@ class Observing:
         return self._sources.purpose(table)
 
     def answer(self, table: str) -> SourceAnswer:
-        """What the sources of a table answered last."""
+        """The last answer of a table's sources."""
         seen = self._seen.get(table)
         return seen.answer if seen is not None else SourceAnswer()
 
@@ -192,5 +192,5 @@ class Observing:
 
 
 def _is_beyond(ends: Mapping[str, int], begins: Mapping[str, int]) -> bool:
-    """Whether there is data between the loaded part and these ends."""
+    """Whether these ends lie beyond the loaded data."""
     return any(end > begins.get(transaction, end) for transaction, end in ends.items())

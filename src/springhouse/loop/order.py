@@ -1,7 +1,7 @@
-"""What does the scheduler want to be started, and by which plans?
+"""Which refreshes does the scheduler want to start, and by which plans?
 
-A start of the scheduler names a table and a track. An order names the plans, too: of the table, of
-the refreshes upstream that it begins with, and of the tables that go along on the same track.
+A start of the scheduler names a table and a track. An order also names the plans: of the table, of
+the upstream refreshes that come first, and of the tables that go along on the same track.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class Order:
-    """What the scheduler wants to be started, by which plan.
+    """A start of the scheduler, with its plans.
 
-    With `until` only data that had arrived by then is loaded. `along` are the plans of tables that
-    read the same source and wait for the same records, or of views that read the same change.
-    `first` are the refreshes upstream that the plan begins with.
+    With `until`, a refresh loads only data that arrived by then. `along` are the plans of tables
+    that read the same source and wait for the same records, or of views that read the same change.
+    `first` are the upstream refreshes with which the plan begins.
     """
 
     plan: RefreshPlan
@@ -28,5 +28,5 @@ class Order:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """All tables that are refreshed by this order, in the order of their commits."""
+        """All tables that this order refreshes, in the order of their commits."""
         return tuple(each.table for each in (*self.first, self.plan, *self.along))

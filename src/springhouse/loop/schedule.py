@@ -1,9 +1,9 @@
 """Plans go in, orders come out: how do the planner's plans become refreshes on tracks?
 
 A `Schedule` stands between the planner and the scheduler (`refresh.scheduler`). It declares every
-table to the scheduler, with the costs that the logs tell, and passes on which plans wait. When the
-scheduler starts a table, the schedule makes an order of it: the plans to carry out, cut to the part
-that is to be loaded, and what they read together.
+table to the scheduler, with costs from the logs, and reports the plans that wait. When the
+scheduler starts a table, the schedule makes an order. The order names the plans to carry out, cut
+to the part to load, and the data that they read together.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,14 +32,14 @@ class Schedule:
         self._tables = SchedulerFacts(facts)
         self._scheduler = Scheduler(tracks, policy)
         self._wanted = WantedPlans(facts)
-        # How far the plan of each table goes, while it waits and while it runs.
+        # The moment up to which the plan of each table loads, while it waits and while it runs.
         self._reaches: dict[str, Instant] = {}
         self._under_way: dict[str, Instant] = {}
-        # Tables for which data may wait, as the scheduler knows; and tables that failed last.
+        # Tables with waiting data, as the scheduler knows; and tables whose last refresh failed.
         self._heard_of: set[str] = set()
         self._troubled: set[str] = set()
-        # Base tables that others refreshed until now, and up to when. Nobody here saw when the data
-        # came that waits for them.
+        # Base tables that others refreshed until now, and the moment that they reached. This
+        # process did not see when the waiting data came.
         self._inherited: dict[str, Instant] = {}
         for name in facts.graph.order:
             self.take_over(name)
@@ -49,11 +49,12 @@ class Schedule:
     # --- What happens ----------------------------------------------------------------------------
 
     def take_over(self, name: str) -> None:
-        """This warehouse refreshes a table from now on; until now others may have done so.
+        """From now on this warehouse refreshes the table; until now others may have done so.
 
-        Data that waits in the sources of the table may have come right after its last refresh, long
-        before we first see it. So its wait counts from that refresh: counted from our first sight,
-        a table whose owners die one after the other would never be late, and starve.
+        The data that waits in its sources may have come right after its last refresh, long before
+        this process sees it first. So its wait counts from that refresh. If the wait counted from
+        the first sight, a table whose owners die one after the other would starve: it would
+        never be late.
         """
         with self._lock:
             reached = self._tables.reached(name)
@@ -62,19 +63,19 @@ class Schedule:
                 self._inherited[name] = reached
 
     def _remember(self, name: str) -> None:
-        """Let the scheduler learn from the refreshes of the past."""
+        """Teach the scheduler from past refreshes."""
         for past in self._tables.past_loads(name):
             self._scheduler.remember(name, loaded=past.loaded, seconds=past.seconds, rows=past.rows)
 
     def hear(self, plans: Sequence[RefreshPlan], now: Instant) -> None:
-        """Pass on which refreshes are wanted now, and which are not any more."""
+        """Tell the scheduler which refreshes are wanted now, and which no longer are."""
         with self._lock:
             self._now = now
-            # While one of its steps has to be tried again, a unit waits for that.
+            # While a step of a unit waits for its retry, the unit waits, too.
             plans = [plan for plan in plans if self._troubled.isdisjoint(plan.needs)]
             self._wanted.replace(plans)
             idle = {*self._wanted, *self._under_way}
-            # Where nothing waits, we see new data when it comes.
+            # If no data waits for a table, this process will see when new data comes.
             for name in self._inherited.keys() - idle:
                 del self._inherited[name]
             for name in self._heard_of - idle:
@@ -89,22 +90,22 @@ class Schedule:
                 )
 
     def _since(self, plan: RefreshPlan, now: Instant) -> Instant:
-        """Since when the data of a plan waits, as its promise counts."""
+        """Since when the data of a plan waits, for the promise of its table."""
         promise = self._tables.promise(plan.table)
         if plan.urgent:
-            # The wait with which the plan would be due now.
+            # With this wait the plan is due now.
             return min(plan.since, Instant(now - (promise.strictest_seconds or 0.0)))
         if promise.staleness_by_pathway:
-            # Data that may wait longer than the rest counts from later on.
+            # The wait of data that may wait longer than the rest begins later.
             return min(self._facts.planning.waits.waiting_since(plan.table, now), default=now)
         return min(plan.since, self._inherited.get(plan.table, plan.since))
 
     def observe(self, name: str, waits: Sequence[Instant], now: Instant) -> None:
-        """Pass on since when data waits for a table, also data that the table can't have yet.
+        """Tell the scheduler since when data waits for a table, even if it can't load the data yet.
 
         A view reads its inputs as of one moment. So data of one input may have to wait until the
-        others have come to the same moment, and then they are to hurry. (Where some inconsistency
-        is allowed, the planner says what is needed first.)
+        other inputs have reached the same moment, and then these inputs have to hurry. (For a view
+        that may be inconsistent, the planner says which input is needed first.)
         """
         if not waits or name in self._under_way or self._tables.is_relaxed(name):
             return
@@ -116,7 +117,7 @@ class Schedule:
     def finished(
         self, name: str, now: Instant, seconds: Seconds | None, rows: int | None = None
     ) -> None:
-        """A refresh ended well; without `seconds` nothing is learned from it."""
+        """A refresh ended well; without `seconds` the scheduler does not learn from it."""
         count = None if rows is None else RowCount(rows)
         with self._lock:
             reached = self._under_way.pop(name, None)
@@ -125,7 +126,7 @@ class Schedule:
             self._scheduler.finished(name, now, seconds=seconds, rows=count, freshness=reached)
 
     def failed(self, name: str, now: Instant, retry_at: Instant) -> None:
-        """A refresh failed, and is tried again then."""
+        """A refresh failed, and is tried again at `retry_at`."""
         with self._lock:
             self._under_way.pop(name, None)
             self._troubled.add(name)
@@ -148,7 +149,7 @@ class Schedule:
         return self._wanted.along(name, self._troubled, self._now, self._scheduler.ready_at)
 
     def _ordered(self, start: Start) -> Order:
-        """The order to refresh a table, as far as the scheduler wants."""
+        """The order to refresh a table, up to the moment that the scheduler chose."""
         is_unit = self._wanted.unit(start.table) is not None
         reach, plan = self._reaches.pop(start.table), self._wanted.pop(start.table)
         if (
@@ -163,11 +164,11 @@ class Schedule:
         return Order(plan, start, start.until)
 
     def _takes_parts(self, name: str) -> bool:
-        # A refresh that failed is not cut: perhaps the next data heals it.
+        # A table that failed is loaded as a whole, because newer data may solve its problem.
         return name not in self._troubled and self._tables.takes_parts(name)
 
     def _with_companion(self, lead: Order, start: Start) -> Order:
-        """The order with one more table on the same track."""
+        """The order with one more table, which goes along on the same track."""
         unit = lead.plan if lead.plan.first else self._wanted.unit(start.table)
         plan, reach = self._wanted.pop(start.table), self._reaches.pop(start.table)
         if unit is not None:
@@ -177,13 +178,13 @@ class Schedule:
             first = tuple(steps[each] for each in unit.needs if each in steps)
             return replace(lead, plan=last, first=first)
         if start.table in self._facts.project.tables or lead.until is not None:
-            # It goes no further than the lead.
+            # The companion loads no further than the lead.
             reach = min(reach, self._under_way[lead.plan.table])
         self._under_way[start.table] = reach
         return replace(lead, along=(*lead.along, plan))
 
     def _cut(self, order: Order, now: Instant) -> Order:
-        """The order with plans that go no further than it says, and that say what they share."""
+        """The order with its plans cut at `until`; the plans also name what they share."""
         planning, plans = self._facts.planning, [order.plan, *order.along]
         if order.first or order.plan.table in self._facts.project.tables:
             return order
@@ -196,7 +197,7 @@ class Schedule:
     # --- What is known ---------------------------------------------------------------------------
 
     def order(self, now: Instant) -> list[tuple[RefreshPlan, Waiting]]:
-        """Everything that waits: first what may start, best first, then what may not yet."""
+        """All waiting plans: those that may start, best first, then those that may not yet."""
         with self._lock:
             waiting = [(self._wanted.get(w.table), w) for w in self._scheduler.order(now)]
             return [(plan, w) for plan, w in waiting if plan is not None]
@@ -207,12 +208,12 @@ class Schedule:
             return self._scheduler.known(name, now)
 
     def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
-        """The promises that can't be kept, as far as costs are known."""
+        """The promises that can't be kept by the known costs."""
         with self._lock:
             return self._scheduler.unkeepable(now)
 
     def next_change(self, now: Instant) -> Instant | None:
-        """When something may start though nothing happens."""
+        """When something may start although no event happens."""
         with self._lock:
             return self._scheduler.next_change(now)
 

@@ -1,10 +1,10 @@
-"""What does the scheduler need to know of a project's table?
+"""Which facts about a project's table does the scheduler need?
 
-The declaration says what a table reads and promises. The logs say what its refreshes took, and up
-to when it reflects what arrived.
+The declaration says what a table reads and promises. The logs say how long its refreshes took, and
+up to which arrivals it reflects the data.
 
-Times are times of arrival. Data that was first seen at ten makes a base table fresh up to ten, and
-a view is as fresh as the newest base version that it reflects.
+All times are times of arrival. If a source first showed data at ten, loading it makes the base
+table fresh up to ten. A view is as fresh as the newest base version that it reflects.
 """
 
 from collections.abc import Iterable
@@ -19,10 +19,10 @@ from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Instant, RowCount, Seconds
 
 _REMEMBERED = 20
-"""How many of the last refreshes of a table tell what it costs."""
+"""The cost of a table is learned from so many of its last refreshes."""
 
 _LONG_AGO = Seconds(3600.0)
-"""A refresh after a longer pause than this says nothing about how much it had to load."""
+"""After a longer pause than this, a refresh says nothing about how much data it had to load."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class PastLoad:
 
 
 class SchedulerFacts:
-    """The tables of one project as the scheduler has to know them."""
+    """The facts about the tables of one project, for the scheduler."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
 
     def profile(self, name: str) -> TableProfile:
-        """What was declared of a table."""
+        """The declaration of a table, for the scheduler."""
         project, graph = self._facts.project, self._facts.graph
         known = {*project.tables, *project.views}
         upstream = tuple(each for each in graph.tables_read(name) if each in known and each != name)
@@ -59,7 +59,7 @@ class SchedulerFacts:
         )
 
     def promise(self, name: str) -> Promise:
-        """What was promised of a table."""
+        """The promise of a table."""
         project = self._facts.project
         return (project.tables.get(name) or project.views[name]).promise
 
@@ -69,7 +69,7 @@ class SchedulerFacts:
         return view is not None and view.promise.is_relaxed
 
     def past_loads(self, name: str) -> Iterable[PastLoad]:
-        """The last refreshes of a table, as its log tells."""
+        """The last refreshes of a table, from its log."""
         refreshes = [
             (commit.at, commit.note)
             for commit in self._facts.logs.log(name).commits()
@@ -82,7 +82,7 @@ class SchedulerFacts:
                 yield PastLoad(loaded, Seconds(note.seconds), rows)
 
     def reached(self, name: str) -> Instant | None:
-        """Up to when a table reflects what arrived; None if it is empty."""
+        """The time of arrival up to which a table reflects all data; None if it is empty."""
         newest = self._facts.logs.log(name).newest()
         if newest is None:
             return None
@@ -93,17 +93,17 @@ class SchedulerFacts:
         return left if left > float("-inf") else newest.at
 
     def would_reach(self, plan: RefreshPlan, now: Instant) -> Instant:
-        """Up to when a table would reflect what arrived after a refresh."""
+        """The time of arrival up to which a table would reflect all data after a refresh."""
         if plan.table in self._facts.project.tables:
             return self._facts.observing.seen_until(plan.table) or now
         left, _ = plan.reaches.interval(self._facts.chooser.channels())
         return left if left > float("-inf") else now
 
     def takes_parts(self, name: str) -> bool:
-        """Whether it saves work to load only a part of what waits.
+        """Whether loading only a part of the waiting data saves work.
 
-        It saves none where everything is computed anew. A view that may be inconsistent is cut by
-        inputs, by the planner.
+        A recomputation is as expensive for a part. For a view that may be inconsistent, the planner
+        chooses the part, input by input.
         """
         if self.is_relaxed(name):
             return False

@@ -1,12 +1,12 @@
 """What happens in one turn of the loop?
 
     observe     ask the sources that are due, and look at the logs
-    plan        plan views anew whose inputs moved
+    plan        plan the views again whose inputs moved
     schedule    pass plans to the scheduler; some start now, on free tracks
     note        once a second, how late each table is
 
 `Turns` has no clock and no threads. Its caller carries out the orders and reports how they ended: a
-warehouse on threads, a simulator by an event that ends later. The caller turns again after `pause`,
+warehouse on threads, a simulator by an event that ends later. The next turn follows after `pause`,
 or as soon as a refresh ends.
 """
 
@@ -85,7 +85,7 @@ class Turns:
         return Seconds(max(min(until_poll, until_change), _SHORTEST_PAUSE))
 
     def _wanted(self, now: Instant, running: Collection[str]) -> list[RefreshPlan]:
-        """The plans for tables of this node that are not running; a unit only as a whole."""
+        """The plans for tables of this node that do not run; a unit waits for all its tables."""
         with self._facts.lock:
             self._facts.planning.look()
             plans = self._facts.planning.plans(now)
@@ -93,12 +93,12 @@ class Turns:
         return [plan for plan in plan_of.values() if all(each in plan_of for each in plan.needs)]
 
     def _observe(self, now: Instant) -> None:
-        """Note how late every table is; a table that waits for others makes them hurry."""
+        """Note how late every table is; a table that waits for its inputs makes them hurry."""
         waiting = self.schedule.order(now)
         self.backlog = Seconds(sum(w.expected_seconds for _, w in waiting if w.released <= now))
         for name, record in self.kept.items():
             waits = self._facts.planning.waits.waiting_since(name, now)
-            # Also for views of other nodes: this node may own what they read.
+            # Observe views of other nodes, too: this node may own the inputs of such a view.
             self.schedule.observe(name, waits, now)
             if not self._owns(name):
                 continue

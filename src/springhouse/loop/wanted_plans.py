@@ -1,8 +1,8 @@
-"""Which plans wait for a start, and which of them go together?
+"""Which plans wait for their start, and which of them start together?
 
-A plan that begins with refreshes upstream is a unit: all of it runs on one track. A base table
-takes others along that wait for the same records of one source, a view those that read the same
-change where one scan pays.
+A plan that begins with upstream refreshes is a unit: all of it runs on one track. A base table
+takes along the tables that wait for the same records of one source. A view takes along the views
+that read the same change, if one scan for all of them pays.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from springhouse.planner.refresh_plan import RefreshPlan
 from springhouse.units import Instant
 
 ReadyAt = Callable[[str], Instant | None]
-"""When the scheduler lets a waiting refresh start; None if none waits."""
+"""When a waiting refresh may start; None if none waits."""
 
 
 class WantedPlans:
@@ -24,7 +24,7 @@ class WantedPlans:
         self._plans: dict[str, RefreshPlan] = {}
 
     def replace(self, plans: Sequence[RefreshPlan]) -> None:
-        """From now on these plans wait, and no others."""
+        """Replace all waiting plans by these."""
         self._plans = {plan.table: plan for plan in plans}
 
     def __contains__(self, name: object) -> bool:
@@ -37,18 +37,18 @@ class WantedPlans:
         return self._plans.get(name)
 
     def pop(self, name: str) -> RefreshPlan:
-        """The plan of a table, which waits no more."""
+        """Remove and return the plan of a table."""
         return self._plans.pop(name)
 
     def unit(self, name: str) -> RefreshPlan | None:
-        """The unit that a table is refreshed in: its own plan, or that of a reader; else None."""
+        """The unit that refreshes a table: its own plan, that of a reader, or None."""
         own = self._plans.get(name)
         if own is not None and own.first:
             return own
         return next((plan for plan in self._plans.values() if name in plan.needs), None)
 
     def along(self, name: str, troubled: set[str], now: Instant, ready_at: ReadyAt) -> list[str]:
-        """The tables to refresh together with another; none of those that failed last."""
+        """The tables to refresh together with this one, except those whose last refresh failed."""
         if name in troubled:
             return []
         unit = self.unit(name)
@@ -62,10 +62,10 @@ class WantedPlans:
     def _from_one_scan(
         self, name: str, troubled: set[str], now: Instant, ready_at: ReadyAt
     ) -> list[str]:
-        """The views that read the same change and are due, too, where one scan of it pays.
+        """The views that read the same change and are also due, if one scan of the change pays.
 
         A view that may still rest goes along if the scan saves more than the rest is worth. So
-        views with one promise stay together, which would drift apart.
+        views with the same promise stay together; otherwise they would drift apart.
         """
         planning, lead = self._facts.planning, self._plans[name]
         others = (
@@ -83,7 +83,7 @@ class WantedPlans:
 
 
 def _rest_left(plan: RefreshPlan, ready: Instant | None, now: Instant) -> float:
-    """Which part of the time that a refresh may rest is still left; all if none waits."""
+    """The share of a refresh's rest that is still left; 1 if no refresh waits."""
     if ready is None:
         return 1.0
     return min(max(ready - now, 0.0) / max(ready - plan.since, 1e-6), 1.0)

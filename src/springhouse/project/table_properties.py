@@ -1,8 +1,8 @@
-"""What was promised about a table, and what else do its properties say?
+"""What does a table promise by its properties, and what else do they set?
 
 The properties of Springhouse start with `springhouse.`; `project.settings` lists them, and says
-which kinds of table can have them. Delta's own properties are checked here, because some change how
-a table is stored. All other properties are the user's and are kept as they are.
+which kinds of table can have them. This module checks Delta's own properties, because some of them
+change how a table is stored. All other properties are the user's and are kept as they are.
 """
 
 import re
@@ -52,13 +52,13 @@ DELTA_PROPERTIES: Mapping[str, str] = {
     "delta.logRetentionDuration": _INTERVAL,
     "delta.targetFileSize": r"\d+( ?[kmg]b?)?",
 }
-"""Properties of Delta that say nothing about how files are read; others would need the features of
-the protocol that they stand for (column mapping, deletion vectors, a change data feed)."""
+"""The properties of Delta that a table may set. They do not change how its files are read. All
+other properties need protocol features (column mapping, deletion vectors, a change data feed)."""
 
 
 @dataclass(frozen=True)
 class Properties:
-    """The properties of one table or view, understood."""
+    """The properties of one table or view, as values."""
 
     promise: Promise = field(default_factory=Promise)
     refresh: RefreshMode = RefreshMode.AUTO
@@ -73,13 +73,13 @@ class Properties:
 def read_properties(
     owner: str, holder: Holder, written: Mapping[str, PlacedValue], names: Names
 ) -> tuple[Properties, list[DeclarationError]]:
-    """The properties of `owner`, and what is wrong with them; a wrong one keeps its default."""
+    """The properties of `owner`, and the errors in them; a wrong property keeps its default."""
     reader = _PropertyReader(owner, holder, written)
     by_pathway = reader.staleness_by_pathway(names)
     inconsistency = reader.find(INCONSISTENCY)
     if inconsistency is None:
-        # Where one input may be a day old and another a minute, a snapshot may show them at moments
-        # that are a day apart.
+        # If one input may be a day old and another a minute, a snapshot may show moments that are
+        # a day apart.
         inconsistency = max(by_pathway.values(), default=Seconds(0.0))
     reader.check_delta(written)
     known = Properties(
@@ -101,7 +101,7 @@ def read_properties(
 
 
 class _PropertyReader:
-    """Reads one property at a time and collects what is wrong."""
+    """Reads one property at a time and collects the errors."""
 
     def __init__(self, owner: str, holder: Holder, written: Mapping[str, PlacedValue]) -> None:
         self.errors: list[DeclarationError] = []
@@ -131,7 +131,7 @@ class _PropertyReader:
         self.errors.append(DeclarationError(problem, where=str(written.place), hint=hint))
 
     def check_delta(self, written: Mapping[str, PlacedValue]) -> None:
-        """Properties of Delta's own change how a table is stored: only some can be kept."""
+        """Collect an error for each property of Delta that a table can't set."""
         for key, each in written.items():
             if not key.lower().startswith("delta."):
                 continue
@@ -193,7 +193,7 @@ class _PropertyReader:
         )
 
     def flow_settings(self) -> Mapping[str, str]:
-        """The settings of the project that this table has for its own flow and sources."""
+        """The project settings that this table overrides for its own flow and sources."""
         settings = (*FLOW_SETTINGS, *SOURCE_SETTINGS)
         return {
             each.key: self._written[each.key].value

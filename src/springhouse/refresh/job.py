@@ -9,8 +9,8 @@ from springhouse.units import Instant, Seconds
 class Start:
     """An order: start the refresh of `table` on `track`.
 
-    The refresh loads data up to the time stamp `until` (None: all). The oldest of it arrived at
-    `since`. `number` decided that this table starts, and `why` says what that number is.
+    The refresh loads data up to the time stamp `until` (None: all). The oldest of this data arrived
+    at `since`. `number` decided that this table starts, and `why` is the meaning of that number.
     """
 
     table: str

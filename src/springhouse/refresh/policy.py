@@ -1,8 +1,8 @@
 """Which scheduling policy does a warehouse use?
 
-A policy has six parts: the basic algorithm, how tracks are divided, how priority is inherited, how
-much is loaded at once, whether a long refresh may take the last free track, and whether promises
-are heeded. The `read_*` functions understand the words of `configuration:`, and `str` of a policy
+A policy has six parts: the basic algorithm, how tables share the tracks, how priority is inherited,
+how much one refresh loads, whether a long refresh may take the last free track, and whether
+promises count. The `read_*` functions parse the words of `configuration:`, and `str` of a policy
 writes the same words.
 
     basic        whittle | max-benefit | lookahead | edf | edf-p | random | fifo | round-robin
@@ -50,7 +50,7 @@ class EdfPartitioned:
 
 @dataclass(frozen=True)
 class Proportional:
-    """Tracks in proportion to load; `allotted` of them: None is all, 0 the fewest that suffice."""
+    """Tracks in proportion to load; `allotted` of them: None is all, 0 the fewest possible."""
 
     allotted: int | None = None
     aggressive: bool = True
@@ -74,8 +74,8 @@ class Policy:
     """How refreshes are scheduled. `PAPER` is the policy that the paper found best.
 
     The default adds our own rules: benefit over time (`ranking.patience`), chains
-    (`inheritance.priority`), cuts that pay (`ranking.chopping`), promises (`promises.urgency`), and
-    a last track that has to be earned (`foresight.last_track`).
+    (`inheritance.priority`), cuts only if they pay (`ranking.chopping`), promises
+    (`promises.urgency`), and a condition for the last track (`foresight.last_track`).
     """
 
     basic: Basic = Basic.WHITTLE
@@ -104,12 +104,12 @@ PAPER = Policy(
     chopping=Chopping(3.0, fixed=True),
     weigh_last_track=False,
 )
-"""Max Benefit, all tracks in proportion and aggressively, the largest priority, parts of three
+"""Max Benefit; Proportional with all tracks, aggressive; the largest priority; parts of three
 periods."""
 
 
 def read_basic(text: str) -> Basic:
-    """The basic algorithm of that name; a ValueError says which there are."""
+    """The basic algorithm of that name; a ValueError lists the names."""
     try:
         return Basic(text.strip().lower())
     except ValueError:
@@ -117,7 +117,7 @@ def read_basic(text: str) -> Basic:
 
 
 def read_tracks(text: str) -> TrackRule:
-    """How tracks are divided.
+    """The rule by which tables share the tracks.
 
     >>> str(read_tracks("proportional basic k=2"))
     'proportional basic k=2'
@@ -150,7 +150,7 @@ _PROPORTIONAL = "proportional [basic | all | TRACKS] [aggressive] [k=NUMBER]"
 
 
 def read_inheritance(text: str) -> Inheritance:
-    """How priority is inherited.
+    """The rule by which priority is inherited.
 
     >>> read_inheritance("max-plus(2)").k
     2.0

@@ -1,7 +1,7 @@
 """Which scheduling policy does a project's configuration choose?
 
-The settings are those under `springhouse.scheduler.` in `project.settings`, with the defaults that
-are declared there.
+The settings under `springhouse.scheduler.` in `project.settings` choose it. Their declarations have
+the defaults.
 """
 
 from collections.abc import Mapping

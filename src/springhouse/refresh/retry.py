@@ -1,7 +1,7 @@
 """When is a refresh that failed tried again?
 
-It waits, and the wait doubles with every failure in a row, up to a limit. A failure that heals by
-itself (a file that was being written, a server that restarts) heals soon. Any other costs little.
+The wait doubles with every failure in a row, up to a limit. A failure that heals by itself (a file
+that is being written, a server that restarts) heals soon. Retries of any other failure cost little.
 """
 
 from dataclasses import dataclass

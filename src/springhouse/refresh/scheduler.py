@@ -1,8 +1,8 @@
 """Which refresh starts now, and on which track?
 
 A `Scheduler` hears of events (a table is declared, data arrives for it, a refresh ends) and says
-what to start. It has no clock and no threads, and its only chance are the dice that it gets. So the
-same events bring the same starts, in a warehouse and in a simulator.
+the starts. It has no clock and no threads, and all its randomness comes from the given dice. So the
+same events cause the same starts, in a warehouse and in a simulator.
 
     scheduler = Scheduler(tracks=2)
     scheduler.declare(Table("orders", period_seconds=Seconds(5.0)))
@@ -11,14 +11,14 @@ same events bring the same starts, in a warehouse and in a simulator.
     scheduler.finished("orders", now, seconds=0.8, rows=1200)
     sleep_until(scheduler.next_change())
 
-A refresh may take others along that cost little once it runs (tables that read the same source).
-They start with it, on its track, if data waits for them. Each ends for itself.
+A refresh may take other tables along that cost little once it runs (they read the same source).
+They start with it, on its track, if data waits for them. Each refresh ends for itself.
 
 Invariants: a table has at most one refresh under way; a track has at most one refresh, and those
-that go along with it; a refresh loads the oldest data first; data of a failed refresh waits again.
+that go along with it; a refresh loads the oldest data first; after a failure the data waits again.
 
-The cost of an event and of a start is logarithmic in the number of tables. The layout of tracks is
-made anew only now and then (`tracks.lanes`).
+The cost of an event and of a start is logarithmic in the number of tables. The tracks are divided
+again only now and then (`tracks.lanes`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -69,7 +69,7 @@ class Scheduler:
     # --- Events ---------------------------------------------------------------------------
 
     def declare(self, profile: TableProfile, freshness: Instant | None = None) -> None:
-        """Declare a table, or declare it anew; `freshness` is how fresh it is already."""
+        """Declare a table, or change its declaration; `freshness` is its freshness so far."""
         self._settlement.touch_neighbours(profile.name)
         self._hierarchy.put(profile)
         self._settlement.touch_neighbours(profile.name)
@@ -91,7 +91,7 @@ class Scheduler:
         self._lanes.moves += 1
 
     def drop(self, name: str) -> None:
-        """A table is gone; its refresh, if one is under way, still holds a track."""
+        """Remove a table; its refresh, if one is under way, still holds a track."""
         if name not in self._hierarchy.tables:
             return
         self._settlement.touch_neighbours(name)
@@ -116,10 +116,10 @@ class Scheduler:
     ) -> None:
         """Data up to the time stamp `freshness` waits for a table; it merges with waiting data.
 
-        Without a `freshness` the data reaches up to now; repeated calls count once until it is
-        loaded. `since` is when the data came into the warehouse, if that was before it came within
-        reach of this table. `seconds` is the planner's estimate for loading all data that waits; it
-        replaces the learned cost. An empty table counts as one period behind its first data.
+        Without a `freshness` the data reaches up to now; repeated calls count once until a refresh
+        loads the data. `since` is when the data came into the warehouse, if this table could read
+        it only later. `seconds` is the planner's estimate for loading all waiting data; it replaces
+        the learned cost. An empty table counts as one period behind its first data.
         """
         table = self._tables.get(name)
         if table is None or table.leaving:
@@ -143,7 +143,7 @@ class Scheduler:
     def held_up(self, name: str, since: Instant, now: Instant) -> None:
         """Data that came at `since` can't reach `name` before the tables above it are refreshed.
 
-        The tables above it hurry if data waits for them. So the promise of `name` is kept even if
+        The tables above hurry if data waits for them. So the promise of `name` is kept even if
         their own promises leave more time.
         """
         table = self._tables.get(name)
@@ -164,7 +164,7 @@ class Scheduler:
                 self._rank(held, now)
 
     def withdrawn(self, name: str, now: Instant) -> None:
-        """No refresh of a table is wanted any more: another node did it, or no data was there."""
+        """A table needs no refresh any more: another node did it, or there was no data."""
         table = self._tables.get(name)
         if table is not None:
             table.pending.clear()
@@ -180,9 +180,9 @@ class Scheduler:
         rows: RowCount | None = None,
         freshness: Instant | None = None,
     ) -> None:
-        """A refresh ended well; with `seconds` its cost is learned.
+        """A refresh ended well; with `seconds` the scheduler learns its cost.
 
-        `freshness` is how fresh the table is now, if not as fresh as its start said.
+        `freshness` is the freshness of the table now, if it differs from that in the start.
         """
         table = self._tables.get(name)
         if table is None or table.running is None:
@@ -192,14 +192,14 @@ class Scheduler:
         reached = target if freshness is None else freshness
         before = table.freshness if table.freshness is not None else reached
         if reached < target and reached > before:
-            # Some data could not be loaded yet, and still waits.
+            # The refresh could not load some data, which still waits.
             table.pending.put_back([b for b in table.taken if b.freshness > reached])
         table.freshness = max(before, reached)
         table.unmade = False
         table.retry_at = -inf
         if table.declared_cost is not None or (seconds is not None and table.cost.count):
-            # By the clock, and not by the seconds of the refresh itself: time before and after it
-            # breaks a promise just as well.
+            # By the clock, and not by the seconds of the refresh itself: the time before and after
+            # it breaks a promise just as well.
             table.error.observe(now - table.last_started - start.expected_seconds)
         if seconds is not None:
             self._settlement.learn_cost(table, max(reached - before, 0.0), seconds, rows)
@@ -219,7 +219,7 @@ class Scheduler:
     def remember(
         self, name: str, *, loaded: Seconds, seconds: float, rows: RowCount | None = None
     ) -> None:
-        """Learn from a refresh of the past that loaded so many seconds of data."""
+        """Learn from a past refresh that loaded so many seconds of data."""
         table = self._tables.get(name)
         if table is None:
             return
@@ -244,8 +244,8 @@ class Scheduler:
     ) -> list[Start]:
         """The refreshes to start now. They count as under way until they finish or fail.
 
-        `along` names the tables that may go along with a table. Those for which data waits come
-        right after it, with the same track.
+        `along` names the tables that may go along with a table. Those with waiting data come right
+        after the table, with the same track.
         """
         self._wake(now)
         orders: list[Start] = []
@@ -296,14 +296,14 @@ class Scheduler:
         return waits and table.retry_at <= now
 
     def ready_at(self, name: str) -> Instant | None:
-        """When a waiting refresh may start, long ago if it may now; None if none waits."""
+        """When a waiting refresh may start (long ago if it may now); None if no refresh waits."""
         table = self._tables.get(name)
         if table is None or not table.pending or table.running is not None:
             return None
         return Instant(-inf if table.entry is not None else table.ready_at)
 
     def order(self, now: Instant) -> list[Waiting]:
-        """Everything that waits: first what may start, best first, then what may not start yet."""
+        """All waiting refreshes: those that may start, best first, then those that may not yet."""
         self._wake(now)
         held: list[ScheduledTable] = []
         released: list[Entry] = []
@@ -318,12 +318,12 @@ class Scheduler:
         ] + [self._waiting(s, s.ready_at - now, "seconds until it is released") for s in held]
 
     def next_change(self, now: Instant) -> Instant | None:
-        """When to ask again even if nothing happens; None if only an event changes anything."""
+        """When to ask again even if no event happens; None if only an event changes something."""
         self._wake(now)
         return self._ranks.next_change()
 
     def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
-        """The promises that can't be kept, with the shortest that could be, by known costs."""
+        """The promises that can't be kept by known costs, and the shortest that could be kept."""
         self._wake(now)
         return find_unkeepable(self._hierarchy, self._tables, len(self.tracks))
 
@@ -377,8 +377,8 @@ class Scheduler:
             why,
         )
         if table.allowance is not None and not table.crowded:
-            # A refresh that starts early because of a crowd did not wait for a track. And no wait
-            # counts for more than the promise: a release before the arrival gains nothing.
+            # A refresh that starts early because of a crowd did not wait for a track. No wait
+            # counts for more than the allowance: a release before the arrival gains nothing.
             table.wait.observe(min(now - table.ready_at, table.allowance))
         if entry[0] in (Urgency.UNMADE, Urgency.NONE):
             self._lanes.queues[table.lane].passed = entry[1]
@@ -390,9 +390,9 @@ class Scheduler:
     def _taken_along(
         self, table: ScheduledTable, lead: Start, before: Seconds, now: Instant
     ) -> Start:
-        """A table that waits starts with another one; it needs no track of its own.
+        """Start a waiting table together with another one; it needs no track of its own.
 
-        It is expected to end after those `before` it in the same job.
+        Its end is expected after those of the `before` tables in the same job.
         """
         until = table.pending.newest
         told = table.announced_seconds
@@ -410,7 +410,7 @@ class Scheduler:
         return start
 
     def _run(self, table: ScheduledTable, start: Start, until: Instant, now: Instant) -> None:
-        """From now on a refresh of this table is under way."""
+        """Note that a refresh of this table is under way."""
         self._ranks.leave(table)
         table.taken = table.pending.take(until)
         table.running = start

@@ -1,4 +1,4 @@
-"""Columns of files that never change are decoded once, as long as there is room for them."""
+"""The cache decodes columns of unchanging files once, as long as it has room for them."""
 
 from pathlib import Path
 

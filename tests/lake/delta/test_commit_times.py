@@ -1,4 +1,4 @@
-"""When a commit counts as made, if the clock of its writer was wrong. No Spark needed."""
+"""The time of a commit, if the clock of its writer was wrong. No Spark needed."""
 
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType

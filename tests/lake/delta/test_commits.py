@@ -1,4 +1,4 @@
-"""A commit is written whole, once, on the ground that it was computed from. No Spark needed."""
+"""A commit is written whole and once, on the version that it was computed from. No Spark needed."""
 
 import threading
 from datetime import datetime
@@ -201,7 +201,7 @@ def test_the_log_tells_states_and_what_they_reflect(ground: TableVersion) -> Non
     assert on is not None
     commit(on, Change(note("compaction"), [write_arrow(on.storage, rows(1, 2))], on.files))
     log = TableLog(ground.storage, "orders")
-    # The compaction is a version to read at, and no state of its own.
+    # The compaction is a version that readers may use, but no new state of the rows.
     assert [(s.made, s.version) for s in log.snapshots()] == [(0, 0), (1, 1), (2, 3)]
     assert log.snapshots()[-1].provenance == Provenance.of(orders=2)
     assert stored(ground.storage) == [1, 2]

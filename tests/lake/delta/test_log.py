@@ -1,4 +1,4 @@
-"""What is known of a table's log, and how often the storage is asked for it."""
+"""The knowledge about a table's log, and the number of requests to the storage for it."""
 
 import json
 
@@ -19,7 +19,7 @@ def log(tmp_path):
 
 
 def commit(folder, version, table_id=None):
-    """What another writer commits."""
+    """Write a commit as another writer would."""
     entry = {"commitInfo": {"timestamp": 1_700_000_000_000 + version, "operation": "WRITE"}}
     text = json.dumps(entry) + '\n{"add": {"path": "a", "dataChange": true}}\n'
     if table_id is not None:

@@ -1,4 +1,4 @@
-"""Every reader names the file of a log that is damaged, and what to do. No Spark needed."""
+"""Every reader names the damaged log file and the remedy. No Spark needed."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ NEWEST = 25
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A table with a checkpoint and some commits after it, to be copied and damaged."""
+    """A table with a checkpoint and later commits; each test damages a copy."""
     place = Storage.at(str(tmp_path_factory.mktemp("written") / "orders"))
     ensure(place, StructType([StructField("id", LongType())]), Note("schema", Instant(1.0)))
     for number in range(NEWEST):

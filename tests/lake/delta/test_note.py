@@ -1,4 +1,4 @@
-"""What a commit says of itself survives the log."""
+"""The note of a commit survives the way through the log."""
 
 import pytest
 

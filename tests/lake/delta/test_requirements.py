@@ -1,4 +1,4 @@
-"""What a commit requires is a value, and one that is not met stops the commit. No Spark needed."""
+"""A commit's requirements are values, and an unmet one stops the commit. No Spark needed."""
 
 import shutil
 from pathlib import Path

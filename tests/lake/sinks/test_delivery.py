@@ -28,7 +28,7 @@ WEIGHT = "__springhouse_weight"
 
 
 class Memory(Sink):
-    """A sink that remembers, and may break or die at a moment of the test's choice."""
+    """A sink that remembers its rows, and breaks or dies at a moment of the test's choice."""
 
     def __init__(self) -> None:
         self.ranges: list[Range] = []
@@ -46,7 +46,7 @@ class Memory(Sink):
 
 
 class Death(BaseException):
-    """What no code of ours catches."""
+    """An exception that our code never catches."""
 
 
 def die() -> None:

@@ -1,4 +1,4 @@
-"""Paper 003, section 4.4.2: whatever happens to its writer, the file holds every event once."""
+"""Paper 003, section 4.4.2: the file holds every event once, whatever happens to its writer."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def event(offset: int) -> str:
 
 
 def replay(file: PositionedFile, end: int, step: int = 3) -> None:
-    """Write what is missing up to `end`, as a processor would."""
+    """Write the missing events up to `end`, as a processor would."""
     while file.offset < end:
         start, stop = file.offset, min(file.offset + step, end)
         file.write([event(o) for o in range(start, stop)], start, stop)
@@ -56,7 +56,7 @@ def test_a_crash_at_any_byte_loses_nothing_and_doubles_nothing(
     log = path.with_name("f.checkpoints")
     with PositionedFile(path) as file:
         replay(file, data.draw(st.integers(0, 20)))
-    # A machine that loses power may keep any beginning of either file.
+    # After a power cut, a machine may keep any beginning of either file.
     for each in (path, log):
         os.truncate(each, data.draw(st.integers(0, each.stat().st_size)))
     with PositionedFile(path) as file:

@@ -20,7 +20,7 @@ def context(tmp_path: Path) -> SourceContext:
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Write a file into the project's folder, whole."""
+    """Write a complete file into the project's folder."""
 
     def write(name: str, text: str = "{}\n") -> Path:
         path = tmp_path / name

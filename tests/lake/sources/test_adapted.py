@@ -1,4 +1,4 @@
-"""A plug-in that subclasses nothing has the defaults of the base class."""
+"""A plug-in without our base class still has the defaults of that class."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from springhouse.lake.sources.source import Range, Source
 
 
 class Counter:
-    """Some methods of a source are its own, others are missing."""
+    """A source with some methods of its own; others are missing."""
 
     largest_range = 10
 

@@ -1,4 +1,4 @@
-"""What a task makes of Avro files: rows, and a reason for each that is none."""
+"""The results of a task that reads Avro files: rows, and a reason for each bad record."""
 
 from pathlib import Path
 from typing import Any

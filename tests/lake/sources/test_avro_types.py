@@ -1,4 +1,4 @@
-"""What a table holds becomes Avro and comes back as it was."""
+"""The values of a table become Avro, and come back unchanged."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

@@ -1,4 +1,4 @@
-"""A row as JSON is what Spark would write, and what Spark reads back."""
+"""A row becomes the JSON that Spark would write, and Spark reads the same row back."""
 
 import json
 from datetime import UTC, date, datetime

@@ -1,4 +1,4 @@
-"""Options are written once, in the Java client's words, and mean the same to both clients."""
+"""The user writes options once, in the Java client's words; both clients understand them alike."""
 
 import pytest
 

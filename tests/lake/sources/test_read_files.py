@@ -1,4 +1,4 @@
-"""Which files a folder offers, and under which offsets; no Spark is needed to say so."""
+"""The files that a folder offers, and their offsets. No Spark needed."""
 
 import os
 from collections.abc import Callable
@@ -132,7 +132,7 @@ def test_who_only_asks_writes_nothing(context: SourceContext, put: Put) -> None:
     assert source.latest() == {"0": 2}
     assert source.size({"0": Range(0, 2)}) == 3
     assert not context.storage.exists()
-    # Meanwhile another process admitted the second file first: the first one follows it.
+    # Meanwhile another process admitted the second file, so the first file follows it.
     files, _ = cast("tuple[frozenset[FoundFile], object]", source.identity({"0": Range(1, 2)}))
     admitted(FileLog(context), list(files))
     source.admit()
@@ -142,7 +142,7 @@ def test_who_only_asks_writes_nothing(context: SourceContext, put: Put) -> None:
 def test_two_processes_admit_a_file_once_and_agree_on_its_offset(context: SourceContext) -> None:
     first, second = FileLog(context), FileLog(context)
     assert admitted(first, found("1", "2")) == 2
-    # The second one has never looked: it finds out that 1 and 2 are there, and adds 3.
+    # The second process has never looked: it finds the entries of 1 and 2, and adds 3.
     assert admitted(second, found("1", "2", "3")) == 3
     assert admitted(first, found("4", "3")) == 4
     for log in (first, second, FileLog(context)):

@@ -1,4 +1,4 @@
-"""A source needs two methods; everything else has a default."""
+"""A source needs two methods; all other methods have a default."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ class Small(Source):
 
 
 class Plain:
-    """The same, and no subclass."""
+    """The same methods without a base class."""
 
     def latest(self) -> Mapping[str, int]:
         return {"0": 5}

@@ -1,4 +1,4 @@
-"""A source is found by name, and called only with what it takes."""
+"""The registry finds a source by name, and calls it only with arguments that it accepts."""
 
 from importlib.metadata import EntryPoint
 from typing import Any

@@ -1,4 +1,4 @@
-"""Conditions that Arrow decides are decided as Spark would; all others are left to Spark."""
+"""Arrow decides some conditions, as Spark would; Spark decides all others."""
 
 from datetime import date
 from decimal import Decimal
@@ -21,7 +21,7 @@ ROWS = pa.table(
 
 
 def kept(*conditions: str) -> list[int] | None:
-    """The places of the rows that are kept; None if no condition is decidable."""
+    """The positions of the rows that are kept; None if Arrow can decide no condition."""
     trees = [parse_one(each, dialect="spark") for each in conditions]
     found = decidable(trees, ROWS.schema)
     if found is None:

@@ -1,4 +1,4 @@
-"""The working folder of the process: shared by those who want the same, and given back."""
+"""The process's working folder: users of the same folder share it, and the last one restores it."""
 
 import threading
 from pathlib import Path

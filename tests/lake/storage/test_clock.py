@@ -1,4 +1,4 @@
-"""A clock that jumps misleads nobody who waits."""
+"""A wall clock that jumps does not disturb a wait."""
 
 import time
 
@@ -11,7 +11,7 @@ TEN_YEARS = 10 * 365.25 * 86_400
 
 
 class Machine:
-    """A wall clock that a test sets, and one that never jumps."""
+    """A machine with a wall clock that a test sets, and a clock that never jumps."""
 
     def __init__(self):
         self.wall, self.steady = 1_800_000_000.0, 50.0

@@ -1,4 +1,4 @@
-"""When a commit is reported, everything that it names is on the disk, in this order."""
+"""All files that a commit names are on the disk, in this order, before the commit is reported."""
 
 import errno
 import os
@@ -82,7 +82,7 @@ def test_entries_of_others_below_ours_are_synced_with_it(place, disk):
 
 
 def test_entries_of_others_that_a_commit_stands_on_are_synced_too(place, disk):
-    """Else a power cut leaves our entry on the disk, and takes the one below it away."""
+    """Otherwise a power cut may keep our log entry and lose the one below it."""
     ensure(place, SCHEMA, note("schema"))
     for _ in range(3):
         write_deltalake(place.root, pa.table({"id": [7]}), mode="append")
@@ -100,7 +100,7 @@ def test_what_was_computed_from_the_entries_of_others_is_not_committed_before_th
     disk.synced.clear()
     DeltaSource(TableLog(place, "orders")).sync({"0": Range(0, 2)})
     assert {entry(0), entry(1), "_delta_log"} == disk.before(3)
-    # Once.
+    # The folder is synced only once.
     disk.synced.clear()
     DeltaSource(TableLog(place, "orders")).sync({"0": Range(0, 3)})
     assert {entry(2), "_delta_log"} == disk.before(3)

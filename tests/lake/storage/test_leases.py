@@ -1,4 +1,4 @@
-"""Work under way announces itself, in the storage's time, and its lease dies with its owner."""
+"""Work in progress holds a lease, in the storage's time; the lease dies with its owner."""
 
 import json
 import os
@@ -25,7 +25,7 @@ with Leases(Storage.at(sys.argv[1])).hold():
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that advances when a test says so."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -83,7 +83,7 @@ def test_a_lease_dies_with_a_process_that_is_killed(place: Storage) -> None:
         process.wait()
     assert Leases(place).oldest_start() is None
     assert len(files(place)) == 1
-    # Its file goes when it is old.
+    # The file of an old lease is deleted.
     old = time.time() - EXPIRES_SECONDS - 1
     os.utime(files(place)[0], (old, old))
     assert len(Leases(place).remove_dead()) == 1
@@ -129,7 +129,7 @@ def test_a_lease_is_renewed_after_the_machine_slept(
     with leases.hold():
         (file,) = files(place)
         os.utime(file, (1, 1))
-        # The monotonic clock stands still while a machine sleeps; this one does not.
+        # The monotonic clock stands still while a machine sleeps; this clock does not.
         now = time.clock_gettime
         monkeypatch.setattr(time, "clock_gettime", lambda which: now(which) + 5_000)
         leases.renew_if_late()

@@ -1,4 +1,4 @@
-"""A scan of files that are not all there fails, and a commit names no file that is not there."""
+"""A scan fails if a file is missing, and a commit never names a missing file."""
 
 from functools import partial
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_a_note_names_no_file_that_is_gone(place: Storage, named: dict[str, obje
 
 
 def test_what_a_server_scanned_is_there_when_its_result_is_committed(place: Storage) -> None:
-    """It may read a file that vanished in between as an empty one."""
+    """The server may read a file that vanishes during the scan as an empty one."""
     source = place.inside("source")
     read = write_arrow(source, rows(1))
     result = write_arrow(place, rows(1))

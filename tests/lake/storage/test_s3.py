@@ -1,4 +1,4 @@
-"""A bucket is a storage like any other, and of two commits of the same work one wins there too."""
+"""A bucket is a storage like any other: one of two commits of the same work wins there too."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +21,7 @@ WRITERS = 4
 
 
 def attempt(ground: TableVersion, work: str, number: int) -> bool:
-    """Add a row, as the work of this name; whether it was the first to."""
+    """Add a row under this name of the work; whether this attempt was the first one."""
     add = write_arrow(ground.storage, pa.table({"id": pa.array([number], pa.int64())}))
     try:
         commit(ground, Change(NOTE, [add], transactions={work: 1}))

@@ -1,4 +1,4 @@
-"""Rows are looked up by value and by condition, from real Parquet files."""
+"""Looking up rows by value and by condition, in real Parquet files."""
 
 from datetime import date
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Which changes are behind the last of the first rows."""
+"""Which changes lie beyond the last of the first rows?"""
 
 from math import nan
 from typing import Any

@@ -1,4 +1,4 @@
-"""The changes of a table are in the topic once, for whoever reads committed transactions."""
+"""A reader of committed transactions finds every change of a table in the topic exactly once."""
 
 import json
 import uuid
@@ -17,7 +17,7 @@ from springhouse.units import Instant
 
 
 class Given:
-    """Changes as a table would give them: version, kind, and the rows (id, total)."""
+    """Changes that a table would provide: version, kind, and rows of (id, total)."""
 
     def __init__(self, *changes: tuple[int, str, list[tuple[int, int]]]) -> None:
         self._changes = changes
@@ -123,7 +123,7 @@ def test_what_can_not_be_is_told(kafka: Any, topic: str) -> None:
 def test_warehouses_of_one_name_do_not_take_each_others_place(kafka: Any, topic: str) -> None:
     production, development = (opened(kafka, topic, each) for each in ("prod", "dev"))
     production.write(Given((0, "insert", [(1, 10)])), Range(0, 3))
-    # Neither skipped, because the other one had come as far, nor shut out by the other one.
+    # The progress of the other warehouse must neither skip nor block this one.
     development.write(Given((0, "insert", [(2, 20)])), Range(0, 3))
     production.write(Given((3, "insert", [(3, 30)])), Range(3, 4))
     opened(kafka, topic, "made anew").write(Given((0, "insert", [(4, 40)])), Range(0, 1))

@@ -1,8 +1,8 @@
-"""What we make of records, beside what Spark's own readers make of them in PERMISSIVE mode.
+"""Our rows, compared with the rows of Spark's own readers in PERMISSIVE mode.
 
-Every type meets every way to write a value, one field to a record. Where we store a row, Spark's
-reader stores the same row. Where Spark stores a row and we do not, Spark's row would hold another
-value than the record; those are all listed (`FALSIFIED`), and there are no others.
+The test writes every kind of value into a field of every type, with one field per record. If we
+store a row, Spark's reader stores the same row. If Spark stores a row and we do not, Spark's row
+differs from the record. `FALSIFIED` lists all of these rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,18 +44,18 @@ TEXTS = (
     *("294248-01-01 00:00:00", "0000-01-01", "1,234.5", "yesterday", "é", " 1 "),
 )
 
-# Spark's rows that are not what the record says.
+# Rows in which Spark stores a value that differs from the record.
 FALSIFIED = {
     *(("tiny", number) for number in ("128", "200", "255")),  # -128, -56, -1
     *(("real", number) for number in ("1e39", "-1e300", "1e400")),  # infinite
     ("share", "1e400"),
-    # A product with 1,000,000 that does not fit: moments 290,000 years before Christ.
+    # A product with 1,000,000 overflows: moments 290,000 years before Christ.
     *(("at", number) for number in ("9223372036855", "10000000000000", "-10000000000000")),
     ("at", "9223372036854775807"),
-    # A text of digits that is no date: days since 1970.
+    # Digits that are no date: Spark reads them as days since 1970.
     *(("day", f'"{text}"') for text in ("20240101", "-5", "1")),
 }
-# Taken apart in this process: moments that Python's calendar does not have are bad there.
+# This process splits these records. A moment outside of Python's calendar is bad there.
 NO_CALENDAR = {("at", "9223372036854")}
 
 
@@ -73,7 +73,7 @@ def csv_records() -> Iterator[tuple[str, str, str]]:
 
 
 def as_text(rows: DataFrame, bad: str, record: str) -> dict[str, tuple[str | None, ...] | None]:
-    """By the number of a record: its row as text, or None if it is bad."""
+    """Map the number of each record to its row as text, or to None if the record is bad."""
     columns = [sf.col(name).cast("string") for name in ("n", *TYPES)]
     number = sf.regexp_extract(record, "[0-9]+", 0)
     found: dict[str, tuple[str | None, ...] | None] = {}

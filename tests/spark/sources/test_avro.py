@@ -1,4 +1,4 @@
-"""Avro in and out: what one warehouse writes, another reads, and no bad record is lost."""
+"""Avro in both directions: one warehouse reads the other's files, and no bad record is lost."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime

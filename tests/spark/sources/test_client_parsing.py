@@ -1,4 +1,4 @@
-"""Records that the client splits give the rows that Spark's own functions give."""
+"""Records that the client splits give the same rows as Spark's own functions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ ORDERS = (
     "id BIGINT, small TINYINT, amount DECIMAL(12,2), at TIMESTAMP, day DATE, share DOUBLE, "
     "paid BOOLEAN, note STRING NOT NULL"
 )
-# Not in it is what Spark changes on the way: it makes "1.5" of a STRING that is 1.50.
+# The record leaves out values that Spark itself changes: Spark reads the STRING 1.50 as "1.5".
 JSON = r"""
 {"note": "x"}
 {"note": null}
@@ -93,7 +93,7 @@ def batch(tmp_path: Path) -> Callable[[str, str], FileBatch]:
 
 
 def told(rows: DataFrame) -> list[str]:
-    """Good rows, and why which records are bad: of those, nobody reads the columns."""
+    """The good rows, and the reason for each bad record, without the columns of bad records."""
     return sorted(repr(tuple(row) if row[BAD] is None else row[-3:]) for row in rows.collect())
 
 

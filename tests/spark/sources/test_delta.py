@@ -1,4 +1,4 @@
-"""A Delta table as a stream: whole at first, then what each version appended."""
+"""A Delta table as a stream: first all of its rows, then the rows that each version appended."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def test_a_compaction_is_nothing_to_read(
     # The files of version 1 are gone; version 2 has the same rows.
     assert ids(source, spark, 0, 2) == [1, 2]
     append(tmp_path / "orders", 3)
-    # Versions 2 to 4 were the compaction, and the start and the end of the vacuum.
+    # Versions 2 to 4 are the compaction, the start of the vacuum and its end.
     assert source.latest() == {"0": 6}
     assert ids(source, spark, 2, 6) == [3]
 

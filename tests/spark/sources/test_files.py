@@ -1,4 +1,4 @@
-"""`read_files`: the same offsets are the same rows, and a record that does not fit is a bad row."""
+"""`read_files`: the same offsets give the same rows, and a record that does not fit is bad."""
 
 import gzip
 import json
@@ -349,7 +349,7 @@ def test_csv_fields_may_hold_line_breaks_and_other_encodings(
     rows = everything(source, spark)
     assert bad(rows) == []
     assert good(rows) == [(1, 'two\nlines, "né" '), (2, None)]
-    # Only a bad record says where it came from.
+    # Only a bad record names its origin.
     assert {row[ORIGIN] for row in rows.select(ORIGIN).collect()} == {None}
 
 

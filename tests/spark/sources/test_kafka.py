@@ -1,4 +1,4 @@
-"""A topic is read by exact offsets, and what is gone from it is never passed over in silence."""
+"""The source reads a topic by exact offsets, and never skips a lost record in silence."""
 
 import uuid
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def topic(kafka: Any) -> str:
 
 @pytest.fixture
 def open_topic(kafka: Any, topic: str, context: SourceContext) -> Open:
-    """The source, as it is opened after a commit that remembered `memory`."""
+    """Open the source as after a commit that stored `memory`."""
 
     def opened(memory: dict[str, Any] | None = None, **options: str) -> ReadKafka:
         given = replace(context, memory=memory or {})
@@ -101,7 +101,7 @@ def test_a_transaction_that_was_given_up_is_not_read(
 
 
 class TestWhatIsGone:
-    """The choices: go on without it, or begin anew."""
+    """The two choices: go on without the lost records, or start again from the beginning."""
 
     def test_before_the_first_read_is_not_missed(
         self, kafka: Any, topic: str, open_topic: Open, spark: SparkSession

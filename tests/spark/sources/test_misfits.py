@@ -1,7 +1,7 @@
-"""Files and values that do not fit: the rows are right, or the quarantine says what is wrong.
+"""Files and values that do not fit: the rows are right, or the quarantine gives the reason.
 
-Every test reads through both ways: by Spark's functions, and with records that this
-process splits, as for servers whose functions do not tell bad records from good ones.
+Every test reads its data in two ways. Spark's functions parse the records, or this process splits
+them, as it does for servers whose functions cannot tell bad records from good ones.
 """
 
 import bz2
@@ -46,7 +46,7 @@ def read(
 ) -> Callable[..., list[Any]]:
     """Read all of `data`: good rows as tuples, and (reason, record, file's name) of bad ones."""
     if request.param == "by the client":
-        # The server is asked what it can do; this is what Sail answers.
+        # The code asks the server for its abilities; Sail gives this answer.
         monkeypatch.setattr(client_records, "is_needed", lambda session: True)
 
     def everything(**options: str) -> list[Any]:
@@ -143,7 +143,7 @@ def test_a_damaged_compressed_file_is_one_bad_file(
     form: str, content: str, extension: str, put: Put, read: Callable[..., list[Any]]
 ) -> None:
     compress = {"gz": gzip.compress, "bz2": bz2.compress}[extension]
-    # Nothing that gets short, so that the damage is not within the first bytes that are read.
+    # The text must not compress well. Otherwise the damage is within the first bytes of the file.
     long = content + "".join(sha256(str(n).encode()).hexdigest() for n in range(1000))
     put(f"cut.{form}.{extension}", compress(long.encode())[:-2000])
     put(f"plain.{form}.{extension}", content)

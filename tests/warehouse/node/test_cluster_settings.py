@@ -1,4 +1,4 @@
-"""Which cluster a configuration speaks of."""
+"""Which cluster does a configuration describe?"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Permits: what a node may refresh, and when it has let go."""
+"""Permits: the tables that a node may refresh, and the moment when it has released them."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from springhouse.warehouse.node.permits import Permits
 
 
 class Cluster:
-    """Hears what a warehouse tells, and says whether there is a quorum."""
+    """Receives the reports of a warehouse, and says whether the cluster has a quorum."""
 
     def __init__(self):
         self.told, self.quorum = [], True

@@ -1,4 +1,4 @@
-"""Which units a project has, and what a node takes in of a table that several share; no Spark."""
+"""The units of a project, and the share of a node in a table that several nodes share; no Spark."""
 
 import pytest
 
@@ -22,7 +22,7 @@ CREATE MATERIALIZED VIEW visits AS SELECT count(*) AS visits FROM clicks;
 
 
 class Node:
-    """A warehouse with permits, and a survey of it; its clock is the test's."""
+    """A warehouse with permits, and a survey of it; the test sets its clock."""
 
     def __init__(self, folder, now):
         self.permits = Permits(everything=False)
@@ -33,7 +33,7 @@ class Node:
         self.permits.take(tuple((unit, 0) for unit in units))
 
     def waiting(self, table):
-        """The partitions of a table with something to take in."""
+        """The partitions of a table with waiting data."""
         (feed,) = self.warehouse.internals.watch.feeds(table)
         return {name.rpartition("/")[2] for name in feed.behind(None)}
 
@@ -158,7 +158,7 @@ def watch_with_ticks(node, now):
 
 
 def begin_table(node, table, *, loaded=False):
-    """Commit as the first refresh of a table does, without rows, or as if it had loaded all."""
+    """Commit as the first refresh of a table does: without rows, or as if it had loaded all."""
     from pyspark.sql.types import LongType, StructField, StructType
 
     (feed,) = node.warehouse.internals.watch.feeds(table)

@@ -1,4 +1,4 @@
-"""Refreshes on their tracks: each table ends for itself, a track is free when all of them have."""
+"""Refreshes on tracks: each table ends on its own; a track is free when all of its tables ended."""
 
 import threading
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Slowly changing dimensions: what was true from when until when?
+"""Slowly changing dimensions: which row of a key was valid at which time?
 
-Port 0 is the dimension as it is, port 1 what changed, with a column that orders the changes. Type 1
-keeps the newest row of each key; type 2 keeps every row that differs from the one before, valid
-from its own moment until the next one's (NULL: still valid). Both inputs block: the result is the
-whole new dimension.
+Port 0 takes the present dimension. Port 1 takes the changes, which have a column that orders them.
+Type 1 keeps the newest row of each key. Type 2 keeps every row that differs from the row before it.
+Such a row is valid from its own moment until the moment of the next row (NULL: still valid). Both
+inputs block: the result is the whole new dimension.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ class ChangingDimensionSpec(NamedTuple):
 
     @property
     def dimension(self) -> pa.Schema:
-        """The schema of the dimension: of type 2 it has the two moments instead of the order."""
+        """The dimension's schema. Type 2 has two moments instead of the column for the order."""
         if self.type == 1:
             return self.schema
         moment = self.schema.field(self.sequence).type
@@ -40,7 +40,7 @@ class ChangingDimensionSpec(NamedTuple):
 
 
 class ChangingDimension:
-    """The dimension with the changes in it."""
+    """Applies the changes to the dimension."""
 
     def __init__(self, spec: ChangingDimensionSpec, pack_bytes: int) -> None:
         self._spec, self._pack_bytes = spec, pack_bytes
@@ -75,7 +75,7 @@ def newest(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -> 
 
 
 def versions(before: pa.Table, changes: pa.Table, spec: ChangingDimensionSpec) -> pa.Table:
-    """Type 2: every row that differs from the one before it, and until when it was valid."""
+    """Type 2: every row that differs from the row before it, with the end of its validity."""
     dated = changes.rename_columns(
         [VALID_FROM if name == spec.sequence else name for name in changes.schema.names]
     )
@@ -100,7 +100,7 @@ def _in_order_of(rows: pa.Table, keys: Sequence[str], sequence: str) -> pa.Table
 
 
 def _same_as_next(rows: pa.Table, names: Sequence[str]) -> pa.Array:
-    """For each row whether the next one has the same values there; NULL is the same as NULL."""
+    """Whether the next row has the same values in these columns. NULL is the same as NULL."""
     count = rows.num_rows
     same = pa.repeat(pa.scalar(True), max(0, count - 1))
     for name in names:

@@ -1,11 +1,12 @@
-"""Groups and their sums: blocking, but it holds groups and not rows.
+"""How are rows grouped and aggregated? The activity blocks, but it holds groups and not rows.
 
-Packs are gathered to a portion that is worth grouping, the partial results are merged when they
-have become many, and at the end once more. That needs each function as a part (per portion), a
-merge, and a last step. Where rows change hands for it, only partial results do: `PartialAggregate`
-in each task, and behind the shuffle one that is `given_parts`.
+It gathers packs until a portion is worth grouping, and groups the portion into a partial result. It
+merges the partial results when they have many groups, and once more at the end. So every function
+has three steps: a part per portion, a merge, and a last step. If Spark's tasks share the work, only
+partial results are shuffled: `PartialAggregate` makes them in each task, and a `GroupedAggregate`
+with `given_parts` merges them behind the shuffle.
 
-A sum that is too large for its type is an error, as it is in Spark: Arrow's own goes round.
+A sum that is too large for its type is an error, as in Spark. Arrow's own sum wraps around.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,14 +23,17 @@ from springhouse.flows.sql.numbers import mean_of
 from springhouse.flows.sql.sort_order import restore_values, sortable_keys, with_one_zero
 
 PORTION_ROWS = 16_384
-"""Group that many rows at once: to group a few takes a quarter of a millisecond, too."""
+"""Group this many rows at once, because grouping a few takes a quarter of a millisecond, too."""
 
 MERGE_ROWS = 100_000
-"""Merge partial results when they have that many groups, and twice those of the last merge."""
+"""Merge partial results when they have more groups than this, and twice those of the last merge."""
 
 
 class Measure(NamedTuple):
-    """One aggregate: sum, count, min, max or avg of an expression of a type (None: count(*))."""
+    """One aggregate: its function, the expression (None for `count(*)`), and its type `given`.
+
+    The functions are sum, count, min, max and avg.
+    """
 
     function: str
     expression: CompiledExpression | None
@@ -47,9 +51,9 @@ _MERGES = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
 
 
 class GroupedAggregate:
-    """Groups of rows with the same keys. Without keys it is one group, also of no rows.
+    """Aggregates the rows that have the same keys. Without keys all rows, even none, are one group.
 
-    With `given_parts` what comes are partial results already.
+    With `given_parts` the incoming rows are partial results already.
     """
 
     def __init__(
@@ -79,13 +83,13 @@ class GroupedAggregate:
         return ()
 
     def _group(self) -> None:
-        """Make a partial result of the rows that were gathered."""
+        """Group the gathered rows into a partial result."""
         if not self._portion:
             return
         pack = concatenate(self._portion)
         self._portion, self._portion_rows = [], 0
         if self._given_parts:
-            # By names alone: what is merged forgets which columns are never NULL.
+            # Only the names, because a merged table does not keep which columns are never NULL.
             part = pa.Table.from_arrays(pack.columns, names=pack.schema.names)
         else:
             part = self._part(pack)
@@ -109,7 +113,7 @@ class GroupedAggregate:
             else:
                 columns[input_name] = column(measure.expression(pack), pack.num_rows)
             if measure.function == "avg" and pa.types.is_integer(columns[input_name].type):
-                # As Spark's: an average of whole numbers is one of doubles.
+                # As in Spark, an average of whole numbers is computed with doubles.
                 columns[input_name] = columns[input_name].cast(pa.float64(), safe=False)
             for part in _PARTS[measure.function]:
                 mode = pc.CountOptions(mode="only_valid") if part == "count" else None
@@ -162,11 +166,11 @@ class GroupedAggregate:
 
 
 class PartialAggregate(GroupedAggregate):
-    """The partial results of the rows of one task; they may have the same keys more than once."""
+    """Gives the partial results of one task. Several of them may have the same keys."""
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         super().take(port, pack)
-        # Where merging saves little, groups are passed on and not gathered: others are to do it.
+        # Merging saved little, so pass the groups on. The aggregate behind the shuffle merges them.
         return self._groups() if self._merged_rows > MERGE_ROWS else ()
 
     def _groups(self) -> Iterator[Output]:
@@ -178,13 +182,13 @@ class PartialAggregate(GroupedAggregate):
 
 
 def marker_of(keys: Sequence[str]) -> str:
-    """How columns begin that are no keys: with more underscores than any key."""
+    """The prefix of columns that are not keys: it has more underscores than any key begins with."""
     most = max((len(key) - len(key.lstrip("_")) for key in keys), default=0)
     return "_" * max(2, most + 1)
 
 
 def part_name(mark: str, measure: str, part: str) -> str:
-    """The column of a partial result."""
+    """The name of a column of partial results."""
     return f"{mark}{part}_{measure}"
 
 
@@ -224,7 +228,7 @@ def measured_type(function: str, given: pa.DataType | None) -> pa.DataType:
 
 
 def _mean(totals: pa.ChunkedArray, counts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Sums by counts: doubles, or decimals rounded half up; NULL of nothing."""
+    """Totals divided by counts: doubles, or decimals rounded half up. No values give NULL."""
     if not pa.types.is_decimal(kind):
         return pc.divide(pc.cast(totals, pa.float64()), pc.cast(counts, pa.float64()))
     pairs = zip(totals.to_pylist(), counts.to_pylist(), strict=True)
@@ -240,7 +244,7 @@ def _group_by(
     *,
     merging: bool = False,
 ) -> pa.Table:
-    """The groups of some rows; with `merging` of partial results, which keep their types."""
+    """The groups of the rows. With `merging` the rows are partial results and keep their types."""
     kinds = {}
     for part in wanted:
         if part[1] == "sum" and part[0] not in kinds:
@@ -265,12 +269,12 @@ def _group_by(
 
 
 def _extremes(wanted: Sequence[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
-    """Arrow's own smallest and largest value pass over NaN."""
+    """The parts that need sortable keys: Arrow's own min and max ignore NaN."""
     return (part for part in wanted if part[1] in ("min", "max"))
 
 
 def _widen(rows: pa.Table, name: str) -> pa.Table:
-    """The rows with a column in which no sum of it can go round; most can't as they are."""
+    """The rows, with a wider type for the column if a sum of it could overflow. Few columns do."""
     values = rows[name]
     kind = values.type
     if pa.types.is_integer(kind):
@@ -292,7 +296,7 @@ def _widen(rows: pa.Table, name: str) -> pa.Table:
 
 
 def _narrow(values: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-    """Sums in their own type, or an error if one of them does not fit."""
+    """The sums in their own type; an error if a sum does not fit."""
     if values.type == kind:
         return values
     try:

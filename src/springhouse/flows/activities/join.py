@@ -1,13 +1,14 @@
 """How are rows of two streams joined by their keys?
 
-One input is held, the other one is probed. A lookup pipelines: it gathers probed rows until a hash
-table is worth building, joins them, and passes them on. An operator accepts any pack, so probed
-rows that come before the held input has ended are held too; `FlowNode.waits` keeps such packs in
-their queue for as long as possible. A merge join blocks on both inputs, as the sort-merge join of
-000 does, so it is a boundary of subflows.
+One input is held in memory, and the rows of the other input are probed against it. A lookup
+pipelines: it gathers probed rows until a hash table is worth building, joins them, and passes them
+on. An operator must accept any pack at any time, so the join also holds probed rows that come
+before the held input has ended. `FlowNode.waits` keeps such packs in their queue as long as
+possible. A merge join blocks on both inputs, like the sort-merge join of 000, so it is a boundary
+of subflows.
 
-Arrow joins only keys and row numbers, and the rows are taken by number afterwards: Arrow can join
-no lists or structs, and would copy wide rows twice.
+Arrow joins only keys and row numbers, and then the rows are taken by number. Arrow can't join lists
+or structs, and would copy wide rows twice.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,9 +26,9 @@ HELD, PROBED = 0, 1
 
 
 class JoinSpec(NamedTuple):
-    """Which columns are equal, and what is taken from the held side.
+    """The key columns of both sides, and the columns that the result takes from the held side.
 
-    `outer`: probed rows that found nothing stay, with NULLs.
+    With `outer`, probed rows without a match stay and get NULLs.
     """
 
     probed_schema: pa.Schema
@@ -39,7 +40,7 @@ class JoinSpec(NamedTuple):
 
     @property
     def schema(self) -> pa.Schema:
-        """Probed columns, then what was taken from the held side under its new name."""
+        """The probed columns, then the columns from the held side under their new names."""
         fields = list(self.probed_schema)
         fields += [self.held_schema.field(name).with_name(new) for name, new in self.taken]
         return pa.schema(fields)
@@ -105,9 +106,9 @@ class Join:
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type in which two key columns are compared; None if they can't be."""
+    """The type in which two key columns are compared; None if they can't be compared."""
     if one == other:
-        # Arrow joins by none of these.
+        # Arrow can't join by columns of these types.
         return None if pa.types.is_nested(one) or pa.types.is_null(one) else one
     if pa.types.is_integer(one) and pa.types.is_integer(other):
         return pa.int64()
@@ -116,7 +117,7 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 def _keys(rows: pa.Table, names: Sequence[str], number: str) -> pa.Table:
     keys = [_comparable(rows[name]) for name in names]
-    # Eighteen times as fast as an array of `range`, which makes a Python object of every number.
+    # Eighteen times as fast as an array from `range`, which makes a Python object of every number.
     counted = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
     numbers = pc.subtract(counted, 1)
     named = [f"k{i}" for i in range(len(names))]

@@ -1,8 +1,8 @@
 """Activities that look at one pack at a time: filters, projections, computed columns, functions.
 
-They hold nothing, so they pipeline. A Python function may call a model or a library, and may raise:
-then its flow fails, or the rows of the pack go to quarantine with the reason, by option. What it
-returns must have the promised columns.
+They hold no rows, so they pipeline. A Python function may call a model or a library. If it raises
+an error, its flow fails, or an option sends the rows of the pack to quarantine with the reason. Its
+result must have the promised columns.
 """
 
 import json
@@ -19,11 +19,11 @@ PackFunction = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
 QUARANTINE = pa.schema(
     {"reason": pa.string(), "record": pa.string(), "origin": pa.string()},
 )
-"""Why rows were set aside, each row as JSON, and the activity that could not take it."""
+"""The reason, the row as JSON, and the activity that could not process it."""
 
 
 class PackActivity:
-    """A function from pack to pack that never fails by itself."""
+    """Applies a function of this module to each pack, not a user's Python function."""
 
     def __init__(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         self._function = function
@@ -52,10 +52,10 @@ def filter_rows(condition: CompiledExpression) -> Callable[[pa.RecordBatch], pa.
 def project_columns(
     input_schema: pa.Schema, schema: pa.Schema, columns: Sequence[int | CompiledExpression]
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """A projection from one schema to another: each column has its place in the pack, or a formula.
+    """A projection from one schema to another. Each column is a place in the pack, or a formula.
 
-    Columns that stay are chosen all at once: to take them out and put them together again one by
-    one costs more than to compute one.
+    The unchanged columns are selected all at once. Selecting them one by one would cost more than
+    computing a column.
     """
     stay = [choice for choice in columns if isinstance(choice, int)]
     computed = [
@@ -84,7 +84,7 @@ def _cast_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 class PythonActivity:
-    """A Python function on packs: a black box. Port 1 is the quarantine, if there is one."""
+    """Applies a user's Python function to each pack. Port 1 is the quarantine, if it is on."""
 
     def __init__(
         self, name: str, function: PackFunction, schema: pa.Schema, *, quarantine: bool

@@ -1,7 +1,7 @@
 """Which way does each row go?
 
-A router is a boundary of subflows (000 section 5.1): many flows can stem from it. Expectations are
-a router too: what stays, and what goes to quarantine, in the same pass.
+A router is a boundary of subflows (000 section 5.1), because several flows can begin at it.
+Expectations are a router, too: one pass divides the valid rows from the quarantined rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from springhouse.flows.row_expressions import CompiledExpression, column
 
 
 class Router:
-    """Each row leaves by the first port whose condition holds, or by the last port if none does."""
+    """Each row leaves by the port of the first condition that holds, else by the last port."""
 
     def __init__(self, conditions: Sequence[CompiledExpression]) -> None:
         self._conditions = conditions
@@ -42,10 +42,10 @@ class Router:
 
 
 class ExpectationRouter:
-    """Expectations as a router of the same pass: 0 are the rows that stay, 1 the quarantine.
+    """Expectations as a router: port 0 gives the valid rows, port 1 the quarantined rows.
 
-    `expected` gives for each name its condition, whether a broken row is "kept", "dropped", "set
-    aside" or a "failure", and the condition's text. `violations` counts the rows that broke each.
+    `expected` has for each name the condition, the fate of a row that breaks it ("kept", "dropped",
+    "set aside" or "failure"), and the condition's text. `violations` counts these rows by name.
     """
 
     def __init__(
@@ -87,5 +87,5 @@ class ExpectationRouter:
 
 
 def _not_true(holds: pa.BooleanArray) -> pa.BooleanArray:
-    """Where a condition is false or NULL."""
+    """The rows for which a condition is false or NULL."""
     return pc.invert(pc.fill_null(holds, False) if holds.null_count else holds)

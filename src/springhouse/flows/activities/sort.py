@@ -1,4 +1,4 @@
-"""Rows in order: a blocking activity, as the first row out may be the last one in."""
+"""How are rows sorted? The activity blocks, because the last row may have to leave first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from springhouse.flows.sql.sort_order import sortable_keys
 
 
 class Key(NamedTuple):
-    """One key of an order: what computes it, and where large values and NULLs are."""
+    """One key of an order: its expression, its direction, and whether NULLs come first."""
 
     compute: CompiledExpression
     descending: bool = False
@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 
 class Sort:
-    """Holds everything until the end, then gives it in order."""
+    """Holds all rows until the end, then gives them in order."""
 
     def __init__(self, schema: pa.Schema, keys: Sequence[Key], pack_bytes: int) -> None:
         self._schema, self._keys, self._pack_bytes = schema, list(keys), pack_bytes
@@ -45,8 +45,8 @@ class Sort:
 def in_order(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
     """The rows sorted as Spark sorts them; rows with equal keys stay in their order.
 
-    Arrow puts all NULLs of all keys at one end, so each key that may be NULL gets a column before
-    it that says so.
+    Arrow puts the NULLs of all keys at the same end. So a key with NULLs gets an extra column
+    before it, which says where the key is NULL.
     """
     (whole,) = rows.combine_chunks().to_batches() or [None]
     if whole is None:
@@ -70,5 +70,5 @@ def _direction(descending: bool) -> str:
 
 
 def by_name(name: str) -> Key:
-    """The order of a column: the smallest first, NULLs before."""
+    """The ascending order of a column, with NULLs first."""
     return Key(lambda pack: pack.column(name))

@@ -1,8 +1,8 @@
-"""Production keys become surrogate keys (the primary flow of 000 section 7.1).
+"""How do production keys become surrogate keys (the primary flow of 000 section 7.1)?
 
-Port 0 are the pairs that are known, port 1 the rows. A key that is not known gets the next number,
-and the new pair leaves by port 1, so that the flow can write it beside the known ones. As in SQL,
-all NaN are one key, and so are both zeros.
+Port 0 takes the known pairs of keys, and port 1 takes the rows. An unknown production key gets the
+next number. The new pair leaves by port 1, so that the flow can write it to the known pairs. As in
+SQL, all NaN are one key, and both zeros are one key.
 """
 
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ class SurrogateKey:
         return (output for pack in early for output in self._with_keys(pack))
 
     def _with_keys(self, pack: pa.RecordBatch) -> list[Output]:
-        # Each value once: the loop in Python is over new values, not over rows.
+        # Python's loops run over the distinct values, not over all rows.
         encoded = pc.dictionary_encode(with_one_zero(pack.column(self._on)))
         values = encoded.dictionary.to_pylist()
         apart = [_dictionary_key(value) for value in values]
@@ -76,5 +76,5 @@ class SurrogateKey:
 
 
 def _dictionary_key(value: object) -> object:
-    """A value that is equal to itself: NaN is not."""
+    """The value as a key of a dictionary. NaN needs a substitute: it does not equal itself."""
     return "NaN" if value != value else value

@@ -1,4 +1,4 @@
-"""Rows of several inputs become one stream, in whatever order they come."""
+"""How do the rows of several inputs become one stream? They leave in the order of arrival."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from springhouse.flows.row_pack import with_schema
 
 
 class Union:
-    """Everything that comes, from everywhere, by one port."""
+    """Passes the packs of all inputs on by one port."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema

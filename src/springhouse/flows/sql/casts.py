@@ -1,9 +1,10 @@
 """Which kernel casts a value to another type, and when does it fail?
 
-As in Spark's ANSI mode, a value that the wanted type can't hold is an error, and TRY_CAST gives
-NULL for it. Casts that are not listed are refused when the flow is built. Two of them: FLOAT or
-DOUBLE to text, whose digits depend on the version of Java, and a DECIMAL of more than 15 digits to
-DOUBLE, whose last bit depends on how Spark stored the value. `text_values` casts from texts.
+As in Spark's ANSI mode, a value that the target type can't hold is an error, and TRY_CAST gives
+NULL for it. Casts that this module does not list are refused when the flow is built. Two examples
+are a cast of FLOAT or DOUBLE to text, because its digits depend on the version of Java, and a cast
+of a DECIMAL with more than 15 digits to DOUBLE, because its last bit depends on how Spark stored
+the value. `text_values` casts from texts.
 """
 
 import re
@@ -56,7 +57,7 @@ from springhouse.flows.sql.types import (
 )
 
 EXACT_DIGITS = 15
-"""A DECIMAL of so many digits is a DOUBLE in one way only."""
+"""A DECIMAL with at most this many digits always becomes the same DOUBLE."""
 
 
 _SPECIAL = re.compile(r"(?:epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
@@ -65,7 +66,7 @@ _FAILURES = (pa.ArrowException, ArithmeticError, ValueError)
 
 
 def cast(term: Term, kind: pa.DataType, *, tries: bool = False) -> Term:
-    """The term as another type."""
+    """The term, cast to another type."""
     source_type = term.type
     if source_type == kind:
         return term
@@ -91,7 +92,7 @@ def cast(term: Term, kind: pa.DataType, *, tries: bool = False) -> Term:
 
 
 def _prove_not_special(term: Term, kind: pa.DataType) -> None:
-    """Spark knows some words for moments, but only in the text of a query."""
+    """Refuse words like `today`: Spark reads them as moments, but only in the text of a query."""
     if not term.constant or term.fallible:
         return
     text = term.value()
@@ -121,7 +122,7 @@ def _try_kernel(kernel: Kernel, kind: pa.DataType) -> Kernel:
 
 
 def _kernel_for(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel, bool] | None:
-    """What casts, and whether it can fail."""
+    """The kernel that casts, and whether it can fail; None if there is no such cast."""
     for group in (_to_text, _from_text, _between_numbers, _with_truth, _between_moments):
         kernel = group(source_type, kind)
         if kernel is not None:
@@ -180,7 +181,10 @@ def _as_fraction(kind: pa.DataType) -> Kernel:
 
 
 def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Fractions as whole numbers; an error for what does not fit. As Java, 2^63 is the largest."""
+    """Fractions as whole numbers; an error if one does not fit.
+
+    As in Java, a BIGINT accepts 2^63 and makes it its largest value.
+    """
     numbers = pc.cast(values, DOUBLE)
     limit = 2.0 ** (kind.bit_width - 1)
     if kind == BIGINT:
@@ -210,7 +214,7 @@ def _other_decimal(source_type: pa.DataType, kind: pa.DataType) -> tuple[Kernel,
 
 
 def _decimal_of(value: float, kind: pa.DataType) -> Decimal | None:
-    # NaN and the infinities are NULL, and no error.
+    # As in Spark, NaN and the infinities become NULL and raise no error.
     if not isfinite(value):
         return None
     if abs(value) >= 10.0 ** (kind.precision - kind.scale + 1):

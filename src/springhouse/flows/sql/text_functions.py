@@ -1,4 +1,4 @@
-"""Which functions of texts are there, and which types do they take?"""
+"""Which functions of texts does a flow have, and which types do they accept?"""
 
 from collections.abc import Callable, Mapping
 

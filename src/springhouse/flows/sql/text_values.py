@@ -1,7 +1,7 @@
-"""Which value does a text spell, if it is cast to another type?
+"""Which value does a text have when it is cast to another type?
 
-As in Spark's ANSI mode: blanks around a value are cut off, and a text that spells no value of the
-type is an error. A spelling that depends on Spark's or Java's version is refused.
+As in Spark's ANSI mode, blanks around a value are ignored, and a text that is no value of the type
+is an error. A flow refuses a spelling whose value depends on the version of Spark or Java.
 """
 
 import re
@@ -24,9 +24,9 @@ from springhouse.flows.sql.types import (
 )
 
 JAVA_BLANKS = "".join(map(chr, range(33)))
-"""What Java's `trim` takes away."""
+"""The characters that Java's `trim` removes."""
 _SPARK_BLANKS = JAVA_BLANKS + "\x7f"
-"""What Spark's own `trimAll` takes away."""
+"""The characters that Spark's own `trimAll` removes."""
 _WHOLE = re.compile(r"[+-]?[0-9]+\Z")
 _FRACTION = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
@@ -63,7 +63,7 @@ def read_whole(text: str, kind: pa.DataType) -> int:
 
 def read_fraction(text: str) -> float:
     spelling = text.strip(JAVA_BLANKS)
-    # Java knows NaN with a sign, if it is spelled just so.
+    # Java accepts a sign before NaN, but only in this spelling.
     word = spelling.lstrip("+-") if spelling in ("+NaN", "-NaN") else spelling.lower()
     if (value := _infinity_or_nan(word)) is not None:
         return value
@@ -127,7 +127,7 @@ def read_moment_without_zone(text: str) -> datetime:
 
 
 def read_moment(text: str) -> datetime:
-    """A timestamp in the spellings that are known here, in UTC if it names no zone."""
+    """The timestamp that the text spells. Without a time zone it is in UTC."""
     return _read_clock(text, TIMESTAMP)
 
 
@@ -146,13 +146,13 @@ def _read_clock(text: str, kind: pa.DataType) -> datetime:
         int((fraction or "").ljust(6, "0")[:6]),
         tzinfo=UTC,
     )
-    # Without a zone in its type, a moment is what the clock on the wall says.
+    # A TIMESTAMP_NTZ ignores the zone: its value is the time as it is written.
     apart = _offset_of(zone, text, kind) if zone else timedelta()
     return moment - apart if kind == TIMESTAMP else moment
 
 
 def _offset_of(zone: str, text: str, kind: pa.DataType) -> timedelta:
-    """How far a zone is from UTC."""
+    """The offset of a time zone from UTC."""
     match = _ZONE.match(zone.strip(_SPARK_BLANKS))
     if match is None:
         raise NotInSpark(

@@ -1,4 +1,4 @@
-"""What do the functions of texts give? They count characters, not bytes."""
+"""What do the functions of texts compute? They count characters, not bytes."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _YOUNG_RANGES = ((0x10D70, 0x10D50, 22), (0x16EBB, 0x16EA0, 25))
 _YOUNG_UPPER = {ord(small): ord(large) for small, large in _YOUNG_PAIRS.items()} | {
     small + n: large + n for small, large, count in _YOUNG_RANGES for n in range(count)
 }
-"""Letters of Unicode 15 to 17, which Spark's library knows and Python's may not."""
+"""Letters of Unicode 15 to 17. Spark's library knows them, but Python's may not."""
 
 _YOUNG_LOWER = {large: small for small, large in _YOUNG_UPPER.items()}
 
@@ -58,7 +58,7 @@ def _by_case(plain: Callable[[Value], Value], function: Callable[[str], str]) ->
     def compute(values: pa.Array) -> pa.Array:
         if pc.all(pc.string_is_ascii(values), skip_nulls=True).as_py() is not False:
             return plain(values)
-        # Arrow's maps one character to one: a sharp s would stay as it is.
+        # Arrow maps one character to one character, so a sharp s would stay unchanged.
         return every(values)
 
     every = per_row(STRING, function)
@@ -77,14 +77,14 @@ def concat(parts: Sequence[Term]) -> Term:
     between = pa.scalar("" if kind == STRING else b"", kind)
     if len(parts) == 1:
         return parts[0]
-    # Spark computes all parts, though one of them is NULL.
+    # Spark computes all parts, even if one of them is NULL.
     return strict_term(
         kind, lambda *values: pc.binary_join_element_wise(*values, between), parts, all_parts=True
     )
 
 
 def trim(side: str, term: Term, characters: str) -> Term:
-    """trim, ltrim, rtrim: without any of these characters at its ends."""
+    """trim, ltrim, rtrim: the text without these characters at one end or both."""
     kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
     if not characters:
         return term
@@ -92,7 +92,7 @@ def trim(side: str, term: Term, characters: str) -> Term:
 
 
 def substring(term: Term, start: Term, count: Term | None) -> Term:
-    """substring(x, start, count): 1 is the first character, -1 the last, 0 the first too."""
+    """substring(x, start, count): start 1 is the first character, 0 too, and -1 is the last."""
     if count is None:
         return strict_term(
             STRING,
@@ -108,7 +108,7 @@ def _slice_text(text: str, at: int, count: int) -> str:
 
 
 def replace_text(term: Term, wanted: Term, by: Term) -> Term:
-    """replace(x, wanted, by): nothing is replaced if nothing is wanted."""
+    """replace(x, wanted, by): an empty `wanted` replaces nothing."""
     function = per_row(STRING, lambda text, old, new: text.replace(old, new) if old else text)
     return strict_term(STRING, function, [term, wanted, by])
 
@@ -124,7 +124,7 @@ def search(test: str, term: Term, wanted: Term) -> Term:
 
 
 def like(term: Term, pattern: str, escape: str) -> Term:
-    """X LIKE pattern, for a pattern that stands in the text."""
+    """X LIKE pattern, for a constant pattern."""
     pieces = list(_pattern_pieces(pattern, escape))
     plain = "".join(piece for kind, piece in pieces if kind == "text")
     kinds = [kind for kind, _ in pieces]
@@ -145,7 +145,7 @@ def like(term: Term, pattern: str, escape: str) -> Term:
 
 
 def _pattern_pieces(pattern: str, escape: str) -> list[tuple[str, str]]:
-    """The parts of a pattern: texts, `any` for %, `one` for _."""
+    """The parts of a pattern: texts, `any` for %, and `one` for _."""
     pieces: list[tuple[str, str]] = []
     at = 0
     while at < len(pattern):

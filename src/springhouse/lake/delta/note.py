@@ -1,16 +1,16 @@
 """What does a commit say about itself?
 
-Every commit of ours carries one JSON value, `springhouse`, in the Delta log: a `Note`. State is
-rebuilt from these notes alone, so a note is everything that the warehouse has to remember: where
-each flow stands, what a snapshot reflects, which files hold the change, what it cost and why it
-was made.
+Every commit that Springhouse writes carries a `Note`: one JSON value in the Delta log, under the
+key `springhouse`. The warehouse rebuilds its state from the notes alone. So a note holds all that
+the warehouse has to remember: the offsets of each flow, the provenance of the snapshot, the files
+that hold the change, the cost of the commit and the reason for it.
 
-Own channel: the version that a commit will get is not known before it is written, so a base
-table's note leaves its own channel out and says `channel: true` instead; the reader adds it.
+Own channel: a commit learns its version only when it is written. So the note of a base table leaves
+out the table's own channel and says `channel: true`; the reader of the note adds the channel.
 
-Releases: every note says its `format`. A release may add fields without a new format; an older one
-keeps and ignores them (`unknown`). A change that an older release would misread is a new format:
-older releases refuse it.
+Releases: every note states its `format`. A release may add fields without a new format; an older
+release ignores these fields and keeps them (`unknown`). A change that an older release would
+misread needs a new format, which older releases refuse.
 """
 
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ FORMAT = 1
 """The format of the notes that this release writes, and the newest that it reads."""
 
 _LARGEST = 1e300
-"""No number in a note is larger; JSON also has ones that no float can hold."""
+"""The largest number in a note. JSON allows numbers that no float can hold."""
 
 
 class GarbledNote(ValueError):
-    """The JSON value is no note: it says what is wrong with it."""
+    """The JSON value is not a note; the message says why."""
 
 
 class NewerNote(ValueError):
@@ -46,10 +46,10 @@ class NewerNote(ValueError):
 
 @dataclass(frozen=True)
 class FlowNote:
-    """What one flow did in a commit: offsets per partition as (from, to), and what to remember.
+    """What one flow did in a commit: its offsets per partition, as (from, to), and its memory.
 
-    `reflects` are the versions of other tables whose rows it has passed on by then; `aside` is the
-    file in the table's quarantine that holds what was set aside.
+    `reflects` gives the versions of the other tables whose rows the flow has passed on so far.
+    `aside` is the file in the table's quarantine that holds the records that the flow set aside.
     """
 
     offsets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class FlowNote:
     quarantined: int = 0
     reflects: Mapping[str, list[int]] = field(default_factory=dict)
     aside: str = ""
-    # What the offsets count, by stream: what is read, which one it was, and its epoch
-    # (`StreamNote` of `lake.feeds`).
+    # What the offsets count, by stream: the source, its identity and its epoch (`StreamNote` of
+    # `lake.feeds`).
     streams: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
@@ -73,68 +73,68 @@ class Note:
     before: Provenance = Provenance()
     after: Provenance = Provenance()
     channel: bool = False
-    # More of the same versions of its inputs follows: the table is in no state of its own yet.
+    # Further commits bring the rest of the same input versions: the table is not consistent yet.
     partial: bool = False
     freshness: Instant | None = None
     variant: str = ""
     reason: str = ""
-    # When the oldest of the data came that it takes in.
+    # When the oldest data that this commit takes in arrived.
     since: Instant | None = None
-    # Why this variant, and not another one.
+    # Why the planner chose this variant.
     why: str = ""
     rows: int = 0
     rows_added: int = 0
     rows_removed: int = 0
     seconds: float = 0.0
-    # What they were expected to be, if the way was chosen by that, before the past corrected it.
+    # The estimated seconds, if the planner chose by them; before experience corrects the estimate.
     expected: float = 0.0
-    # The same as far as it could be told before anything was read, if that is another number.
+    # The estimate before any data was read, if it differs from `expected`.
     foreseen: float = 0.0
-    # How many of them would not have been needed, had there been state to build on.
+    # The seconds that state to build on would have saved.
     missed: float = 0.0
-    # The ways that it was chosen against, and what each should have taken.
+    # The variants that were not chosen, with the estimated seconds of each.
     others: Mapping[str, float] = field(default_factory=dict)
     definition: str = ""
-    # None: the commit's own added files are the change. Otherwise files under `_changes/`, whose
-    # rows carry a weight; an empty tuple says that nothing changed.
+    # None: the files that the commit adds are the change. Otherwise the change is in these files
+    # under `_changes/`, whose rows carry a weight; an empty tuple says that nothing changed.
     changes: tuple[str, ...] | None = None
-    # The versions that a view was computed from, by input: its own files do not tell its inputs.
+    # The input versions that a view was computed from, by input. The view's files do not say them.
     read: Mapping[str, int] = field(default_factory=dict)
-    # The ids of the tables that those versions count, and of the tables behind them.
+    # The table ids of these inputs, and of the tables that the inputs read in turn.
     ids: Mapping[str, str] = field(default_factory=dict)
-    # What tells those versions from others with the same numbers (`TableLog.mark`).
+    # Marks that distinguish these versions from others with the same numbers (`TableLog.mark`).
     marks: Mapping[str, str] = field(default_factory=dict)
-    # Inputs of which it reflects several versions: only a recomputation makes it consistent again.
+    # Inputs of which the view reflects several versions: only a recomputation makes it consistent.
     mixed: tuple[str, ...] = ()
     # The files of hidden tables, by name; and whether the table's own files have hidden columns.
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stateful: bool = False
-    # Why the last incremental refresh of a view was done in full, as long as that is remembered.
+    # Why a full refresh replaced the view's last incremental refresh, while that is remembered.
     failed: FailedStatement | None = None
     flows: Mapping[str, FlowNote] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
-    # The other tables that were given their rows in the same pass, or that read the same scan; and
-    # the seconds that it should have saved this one.
+    # The other tables that got their rows in the same pass or read the same scan; and the seconds
+    # that sharing should have saved this table.
     together: tuple[str, ...] = ()
     saved: float = 0.0
-    # What each activity of a flow did: rows in and out, seconds, the most packs that waited.
+    # For each activity of a flow: rows in and out, seconds, the largest number of waiting packs.
     activities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    # How many actions of each kind ("add", "remove", "txn") the commit has, at least: one whose end
-    # was cut off has fewer.
+    # The least number of actions of each kind ("add", "remove", "txn") in the commit. A commit
+    # whose end was cut off has fewer.
     holds: Mapping[str, int] = field(default_factory=dict)
-    # Fields of a newer release, as they stand in the log.
+    # Fields of a newer release, as the log has them.
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def changes_data(self) -> bool:
-        """Whether the snapshot holds other rows than the one before it."""
+        """Whether the commit changes the rows of the table."""
         if self.kind in ("schema", "compaction"):
             return False
         return self.changes is None or bool(self.changes)
 
     def as_json(self) -> dict[str, Any]:
-        """The note as JSON, without what says nothing."""
+        """The note as JSON, without its empty fields."""
         value = _fields_of(self)
         value |= {
             "before": self.before.as_json(),
@@ -154,7 +154,7 @@ class Note:
 
     @staticmethod
     def from_json(value: Any) -> "Note":
-        """The note that a commit carries; `NewerNote` or `GarbledNote` if it can't be read."""
+        """The note that a commit carries; raises `NewerNote` or `GarbledNote` if unreadable."""
         found = value.get("format", 1) if isinstance(value, dict) else None
         if not isinstance(found, int) or isinstance(found, bool) or found < 1:
             raise GarbledNote("it has no format")
@@ -165,13 +165,13 @@ class Note:
 
 
 def _fields_of(noted: Note | FlowNote | FailedStatement) -> dict[str, Any]:
-    """The fields of a note by name, with those that this release does not know."""
+    """The fields of a note by name, and those that this release does not know."""
     known = {f.name: getattr(noted, f.name) for f in fields(noted) if f.name != "unknown"}
     return {**noted.unknown, **known}
 
 
 def _record(kind: type, value: Any, where: str) -> Any:
-    """A note, or a part of one, from its JSON: every field of the type that it is declared with."""
+    """A note, or a part of a note, from its JSON; every field gets its declared type."""
     if not isinstance(value, dict):
         raise GarbledNote(f'"{where}" is no object')
     types = _types(kind)
@@ -193,7 +193,7 @@ def _types(kind: type) -> dict[str, Any]:
 
 
 def _typed(kind: Any, value: Any, where: str) -> Any:
-    """A JSON value as the type of its field."""
+    """A JSON value, converted to the type of its field."""
     kind = getattr(kind, "__supertype__", kind)
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:

@@ -1,9 +1,9 @@
 """Which flow do arriving rows go through?
 
-One activity, a router, divides the rows of a table: rows that stay leave by port 0, rows for the
-quarantine by port 1, and the counts by port 2, at the end. Where several tables read one source,
-every row pack goes to one router per table, behind an activity that selects the table's rows and
-columns.
+One activity, a router, divides the rows of a table. Valid rows leave by port 0, and rows for the
+quarantine leave by port 1. The counts leave by port 2 at the end. If several tables read one
+source, each table has its own router, and every row pack goes to all of them. Before each router an
+activity selects the rows and columns of its table.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ QUARANTINE_SCHEMA = pa.schema({"reason": pa.string(), "record": pa.string()})
 COUNTS_SCHEMA = pa.schema({"name": pa.string(), "value": pa.float64()})
 NEWEST = "the newest timestamp"
 SELECT, EXPECTATIONS = "select", "expectations"
-# No table is called like these: names have no spaces.
+# No table can have these names, because a table's name has no spaces.
 ARRIVED, SET_ASIDE, COUNTED = "what arrived", "the quarantine", "the counts"
 
 
@@ -33,8 +33,8 @@ ARRIVED, SET_ASIDE, COUNTED = "what arrived", "the quarantine", "the counts"
 class TableShare:
     """The rows and columns that one of several tables takes from the rows of their source.
 
-    `columns` pairs the table's name of a column with the name in the shared pass. `flag` is the
-    column that is true for the table's rows; None if all rows are.
+    `columns` has pairs: a column's name in the table, and its name in the shared pass. `flag` names
+    the column that is true for the table's rows; None if the table takes all rows.
     """
 
     table: str
@@ -51,7 +51,7 @@ def name_of(what: str, arrival: TableShare | None = None) -> str:
 def arrival_flow(
     schema: pa.Schema, expectations: Sequence[Expectation], table: str, timestamp: str | None
 ) -> FlowGraph:
-    """The flow: rows with their verdicts, the router, and what leaves it."""
+    """The flow of one table: its rows with their verdicts, the router, and the three targets."""
     plain = pa.schema([f for f in schema if not f.name.startswith(HIDDEN_COLUMNS)])
     dated = _timestamp_column(plain, timestamp)
     softened = [_without_failure(e) for e in expectations]
@@ -75,7 +75,7 @@ def arrival_flow(
 
 
 def shared_arrival_flow(schema: pa.Schema, arrivals: Sequence[TableShare]) -> FlowGraph:
-    """The flow for several tables: a router for each, over the same rows."""
+    """The flow of several tables: the same rows go to one router per table."""
     nodes = [recordset(ARRIVED, schema)]
     edges: list[Edge] = []
     for arrival in arrivals:
@@ -101,7 +101,7 @@ def shared_arrival_flow(schema: pa.Schema, arrivals: Sequence[TableShare]) -> Fl
 
 
 def _selection(arrival: TableShare, picked: pa.Schema, size: int) -> PackActivity:
-    """An activity that picks the rows and columns of one table."""
+    """An activity that selects the rows and columns of one table."""
     flag, columns = arrival.flag, [column for _, column in arrival.columns]
 
     def pick(pack: pa.RecordBatch) -> pa.RecordBatch:
@@ -119,7 +119,7 @@ def _router(arrival: TableShare, plain: pa.Schema, size: int) -> "ArrivalRouter"
 
 
 class ArrivalRouter:
-    """The router: 0 are the rows that stay, 1 those set aside, 2 the counts, at the end."""
+    """The router. Port 0 gives the valid rows, 1 the quarantined rows, 2 the counts at the end."""
 
     def __init__(
         self,
@@ -160,14 +160,14 @@ class ArrivalRouter:
 
 
 def _without_failure(expectation: Expectation) -> Expectation:
-    """A failure is raised at the end, when it is known how many rows there are in all."""
+    """The expectation without its failure: the failure comes at the end, with all rows counted."""
     if expectation.on_violation is not OnViolation.FAIL_UPDATE:
         return expectation
     return replace(expectation, on_violation=OnViolation.KEEP)
 
 
 def _timestamp_column(plain: pa.Schema, timestamp: str | None) -> str | None:
-    """The column that dates the records, as it is spelled in these rows."""
+    """The column with the time of each record, spelled as in these rows."""
     if timestamp is None:
         return None
     named = {name.lower(): name for name in plain.names}
@@ -180,7 +180,7 @@ def _timestamp_column(plain: pa.Schema, timestamp: str | None) -> str | None:
 
 
 def instant_of(value: object) -> Instant | None:
-    """A date or a timestamp as a moment; those without a zone are in UTC."""
+    """A date or a timestamp as an instant. A value without a time zone is in UTC."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, datetime):

@@ -1,12 +1,13 @@
 """How do arriving rows become table rows, quarantined rows and counts, in one pass?
 
-The rows go through a flow with one router (`arrival_graph`). Rows that stay go to the table, rows
-that break an expectation may go to the quarantine. At the end come the counts: how many rows broke
-each expectation, and the newest timestamp. The commit records what each activity did. Small
-arrivals go through the flow in this process; large ones inside Spark's tasks, which write files.
+The rows go through a flow with one router (`arrival_graph`). Valid rows go to the table, and rows
+that break an expectation may go to the quarantine. At the end the router gives the counts: how many
+rows broke each expectation, and the newest timestamp. The commit records the statistics of each
+activity. The flow runs in this process for few rows, and in Spark's tasks, which write files, for
+many.
 
-Spark computes beside each row whether it meets the expectations (`quality.with_verdicts`), since
-their conditions are Spark's SQL. Several tables over one source share one such flow.
+The conditions of expectations are Spark's SQL, so Spark adds to each row whether the row meets them
+(`quality.with_verdicts`). Several tables over one source share one such flow.
 """
 
 import logging
@@ -52,7 +53,7 @@ LOG = logging.getLogger("springhouse.flows")
 
 @dataclass(frozen=True)
 class ArrivalOutcome:
-    """What became of the other rows: set aside as (reason, record), or only counted."""
+    """The result beside the valid rows: quarantined rows as (reason, record), and the counts."""
 
     set_aside: Sequence[tuple[str, str]]
     violations: Mapping[str, int]
@@ -67,9 +68,9 @@ def arrive(
     timestamp: str | None,
     settings: Settings,
 ) -> tuple[pa.Table, ArrivalOutcome]:
-    """Rows with their verdicts, through the flow, in this process; those that stay come first.
+    """Send rows with their verdicts through the flow, in this process. Gives the valid rows first.
 
-    An error if a row broke what must not be broken.
+    Raises an error if a row breaks an expectation that must hold.
     """
     graph = arrival_flow(rows.schema, expectations, table, timestamp if rows.num_rows else None)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
@@ -88,7 +89,7 @@ def arrive_in_tasks(
     place: Storage,
     settings: Settings,
 ) -> tuple[Sequence[AddAction], ArrivalOutcome]:
-    """The same inside Spark's tasks, for rows that are too many; files of what stays come first."""
+    """The same in Spark's tasks, for many rows. Gives the files of the valid rows first."""
     graph = arrival_flow(arrow_schema(rows.schema), expectations, table, timestamp)
     beside = place.inside(f"_arriving-{uuid.uuid4().hex}")
     places = {name: place if name == table else beside.inside(name) for name in graph.targets}
@@ -112,9 +113,11 @@ def arrive_in_tasks(
 def arrive_shared(
     rows: pa.Table, arrivals: Sequence[TableShare], settings: Settings
 ) -> tuple[Mapping[str, pa.Table], Mapping[str, ArrivalOutcome | SpringhouseError]]:
-    """Rows for several tables through one flow, in this process: what stays of them, by table.
+    """Send rows for several tables through one flow, in this process.
 
-    Where a row broke what must not be broken, that is the answer for its table alone.
+    Gives the valid rows and the outcome of each table.
+
+    If a row breaks an expectation that must hold, only its table gets an error as its outcome.
     """
     graph = shared_arrival_flow(rows.schema, arrivals)
     sinks = {name: Collected(graph.nodes[name].inputs[0]) for name in graph.targets}
@@ -139,7 +142,7 @@ def arrive_shared_in_tasks(
     places: Mapping[str, Storage],
     settings: Settings,
 ) -> tuple[Mapping[str, Sequence[AddAction]], Mapping[str, ArrivalOutcome | SpringhouseError]]:
-    """The same inside Spark's tasks, which write the files of all tables in one pass."""
+    """The same in Spark's tasks, which write the files of all tables in one pass."""
     graph = shared_arrival_flow(arrow_schema(rows.schema), arrivals)
     beside = places[arrivals[0].table].inside(f"_arriving-{uuid.uuid4().hex}")
     whole = {name: places.get(name) or beside.inside(name) for name in graph.targets}
@@ -172,7 +175,7 @@ def _outcome_of(
     counts: Sequence[Mapping[str, Any]],
     activities: Mapping[str, ActivityStatistics],
 ) -> ArrivalOutcome | SpringhouseError:
-    # Told as if it had been alone: in the pass, its activities carry its name.
+    # The report looks as if the table were alone, so leave its name out of its activities' names.
     own = {
         SELECT: activities.get(name_of(SELECT, arrival)),
         EXPECTATIONS: activities.get(name_of(EXPECTATIONS, arrival)),
@@ -217,7 +220,7 @@ def _outcome(
 def _activities_as_json(
     activities: Mapping[str, ActivityStatistics], counts: int
 ) -> dict[str, dict[str, Any]]:
-    """What each activity did, without the counts, which are not rows of the table."""
+    """The statistics of each activity. The counts are left out: they are not rows of the table."""
     report = {
         name: did.as_json() for name, did in activities.items() if did.packs_in + did.packs_out
     }

@@ -3,14 +3,14 @@
 Batches of a flow are numbered 1, 2, 3, …. Every target counts them in its own Delta log, as the
 transaction `springhouse/<flow>`. Three rules:
 
-    a gap is refused     batch n needs every target at n - 1 or later
-    a pin is for good    the first attempt commits the versions of its sources into one of its
-                         targets; every repeat reads these versions, whatever came since
-    done is done         a batch that all targets have does nothing
+    no gaps              batch n needs every target at n - 1 or later
+    pins never change    the first attempt commits the versions of its sources into one of its
+                         targets; every repeat reads these versions, even if newer ones exist
+    no repeats           a batch that all targets have does nothing
 
-So a flow that died between the commits of two targets gives both the same rows in the end. The
-pin is a commit without rows, because it has to outlive vacuum and to exist once: two attempts that
-begin together agree on the one that was first.
+So if a flow dies between the commits of two targets, a repeat gives both targets the same rows. The
+pin is a commit without rows, because it must survive vacuum and must exist only once. If two
+attempts begin at the same time, both use the pin that was committed first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class FlowBatch:
 
     @property
     def transaction(self) -> str:
-        """What counts the batches that a target has."""
+        """The name of the transaction that counts the batches of a target."""
         return f"springhouse/{self.flow}"
 
     @property
@@ -71,7 +71,7 @@ class FlowBatch:
         )
 
     def missing(self, places: Mapping[str, Storage]) -> tuple[str, ...]:
-        """The targets that don't have this batch yet; an error if one lacks an earlier one too."""
+        """The targets without this batch; an error if one of them lacks an earlier batch, too."""
         missing = []
         for name, place in places.items():
             opened = open_table(place)
@@ -89,7 +89,7 @@ class FlowBatch:
         return tuple(missing)
 
     def pins(self, places: Mapping[str, Storage]) -> Mapping[str, Pin] | None:
-        """The versions of sources that the first attempt chose; None if this is the first."""
+        """The versions of the sources in the first attempt; None if this attempt is the first."""
         begun = False
         for name, place in places.items():
             opened = open_table(place)
@@ -150,7 +150,7 @@ class FlowBatch:
         )
 
     def opened(self, location: str, source: str, pins: Mapping[str, Pin] | None) -> TableSource:
-        """A source at the version that this batch reads, the newest if none is pinned."""
+        """A source at its pinned version; at the newest version if none is pinned."""
         if pins is None:
             return TableSource(location)
         if source not in pins:

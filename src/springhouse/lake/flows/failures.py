@@ -1,7 +1,7 @@
 """What does a user read when the tasks of a flow fail? One sentence, without Java's stack.
 
-An activity that raises is named by the task itself, so its words are passed on. A worker that was
-killed can't say anything: Spark only sees that its connection is closed.
+If an activity raises an error, the task's message names the activity, and the user reads this
+message. A killed worker leaves no message: Spark only sees that its connection is closed.
 """
 
 import re
@@ -18,7 +18,7 @@ _LOST = ("ExecutorLostFailure", "Could not execute broadcast", "executor heartbe
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Turn what Spark says of failed tasks into a `FlowError` that a user can read."""
+    """Turn Spark's error about failed tasks into a `FlowError` that a user can read."""
     try:
         yield
     except Exception as error:
@@ -28,7 +28,7 @@ def one_sentence() -> Iterator[None]:
 
 
 def failure_of(message: str) -> FlowError:
-    """What Spark's words about failed tasks mean.
+    """The error that Spark's message about failed tasks stands for.
 
     >>> failure_of("Traceback …\\nspringhouse.flows.flow_graph.FlowError: it is late").problem
     'it is late'

@@ -1,4 +1,4 @@
-"""How do a project's flows run, as its `configuration:` and the properties of tables say?"""
+"""Which settings do `configuration:` and the tables' properties give to a project's flows?"""
 
 from collections.abc import Mapping
 
@@ -9,12 +9,12 @@ from springhouse.project.settings import FLOW_PACK_BYTES, FLOW_POLICY, FLOW_QUEU
 
 
 def flow_settings(project: Project, declared: Table | View) -> Settings:
-    """How the flow of a table or view runs: as itself says, else as its project does."""
+    """The settings for the flow of a table or view. Its own properties precede the project's."""
     return settings_from({**project.configuration, **declared.flow_settings})
 
 
 def settings_from(configuration: Mapping[str, str]) -> Settings:
-    """Policy, size of packs and length of queues; what is not said is as this machine suggests.
+    """The policy, the size of packs and the length of queues. This machine gives the defaults.
 
     >>> settings_from({"springhouse.flows.policy": "minimum-memory"}).policy.value
     'minimum memory'

@@ -1,8 +1,8 @@
-"""How does a task write rows of a target, so that they count once?
+"""How does a task write the rows of a target so that each row counts only once?
 
-Each attempt of a task writes files with names of its own, and tells the driver which; only what
-the attempt that Spark counts has told is ever committed. Files of failed and of superfluous
-attempts are nobody's, as no commit names them; an attempt that fails removes its own.
+Each attempt of a task writes files with unique names and reports these names to the driver. Spark
+accepts the report of one attempt per task, and only the files in that report are committed. No
+commit names the files of failed or repeated attempts. A failed attempt removes its own files.
 """
 
 import logging
@@ -20,13 +20,13 @@ from springhouse.logged_errors import passing
 LOG = logging.getLogger("springhouse.flows")
 
 FILE_BYTES = 128 * 2**20
-"""A file is closed and another one begun after about so many bytes of rows."""
+"""A sink closes its file and begins another one after about this many bytes of rows."""
 
 GROUP_BYTES = 16 * 2**20
-"""Packs are gathered to row groups of about this size: one per pack would make poor files."""
+"""A row group has about this many bytes. Row groups as small as one pack would make poor files."""
 
 SAMPLE_ROWS = 16_384
-"""So many rows tell whether the values of a column repeat."""
+"""The number of rows to look at, to see whether the values of a column repeat."""
 
 
 class ParquetSink:
@@ -56,7 +56,7 @@ class ParquetSink:
         self._finish_file()
 
     def abandon(self) -> None:
-        """The attempt failed: leave nothing behind, as far as that can be done."""
+        """Remove the files of this failed attempt, as far as that is possible."""
         self._gathered = []
         with passing(LOG, "the attempt failed before", Exception):
             self._finish_file()
@@ -100,10 +100,10 @@ class ParquetSink:
 
 
 def worth_a_dictionary(rows: pa.Table) -> list[str] | bool:
-    """The columns whose values repeat; True (all) if there are nested ones.
+    """The columns whose values repeat; True (all columns) if some columns are nested.
 
-    Looking up every value of a column that has no two alike, until the dictionary is too large and
-    is given up, doubled the time of writing.
+    In a column without equal values the writer looks up every value, until the dictionary is too
+    large and the writer drops it. That doubled the time of writing.
     """
     if any(map(pa.types.is_nested, rows.schema.types)):
         return True

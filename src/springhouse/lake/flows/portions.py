@@ -1,12 +1,13 @@
 """How do tasks read a Delta table by themselves?
 
-Spark reads Parquet into rows, makes Arrow batches of the rows, one value after the other, and sends
-them to Python. Where nothing is to be computed before, a task reads the files straight into Arrow
-batches instead, and rows never pass through the JVM: it is given numbers, each of a portion of the
-table. A portion is a file, or some row groups of a large one, so that all tasks have something.
+Spark reads Parquet into rows, converts the rows to Arrow batches one value at a time, and sends the
+batches to Python. If Spark has nothing to compute first, a task can read the files into Arrow
+batches directly, and no row passes through the JVM. Spark then gives the task only numbers, one for
+each portion of the table. A portion is a file, or some row groups of a large file, so that every
+task has work.
 
-That is for tables whose files hold all there is to read. Of a partitioned one the paths tell a part
-of it, and nested columns may have other fields in old files: those are left to Spark.
+This works only for tables whose files contain all values. The paths of a partitioned table contain
+some of its values, and nested columns may have other fields in old files. Spark reads such tables.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,21 +26,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PORTION_BYTES = 16 * 2**20
-"""A file is read in portions of about this size, if its row groups allow it."""
+"""Tasks read a file in portions of about this size, if its row groups allow that."""
 
 TASK_BYTES = 64 * 2**20
-"""What a task reads of a large table: what fails has to be read again."""
+"""A task reads about this much of a large table, since a failed task must read it again."""
 
 _MANY_TASKS = 32
 MOST_FOOTERS = 100
-"""Of more files than that none is looked into: there are enough for every task."""
+"""With more files than this, every file is one portion: there are enough files for every task."""
 
 _BATCH_ROWS = 2**16
 
 
 @dataclass(frozen=True)
 class Portion:
-    """A file, or only these of its row groups."""
+    """A file, or some of its row groups."""
 
     file: str
     groups: tuple[int, ...] | None = None
@@ -64,17 +65,17 @@ class TableSource:
 
     @property
     def version(self) -> int:
-        """Which version of the table it is."""
+        """The version of the table."""
         return self._opened.version
 
     @property
     def identity(self) -> str:
-        """What tells the table from one that was made anew in the same place."""
+        """The table's id. A new table in the same place has another id."""
         return str(self._opened.delta.metadata().id)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Its files, by their whole paths."""
+        """The full paths of the table's files."""
         return tuple(f"{self._opened.storage.root}/{file.path}" for file in self._opened.files)
 
     def validate_files(self) -> None:
@@ -94,7 +95,7 @@ class TableSource:
             ) from lost
 
     def portions(self) -> tuple[Portion, ...]:
-        """What tasks read, in parts."""
+        """The portions of the table that tasks read."""
         sizes = [file.size for file in self._opened.files]
         if len(sizes) > MOST_FOOTERS:
             return tuple(map(Portion, self.files))
@@ -104,33 +105,33 @@ class TableSource:
         return tuple(result)
 
     def numbers(self, spark: "SparkSession", portions: Sequence[Portion]) -> "DataFrame":
-        """A number for each portion; a task has several, one per core unless that is too much."""
+        """The number of each portion, for the tasks: one task per core, more for a large table."""
         tasks = self._opened.size // TASK_BYTES
         return spark.range(0, len(portions), 1, tasks if tasks > _MANY_TASKS else None)
 
     def read(self, spark: "SparkSession") -> "DataFrame":
-        """Its rows, read by Spark."""
+        """The table's rows as Spark reads them."""
         return self._opened.read(spark)
 
 
 def rows_in(
     portions: Sequence[Portion], numbers: Iterable[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the portions whose numbers come."""
+    """The rows of the portions with these numbers."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             yield from rows_of_portion(portions[number], schema)
 
 
 def rows_of_portion(portion: Portion, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of one portion with exactly this schema; a column that its file lacks is NULL."""
+    """The rows of one portion with exactly this schema. A column that the file lacks is NULL."""
     folder, _, path = portion.file.rpartition("/")
     storage = Storage(folder)
     with (
         reading(storage, path),
         storage.filesystem.open_input_file(f"{storage.path}/{path}") as opened,
     ):
-        # One thread: there is a task for every core already.
+        # One thread is enough: every core has its own task already.
         file = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
         wanted = {name.lower() for name in schema.names}
         present = [name for name in file.schema_arrow.names if name.lower() in wanted]
@@ -143,7 +144,7 @@ def rows_of_portion(portion: Portion, schema: pa.Schema) -> Iterator[pa.RecordBa
 def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if batch.schema.equals(schema):
         return batch
-    # As Spark reads them: a file may spell a column in other letters.
+    # As in Spark, a file may spell a column's name in upper or lower case.
     places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
     columns = []
     for field in schema:

@@ -1,4 +1,4 @@
-"""How does a flow run on Spark, and reach each table exactly once?
+"""How does a flow run on Spark, so that its rows reach each table exactly once?
 
 `stage_jobs` runs the stages and writes files. Then every target gets its files in one atomic
 commit, with a transaction that names the batch (`batches`). If a driver dies between two commits,
@@ -45,19 +45,19 @@ def run_flow(
     settings: Settings | None = None,
     requires: Sequence[Requirement] = (),
 ) -> Mapping[str, int]:
-    """Run a flow on Spark, from and into Delta tables by path; gives the rows that each got.
+    """Run a flow on Spark, between Delta tables by path. Gives the number of new rows by target.
 
-    A source may also be a DataFrame: then Spark computes its rows and hands them over. With a
-    `batch` number (1, 2, 3, …) the rows of that batch reach each table once, however often it is
-    run: a table that has it already gets nothing. Every attempt reads the versions of the sources
-    that the first one read; what a DataFrame gives is up to its owner. Each commit requires what
-    `requires` says.
+    A source may also be a DataFrame, and then Spark computes its rows. With a `batch` number (1, 2,
+    3, …) the rows of that batch reach each table once, even if the batch runs again: a table that
+    has the batch gets no rows. Every attempt reads the same versions of the source tables as the
+    first attempt. The caller ensures that a DataFrame gives the same rows again. Every commit
+    checks the conditions in `requires`.
     """
     numbered = None if batch is None else FlowBatch(flow.name, batch)
     all_places = {name: Storage.at(target) for name, target in targets.items()}
     _prove_apart(flow.name, all_places)
     if numbered is not None and numbered.is_done(all_places):
-        # Whatever became of its sources.
+        # Do not open the sources: they may no longer exist.
         return dict.fromkeys(all_places, 0)
     pins = numbered.pins(all_places) if numbered is not None else None
     opened = _open_sources(sources, numbered, pins)
@@ -87,17 +87,17 @@ def _pin_tables(
     schemas: Mapping[str, StructType],
     requires: Sequence[Requirement],
 ) -> "dict[str, DataFrame | TableSource]":
-    """Write down which versions of the source tables the batch reads, and open those."""
+    """Record which versions of the source tables the batch reads, and open these versions."""
     tables = {name: table for name, table in opened.items() if isinstance(table, TableSource)}
     if not tables:
         return {}
     pins = batch.pin(places, schemas, tables, requires)
-    # Another attempt may have begun at the same time, a moment earlier.
+    # Another attempt may have committed its pins first, so open the versions in `pins`.
     return _open_sources({name: sources[name] for name in tables}, batch, pins)
 
 
 def _validate_files(sources: "Mapping[str, DataFrame | TableSource]") -> None:
-    """An error if a file of a table that is read is not there."""
+    """Raise an error if a file of a source table is missing."""
     for source in sources.values():
         if isinstance(source, TableSource):
             source.validate_files()
@@ -121,7 +121,7 @@ def _open_sources(
 
 
 def _places_of(flow: Flow, graph: FlowGraph, places: Mapping[str, Storage]) -> dict[str, Storage]:
-    """Where the targets of the flow are; an error if a target has no place."""
+    """The place of each target; an error if a target has no place."""
     missing = [name for name in graph.targets if name not in places]
     if missing:
         raise FlowError(
@@ -144,7 +144,7 @@ def commit_targets(
     seconds: float,
     requires: Sequence[Requirement] = (),
 ) -> dict[str, int]:
-    """Commit what was written, one atomic commit per table; gives the rows that each got."""
+    """Commit the written files, with one atomic commit per table. Gives the new rows by table."""
     transactions = {} if batch is None else {batch.transaction: batch.number}
     delivered: dict[str, int] = {}
     for name, place in places.items():
@@ -175,7 +175,7 @@ def commit_targets(
         except CommitConflict:
             if batch is None or batch.missing({name: place}):
                 raise
-            # Another attempt of the same batch was first; no commit names our files.
+            # Another attempt committed this batch first, and no commit names our files.
             delivered[name] = 0
     return delivered
 

@@ -1,8 +1,9 @@
-"""How do the stages of a flow become Spark jobs, and where do rows rest between two stages?
+"""How do the stages of a flow become Spark jobs, and where are rows stored between two stages?
 
-A stage is one Spark job over `mapInArrow`, whose tasks write files and report them. Stages of one
-level run at the same time. Rows for a later stage rest as Parquet files in a staging folder, and
-Spark's shuffle brings them to the tasks that need them together. Nothing is committed here.
+A stage is one Spark job with `mapInArrow`. Its tasks write files and report their names. Stages of
+one level run at the same time. Rows for a later stage are stored as Parquet files in a staging
+folder, and Spark's shuffle brings rows that belong together to one task. This module commits
+nothing.
 """
 
 import json
@@ -44,7 +45,7 @@ _REPORT = spark_schema(REPORT)
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """What a flow wrote and did not commit yet: files by target, and what each activity did."""
+    """The uncommitted result of a flow: files by target, and the statistics of each activity."""
 
     files: Mapping[str, tuple[AddAction, ...]]
     activities: Mapping[str, ActivityStatistics]
@@ -57,7 +58,7 @@ def run_stages(
     places: Mapping[str, Storage],
     settings: Settings,
 ) -> WrittenFiles:
-    """Run all stages of a flow; its targets' files are written and not committed."""
+    """Run all stages of a flow and write the files of its targets, without a commit."""
     staging = next(iter(places.values())).inside(f"_staging-{uuid.uuid4().hex}")
     jobs = _StageJobs(spark, dict(sources), places, staging, settings)
     try:
@@ -68,7 +69,7 @@ def run_stages(
 
 
 class _StageJobs:
-    """The stages of one run, and what they have written so far."""
+    """The stages of one run, with the files that they have written so far."""
 
     def __init__(
         self,
@@ -107,11 +108,11 @@ class _StageJobs:
             rows = table.numbers(self._spark, task.portions)
         with one_sentence():
             reported = rows.mapInArrow(task, _REPORT).toArrow()
-        # Of no rows at all Spark may start no task; an aggregate of nothing is still a row.
+        # Spark may start no task if there are no rows, but an aggregate of no rows gives a row.
         return reported if reported.num_rows else pa.Table.from_batches(task(()))
 
     def _read_by_tasks(self, shuffled: tuple[StageInput, ...]) -> TableSource | None:
-        """The table that tasks read by themselves, if that is all they need."""
+        """The table that tasks can read by themselves, if it is their only input; else None."""
         if len(shuffled) > 1 or shuffled[0].hand is not Exchange.AS_THEY_ARE:
             return None
         source = self._source(shuffled[0])
@@ -191,7 +192,7 @@ def _struct(intake: StageInput) -> StructType:
 
 
 def _hashable(rows: "DataFrame", name: str) -> "Column":
-    """A key as it is hashed: whole numbers of all sizes alike, as joins compare them alike."""
+    """A key for hashing. All whole numbers become BIGINT, because joins compare them as BIGINT."""
     column = sf.col(quoted(name))
     kind = rows.schema[name].dataType.typeName()
     return column.cast("bigint") if kind in ("byte", "short", "integer", "long") else column

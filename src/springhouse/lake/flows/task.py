@@ -1,9 +1,9 @@
-"""What does one Spark task do of a flow?
+"""What does one Spark task do for a flow?
 
-It is given the rows of its partition as Arrow batches, or reads them itself, runs the activities of
-a stage over them with an engine of its own, and writes every target and everything that later
-stages need to files. What it gives back to Spark is not rows but a short report: the files, and
-what each activity did.
+Spark gives the task the rows of its partition as Arrow batches, or the task reads them itself. The
+task runs the activities of one stage over these rows with its own engine. It writes files: the rows
+of every target, and the rows that later stages need. It returns no rows to Spark but a short
+report: the names of the files, and the statistics of each activity.
 """
 
 import json
@@ -24,16 +24,16 @@ from springhouse.lake.flows.parquet_sink import ParquetSink
 from springhouse.lake.flows.portions import Portion, rows_in, rows_of_portion
 
 REPORT = pa.schema({"kind": pa.string(), "name": pa.string(), "told": pa.string()})
-"""What a task gives back: files of a target or of a feed, and the statistics of an activity."""
+"""A task's report: the files of each target and feed, and the statistics of each activity."""
 
 INPUT, KEY = "__springhouse_input", "__springhouse_key"
 
 
 @dataclass(frozen=True)
 class StageTask:
-    """A stage, with where its sinks lie (`places`) and the files of the tables that it holds.
+    """A stage with the folders of its sinks (`places`) and the files of its `held` tables.
 
-    With `portions` it is given no rows but numbers of those, and reads them itself.
+    With `portions` Spark gives the task no rows but the numbers of portions, which the task reads.
     """
 
     stage: Stage
@@ -87,7 +87,7 @@ def _files_written(stage: Stage, name: str) -> pa.Schema:
 
 
 class _TaskRows(Read):
-    """The reader of a stage: rows of its inputs, apart by what marks them if there are several."""
+    """The reader of a stage. With several inputs, a mark on each row names its input."""
 
     def __init__(
         self, batches: Iterable[pa.RecordBatch], schemas: list[pa.Schema], pack_bytes: int
@@ -114,7 +114,10 @@ class _TaskRows(Read):
 
 
 def cast_to_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same rows with exactly this schema: Spark names another time zone, and not every NULL."""
+    """The same rows with exactly this schema.
+
+    Spark's schema may name another time zone, and may differ in which columns can be NULL.
+    """
     if batch.schema.equals(schema):
         return batch
     columns = [
@@ -125,7 +128,7 @@ def cast_to_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 class _FilesOf:
-    """Rows of Parquet files, read when it is time, in each task."""
+    """The rows of Parquet files. Each task reads them when its reader begins."""
 
     def __init__(self, files: tuple[str, ...], schema: pa.Schema) -> None:
         self._files, self._schema = files, schema

@@ -1,5 +1,5 @@
-"""What does every refresh do, of a table as of a view?
+"""Which steps do the refreshes of tables and of views share?
 
-It reads inputs as of chosen versions (`inputs`), writes the good rows to files for one commit
-(`landing`), and puts the bad ones into the quarantine (`quarantine`).
+Both read inputs as of chosen versions (`inputs`), write the good rows to files for one commit
+(`landing`), and put the bad rows into the quarantine (`quarantine`).
 """

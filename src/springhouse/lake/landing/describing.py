@@ -1,10 +1,11 @@
-"""How do COMMENT and TBLPROPERTIES get to the readers of a table?
+"""How do COMMENT and TBLPROPERTIES reach the readers of a table?
 
-They become the description and the configuration in Delta's metadata, and the comments of columns
-in its schema, where every reader and catalog looks for them. A table is described after it is
-created, and again when its declaration changes. A property that is removed from the declaration
-stays in the metadata: another writer may have put it there. Our own properties (`springhouse.…`)
-are not for readers, and may refer to secrets: they stay in the project.
+They become the description and the configuration in Delta's metadata. The comments of columns go
+into Delta's schema. Every reader and catalog looks there. Springhouse writes them after it creates
+the table, and again when the declaration changes. If the user removes a property from the
+declaration, the property stays in the metadata, because another writer may have put it there. Our
+own properties (`springhouse.…`) stay in the project: they are not for readers, and may refer to
+secrets.
 """
 
 from contextlib import suppress

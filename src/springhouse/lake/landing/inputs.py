@@ -1,8 +1,8 @@
 """Which rows does a name in a query stand for, in this refresh?
 
 A refresh reads its inputs as of chosen versions. `RefreshInputs` returns the DataFrame for each
-name, follows temporary views, and remembers which tables were read: a Python function may read a
-table that its source code does not show.
+name, follows temporary views, and remembers the tables that the query read: a Python function may
+read a table that its source code does not show.
 """
 
 from collections.abc import Mapping
@@ -55,8 +55,8 @@ class RefreshInputs:
         self._streams = streams or {}
         self._opened: dict[str, TableVersion] = {}
         self.read: dict[str, int] = {}
-        # The ids of the tables are looked up before the tables are opened. So a table that is
-        # created again while it is read is not mistaken for the one that was read.
+        # The refresh looks up the id of a table before it opens the table. So a table that is
+        # created again in the meantime is not mistaken for the one that the refresh read.
         self.ids: dict[str, str] = {}
         self.marks: dict[str, str] = {}
         self.size = 0
@@ -109,11 +109,11 @@ class RefreshInputs:
         return True
 
     def own_name(self, name: str) -> str:
-        """A name without the project's own catalog and database in front of it."""
+        """A name without the project's own catalog and database."""
         return names_of(self._project).parse(name)
 
     def is_declared(self, name: str) -> bool:
-        """Whether it is a table or a view of the project, or the quarantine of one."""
+        """Whether `name` is a table or a view of the project, or the quarantine of one."""
         project = self._project
         base = name.removesuffix(QUARANTINE)
         return name in project.tables or base in project.tables or base in project.views
@@ -143,5 +143,5 @@ class RefreshInputs:
 
 
 def names_of(project: Project) -> Names:
-    """How names are read in this project."""
+    """The rules for names in this project."""
     return Names(project.catalog or Names.catalog, project.database or Names.database)

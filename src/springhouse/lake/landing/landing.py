@@ -1,11 +1,10 @@
 """How do computed rows become files that a commit can add?
 
-Every flow and every view brings its rows here as a lazy DataFrame, and gets back files that nobody
-can see until a commit names them. Rows that break an expectation are counted, dropped, or returned
-for the quarantine. Small inputs are computed to Arrow in this process; for large ones Spark writes
-the files. Work that is done twice by mistake is invisible: no commit names its files.
-
-`quarantine` stores the records that are returned for it.
+Every flow and every view passes its rows in as a lazy DataFrame, and gets files back. Readers can't
+see these files until a commit names them. Rows that break an expectation are counted, dropped, or
+returned for the quarantine (`quarantine` stores them). Small results are computed to Arrow in this
+process; large ones Spark writes to files. Work that is repeated by mistake does no harm: no commit
+names its files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Landed:
-    """Rows that are written and not yet committed; `rows` is set if they are in this process."""
+    """Rows that are written but not committed; `rows` is set if this process holds them."""
 
     add: Sequence[AddAction]
     count: int
@@ -53,9 +52,9 @@ class Landed:
 
 @dataclass(frozen=True)
 class Done:
-    """One commit of a refresh, or with `committed` off a refresh that found nothing to commit.
+    """One commit of a refresh; `committed` is False if the refresh had nothing to commit.
 
-    `read` are the versions that it read, by input. `way` is how a view was refreshed.
+    `read` are the versions that the refresh read, by input. `way` is how it refreshed a view.
     """
 
     table: str
@@ -84,7 +83,7 @@ def land(
 ) -> Landed:
     """Compute the rows, check their expectations, and write the rows that stay.
 
-    `size` is how many bytes the inputs have. With `write` off, small rows are left to the caller.
+    `size` is the size of the inputs in bytes. Without `write`, the caller writes few rows itself.
     """
     checked = with_verdicts(rows, expectations)
     if fits_here(size):
@@ -107,7 +106,7 @@ def land_arrow(
     write: bool = True,
     settings: Settings = Settings(),  # noqa: B008  a frozen value
 ) -> Landed:
-    """Write the rows that stay, of rows with their verdicts that are in this process already."""
+    """Write the rows that stay, from rows with verdicts in this process."""
     kept, arrived = arrive(rows, expectations, table, timestamp, settings)
     add = [write_arrow(lake.place(table), kept)] if write and kept.num_rows else []
     return landed_rows(table, arrived, add, kept)
@@ -136,7 +135,7 @@ def _land_in_tasks(
     timestamp: str | None,
     settings: Settings,
 ) -> Landed:
-    """One pass for rows, verdicts and counts, where Spark alone would need one for each."""
+    """Land rows in one pass; Spark alone needs separate passes for rows, verdicts and counts."""
     spark, place = lake.spark.session(), lake.place(table)
     add, arrived = arrive_in_tasks(spark, rows, expectations, table, timestamp, place, settings)
     return landed_rows(table, arrived, add)
@@ -149,7 +148,7 @@ def _land_large(
     expectations: Sequence[Expectation],
     timestamp: str | None,
 ) -> Landed:
-    """The same by Spark alone, which runs none of our code in its tasks."""
+    """Land rows with Spark alone, without our code in its tasks."""
     if not expectations:
         return _write_large(lake, table, rows, timestamp)
     rows = rows.persist()

@@ -1,14 +1,14 @@
 """How do bad records get into a table's quarantine, each exactly once?
 
 A record of a range of offsets is in the table or in its quarantine, never in both and never in
-neither. Two tables can't be committed at once, so one commit decides: the table's own. The bad
-records are written to a file before, and the note of the table's commit names the file. Then the
-quarantine adds the file. If the process dies in between, the next refresh of the table finds a note
-whose file the quarantine lacks, and adds it:
+neither. One commit can't change two tables, so the table's own commit decides. Before this commit,
+the bad records go to a file, and the note of the commit names the file. After it, the quarantine
+adds the file. If the process dies in between, the next refresh of the table finds a note whose file
+the quarantine lacks, and adds the file:
 
     settled  =  the quarantine has the transactions of the note, up to its ends
 
-So the decision about each record stays, even if the declaration has changed by then.
+So the decision about each record is final, even if the declaration changes in between.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from springhouse.lake.spark.quality import QUARANTINE_SCHEMA
 from springhouse.units import Instant
 
 QuarantinedRecord = tuple[str, str | None, str]
-"""Reason, record (None: there is none to show) and origin of a record in a quarantine."""
+"""Reason, record (None: there is no record to show) and origin of a quarantined record."""
 
 _TRIES = 5
 
@@ -68,14 +68,14 @@ def pending_records(lake: Lake, table: str) -> list[UnsettledRecords]:
             if not noted.aside or all(stored.of(app) >= end for app, end in ends.items()):
                 continue
             if not lake.place(table + QUARANTINE).inside(noted.aside).exists():
-                # Somebody deleted the quarantine, with all older files.
+                # The quarantine was deleted, with all older files.
                 return newest_first[::-1]
             newest_first.append(UnsettledRecords(noted.aside, ends))
     return newest_first[::-1]
 
 
 def settle_quarantine(lake: Lake, table: str) -> None:
-    """Add to the quarantine the files that the table's commits name and it lacks."""
+    """Add to the quarantine the files that the table's commits name and the quarantine lacks."""
     for _ in range(_TRIES):
         unsettled = pending_records(lake, table)
         if not unsettled:
@@ -91,7 +91,7 @@ def settle_quarantine(lake: Lake, table: str) -> None:
 def quarantine_view_rows(
     lake: Lake, table: str, flow: str, rows: Sequence[QuarantinedRecord], at: Instant
 ) -> None:
-    """Add rows to the quarantine of a view, which is emptied whenever the view is recomputed."""
+    """Add rows to the quarantine of a view. A recomputation of the view empties it first."""
     path = write_quarantine_file(lake, table, flow, rows, at)
     if path:
         _add(lake, table, path, {})

@@ -1,5 +1,5 @@
-"""Which Spark computes, and how does a query get there?
+"""Which Spark computes, and how does a query reach it?
 
-The session, the declared queries as DataFrames, the rows of this process that a query reads, and
-the conditions that Arrow can decide in place of Spark.
+This room holds the session, the declared queries as DataFrames, the local rows that a query reads,
+and the conditions that Arrow can decide in place of Spark.
 """

@@ -1,9 +1,9 @@
 """Which conditions of a query can Arrow decide as Spark would?
 
-Only the simplest, in which there is nothing to interpret: a column against literals of its own
-kind, for whole numbers, decimals, dates and text. Whoever reads rows for a query may drop those
-that fail such a condition; Spark asks all conditions again, so that one that is not understood here
-costs time and nothing else.
+Only the simplest: those that compare a column with literals of its own type, for whole numbers,
+decimals, dates and text. A reader of rows for a query may drop the rows that fail such a condition.
+Spark checks all conditions again, so a condition that this module does not understand only costs
+time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ def _condition(condition: exp.Expr, schema: pa.Schema) -> pc.Expression | None:
 
 
 def _says_only(expression: exp.Expr, *parts: str) -> bool:
-    """Whether an expression consists of just these: not of a NOT, an ESCAPE, or what may come."""
+    """Whether an expression has exactly these parts, and no NOT, ESCAPE or future part."""
     return {name for name, part in expression.args.items() if part} == {*parts}
 
 
@@ -88,7 +88,7 @@ def _like(column: exp.Column, pattern: exp.Literal, schema: pa.Schema) -> pc.Exp
 
 
 def _value(literal: exp.Expr, column: exp.Column, schema: pa.Schema) -> pa.Scalar | None:
-    """A literal as a value of the column; None if that is not plain."""
+    """A literal as a value of the column's type; None if the conversion is not obvious."""
     if column.table or column.name not in schema.names:
         return None
     kind, literal = schema.field(column.name).type, literal.unnest()
@@ -111,7 +111,7 @@ def _value(literal: exp.Expr, column: exp.Column, schema: pa.Schema) -> pa.Scala
 
 
 def _day(literal: exp.Expr) -> pa.Scalar | None:
-    """DATE '2026-01-31', which is read as a cast."""
+    """The day of DATE '2026-01-31', which sqlglot parses as a cast."""
     if not isinstance(literal, exp.Cast) or not _says_only(literal, "this", "to"):
         return None
     text = literal.this

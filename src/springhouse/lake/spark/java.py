@@ -10,7 +10,7 @@ from pathlib import Path
 from springhouse.errors import LakeError
 
 _JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
-"""Where else than in Spark's settings options for Java may stand."""
+"""The variables that may hold options for Java, besides Spark's own settings."""
 
 
 def find_java() -> None:
@@ -32,12 +32,12 @@ def find_java() -> None:
 
 
 def java_options(options: str) -> str:
-    """The options for Java, with those that the user has set."""
+    """The options for Java: our own and the user's."""
     return f"{_quiet_logging()} {_collecting(options)}"
 
 
 def make_paths_absolute(variable: str) -> None:
-    """Let the paths in a variable mean the same to a process that starts in another folder."""
+    """Make the paths in a variable absolute, so that they hold in any working folder."""
     if paths := os.environ.get(variable):
         parts = (str(Path(part).absolute()) for part in paths.split(os.pathsep))
         os.environ[variable] = os.pathsep.join(parts)
@@ -57,10 +57,10 @@ def _quiet_logging() -> str:
 
 
 def _collecting(options: str) -> str:
-    """The user's options for Java, with a garbage collector if nobody named one.
+    """The user's options for Java, with a garbage collector if the user named none.
 
-    Planning a refresh makes much garbage that dies young. On two cores G1, Java's default, spends
-    more on it than the parallel collector does: small refreshes took a fifth longer.
+    Planning a refresh creates much short-lived garbage. On two cores G1, Java's default collector,
+    spends more time on it than the parallel collector: small refreshes took a fifth longer.
     """
     said = [options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES)]
     if any(re.search(r"-XX:\+Use\w+GC\b", each) for each in said):

@@ -1,7 +1,7 @@
 """What does a process keep of a change that several views read?
 
-The rows of a table's change between two versions, in this process or in Spark's memory, for as long
-as the views that share them are refreshed.
+It keeps the rows that changed in a table between two versions. They stay in this process or in
+Spark's memory until all views that share them are refreshed.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SharedScan:
-    """A change that is kept for some views; each of them bears its `share` of the seconds.
+    """A change that several views share; each view bears its `share` of the seconds.
 
-    Few rows are kept `here`, in this process, and others by Spark.
+    A change of few rows stays `here`, in this process; Spark keeps a larger one in `rows`.
     """
 
     change: OneScan
@@ -36,16 +36,17 @@ class SharedScan:
     def read(self) -> "DataFrame":
         """The change, row by row, with the columns that its readers need."""
         assert self.rows is not None, "this process keeps it"
-        # Spark forgets what it keeps when a view of the same text is dropped, as after every query
-        # that a frame is given to: so it is given another one, over what is kept.
+        # Every query with a frame as parameter drops a temporary view of that frame afterwards, and
+        # Spark then also drops the cached rows of that frame. So the query gets another frame, over
+        # the cached one.
         return self.rows.where("true")
 
     def is_for(self, view: str, table: str, since: int, until: int) -> bool:
-        """Whether this is how a table changed, for a view, between two versions."""
+        """Whether this is the change of a table between two versions, and `view` shares it."""
         own = self.change
         return view in self.readers and (own.table, own.since, own.until) == (table, since, until)
 
     def told(self, view: str) -> str:
-        """What was shared, and with whom."""
+        """A sentence that says which change was shared, and with which other views."""
         others = sorted(self.readers - {view})
         return f'what changed in "{self.change.table}" was read once, with {", ".join(others)}'

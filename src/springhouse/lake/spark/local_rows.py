@@ -1,14 +1,14 @@
-"""How do the small relations of a statement come to Spark?
+"""How do the small relations of a statement reach Spark?
 
-All at once. Each relation that is given to Spark costs a round trip, a temporary view and a piece
-of a plan, ten milliseconds and more, and a statement reads up to a dozen. So they travel as one
-table of one row, whose columns are lists of rows:
+All at once. Each relation that Springhouse sends to Spark costs a round trip, a temporary view and
+a piece of a plan: ten milliseconds and more. A statement reads up to a dozen relations. So they
+travel as one table of one row, whose columns are lists of rows:
 
     orders_change                        lineitem_before
     [(7, 'open', +1), (9, 'paid', -1)]   [(7, 1, 10.00), (7, 2, 3.50)]
 
-and each relation is unfolded where the statement names it. One without rows is not sent at all: it
-is written as a query that gives none, so that Spark leaves out whatever would be joined with it.
+The statement unfolds each relation where it names it. A relation without rows is not sent. The
+statement contains an empty query in its place, so that Spark leaves out the joins with it.
 """
 
 from collections.abc import Mapping
@@ -46,9 +46,10 @@ def send_together(relations: Mapping[str, LocalRows]) -> LocalRows:
 
 
 def unfold(name: str, *, whole: bool) -> str:
-    """One of the relations that came together, as a table in FROM.
+    """One of the relations that were sent together, as a table in FROM.
 
-    With `whole`, in one partition, as Spark has to be told: then nobody shuffles it.
+    With `whole`, a hint tells Spark that the relation is one partition, so Spark does not shuffle
+    it.
     """
     hint = "/*+ COALESCE(1) */ " if whole else ""
     return f"(SELECT {hint}INLINE({quoted(name)}) FROM {{{GIVEN}}})"
@@ -60,7 +61,7 @@ def empty_relation(shape: StructType) -> str:
         f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}"
         for field in shape.fields
     )
-    # Braces are Spark's own where a text has parameters.
+    # In a text with parameters, Spark reads single braces as parameters.
     text = ", ".join(items).replace("{", "{{").replace("}", "}}")
     return f"(SELECT {text} WHERE FALSE)"
 
@@ -69,7 +70,7 @@ def _as_list(rows: pa.Table) -> pa.Array:
     columns = [
         pa.concat_arrays(each.chunks) if each.chunks else _none(each) for each in rows.columns
     ]
-    # A list per relation, whose fields keep the names that the rows have.
+    # One list per relation. Its fields keep the column names of the rows.
     all_of_them = pa.StructArray.from_arrays(columns, names=rows.schema.names)
     return pa.ListArray.from_arrays(pa.array([0, len(all_of_them)], pa.int32()), all_of_them)
 

@@ -1,8 +1,9 @@
 """Which rows meet the expectations of their table?
 
 Each expectation becomes a hidden boolean column beside the rows, so one pass computes the rows and
-the verdicts. A row breaks an expectation when its condition is not true: false, or NULL. Rows are
-then kept, dropped, or set aside with the reason in the table's quarantine; or the refresh fails.
+the verdicts. A row breaks an expectation when the condition is false or NULL. The declaration says
+whether the table keeps such rows, drops them, or sets them aside in its quarantine with the reason,
+or whether the refresh fails.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,18 +31,18 @@ QUARANTINE_SCHEMA = StructType(
         StructField("quarantined_at", TimestampType()),
     ]
 )
-"""What a quarantine table holds: why, the record as it was, where it came from, and since when."""
+"""The columns of a quarantine: the reason, the original record, its origin and flow, the time."""
 
 _KEPT = "__springhouse_kept_"
 _JSON = "__springhouse_json"
 
 HIDDEN_COLUMNS = (_KEPT, _JSON)
-"""How the columns begin that carry verdicts."""
+"""The prefixes of the column names that carry verdicts."""
 
 
 @dataclass(frozen=True)
 class CheckedRows:
-    """The rows that stay, those that are set aside as (reason, record), and how many broke what."""
+    """The kept rows, the rows set aside as (reason, record), and the violations by expectation."""
 
     kept: pa.Table
     set_aside: Sequence[tuple[str, str]] = ()
@@ -49,7 +50,7 @@ class CheckedRows:
 
 
 def with_verdicts(rows: "DataFrame", expectations: Sequence[Expectation]) -> "DataFrame":
-    """The rows with a hidden column per expectation, and as JSON where they may go aside."""
+    """The rows with a hidden column per expectation, and one for the record if it may go aside."""
     if not expectations:
         return rows
     columns = [sf.col(quoted(name)) for name in rows.columns]
@@ -63,7 +64,7 @@ def with_verdicts(rows: "DataFrame", expectations: Sequence[Expectation]) -> "Da
 
 
 def check_rows(rows: pa.Table, expectations: Sequence[Expectation], table: str) -> CheckedRows:
-    """The result of the expectations for rows that carry verdicts, in this process."""
+    """Apply the expectations, in this process, to rows that carry verdicts."""
     if not expectations:
         return CheckedRows(rows)
     broken = {
@@ -84,9 +85,9 @@ def check_rows(rows: pa.Table, expectations: Sequence[Expectation], table: str) 
 def _gone(
     rows: pa.Table, expectations: Sequence[Expectation], broken: Mapping[str, pa.Array]
 ) -> tuple[pa.Array, list[tuple[str, str]]]:
-    """Which rows do not stay, and those of them that go to quarantine, as (reason, record).
+    """A mask of the rows that do not stay, and the quarantined rows as (reason, record).
 
-    A row goes for the first expectation that it breaks.
+    The first expectation that a row breaks decides where the row goes.
     """
     gone = pa.array([False] * rows.num_rows, pa.bool_())
     set_aside: list[tuple[str, str]] = []
@@ -101,7 +102,7 @@ def _gone(
 
 
 def count_violations(rows: "DataFrame", expectations: Sequence[Expectation]) -> dict[str, int]:
-    """How many rows break each expectation, counted by Spark; only those that some row breaks."""
+    """The number of violations per broken expectation, counted by Spark."""
     broken = [sf.count_if(~sf.col(f"{_KEPT}{i}")) for i, _ in enumerate(expectations)]
     counts = rows.agg(*broken).collect()[0]
     return {e.name: int(n) for e, n in zip(expectations, counts, strict=True) if n}

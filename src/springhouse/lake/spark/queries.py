@@ -1,11 +1,11 @@
 """How does a declared query become a DataFrame?
 
-The user's SQL stays as it was written: each span that names an input is replaced by a parameter,
-and Spark is given the DataFrame of the chosen snapshot for it. Python functions call
-`spark.table`, `spark.read.table`, `spark.readStream.table` and `spark.sql` as they do under
-spark-pipelines; while a function runs, those four look names up here first. So one thread may
-read `orders` at version 7 while another reads it at version 9, and no temporary view is shared by
-anyone. `SparkSession.getActiveSession()` and `builder.getOrCreate()` give the session that runs the
+The user's SQL stays as the user wrote it, except for the names of its inputs. A parameter replaces
+each name, and Spark gets the DataFrame of the chosen snapshot for the parameter. Python functions
+call `spark.table`, `spark.read.table`, `spark.readStream.table` and `spark.sql` as they do under
+spark-pipelines. While a function runs, those four methods look names up here first. So one thread
+can read `orders` at version 7 while another reads version 9, and threads share no temporary views.
+`SparkSession.getActiveSession()` and `builder.getOrCreate()` give the session that runs the
 function.
 """
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("springhouse.spark")
 
 Resolve = Callable[[Reference], "DataFrame | None"]
-"""Gives the DataFrame for what a query names; None leaves the name to Spark."""
+"""Gives the DataFrame for a name in a query; None leaves the name to Spark."""
 
 
 def frame(
     session: SparkSession, query: Query, resolve: Resolve, folder: Path | None = None
 ) -> "DataFrame":
-    """The query's rows, with every input that `resolve` knows read from there.
+    """The query's rows; `resolve` gives the inputs that it knows.
 
-    A function is called in `folder`, as spark-pipelines calls it in the project's.
+    A Python function runs in `folder`, as spark-pipelines runs it in the project's folder.
     """
     with errors_at(query.place):
         if isinstance(query, SqlQuery):
@@ -75,7 +75,7 @@ def run_sql(session: SparkSession, query: SqlQuery, resolve: Resolve) -> "DataFr
     text = query.spliced(parameter)
     if not frames:
         return session.sql(text)
-    # Spark formats a text that has parameters: braces that the user wrote must survive that.
+    # Spark formats a text that has parameters: the user's own braces must survive that.
     text = text.replace("{", "{{").replace("}", "}}")
     for name in frames:
         text = text.replace(f"\0{name}\0", f"{{{name}}}")
@@ -84,7 +84,7 @@ def run_sql(session: SparkSession, query: SqlQuery, resolve: Resolve) -> "DataFr
 
 @contextmanager
 def errors_at(place: Place | str) -> Iterator[None]:
-    """Turn what Spark says of a query into an error that names the line that wrote it."""
+    """Turn Spark's error about a query into an error that names the line of the query."""
     try:
         yield
     except SpringhouseError as error:
@@ -95,7 +95,7 @@ def errors_at(place: Place | str) -> Iterator[None]:
 
 
 def error_line(error: Exception) -> str:
-    """What an error says, in one line."""
+    """The message of an error, in one line."""
     if isinstance(error, PySparkException):
         return _plainly(error)
     first = next((line for line in str(error).splitlines() if line.strip()), "")
@@ -103,7 +103,7 @@ def error_line(error: Exception) -> str:
 
 
 def _plainly(error: PySparkException) -> str:
-    """What Spark said, without its plan and its stack."""
+    """Spark's message, without the plan and the stack."""
     lines = []
     for line in str(error).splitlines():
         if line.startswith(("==", "'", "\tat", "+-", ":-", "JVM stacktrace")):
@@ -144,7 +144,7 @@ _running: ContextVar[SparkSession | None] = ContextVar("running", default=None)
 
 
 def _look_names_up_first() -> None:
-    """Teach Spark's readers, once, to ask the running function's resolver before the catalog."""
+    """Patch Spark's readers, once, to try the running function's resolver before the catalog."""
     _teach(SparkSession, "table", _named(ReadMode.TABLE))
     _teach(SparkSession, "sql", _in_sql)
     _teach(DataFrameReader, "table", _named(ReadMode.TABLE))
@@ -165,7 +165,7 @@ def _look_names_up_first() -> None:
 
 
 def _give_running_session(owner: Any) -> None:
-    """Teach a class of sessions, once, to give the session that runs a function, while one runs."""
+    """Patch a session class, once, to give the session that runs the current function."""
     for place, name in (
         *((owner, name) for name in ("active", "getActiveSession")),
         (owner.Builder, "getOrCreate"),
@@ -202,7 +202,7 @@ def _teach(owner: type, method: str, look_up: _Lookup) -> None:
     def first_here(self: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
         current = _resolving.get()
         if current is not None and isinstance(name, str) and not args:
-            # What a lookup itself asks of Spark is not the user's, and goes straight through.
+            # The lookup's own calls to Spark are not the user's: they go straight through.
             token = _resolving.set(None)
             try:
                 found = look_up(self, current, name, kwargs)
@@ -234,7 +234,7 @@ def _in_sql(
     if parameters:
         return None
     try:
-        # Names are resolved by whoever knows the project, so none is stripped of its prefix here.
+        # `resolve` knows the project and handles prefixes, so the names keep their prefixes here.
         references = find_references(SqlText(text, place.file, place.line), Names("", ""))
     except DeclarationError:
         return None  # Not a query (SHOW, SET, …): Spark's business.

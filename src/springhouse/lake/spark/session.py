@@ -1,15 +1,15 @@
 """Which Spark computes?
 
-Classic Spark in this process by default (`local[*]`), a cluster with `springhouse.spark.master`,
-or any server that speaks Spark Connect with `springhouse.spark.remote`. It starts when first
-needed, not before: most of what a warehouse is asked can be answered from the Delta logs alone.
+By default, classic Spark in this process (`local[*]`). With `springhouse.spark.master`, a Spark
+cluster; with `springhouse.spark.remote`, any server that speaks Spark Connect. Spark starts when it
+is first needed, because the Delta logs alone can answer most questions to a warehouse.
 
-A process that has a session already, classic or Spark Connect, lends it: the warehouse works in a
-copy of it, with its settings, functions and temporary views, and the settings of the project on
-top. The user's own session is never stopped, never changed, and stays the active one.
+If the process already has a session, classic or Spark Connect, the warehouse works in a copy of it.
+The copy has the session's settings, functions and temporary views, and the settings of the project
+on top. The warehouse never stops or changes the user's session, which stays the active one.
 
-The rest of the lake uses only calls that classic Spark and Spark Connect share. What only classic
-Spark has is here and optional: a FAIR pool per track.
+The rest of the lake uses only calls that classic Spark and Spark Connect share. The one feature
+that only classic Spark has, a FAIR pool per track, is here, and optional.
 """
 
 import logging
@@ -57,21 +57,22 @@ logging.getLogger("DataFrameQueryContextLogger").disabled = True
 
 
 _REMOTE_CLIENT = "SPARK_CONNECT_MODE_ENABLED"
-"""PySpark decides by this variable which of its two clients the user's own code gets."""
+"""This variable tells PySpark which of its two clients the user's own code gets."""
 
 
 _users: "dict[SparkContext | None, list[Spark]]" = {}
-"""Who uses a Spark that we started, or (None) the client of Spark Connect, which is all or nothing.
+"""The users of each Spark that we started, and (None) of the client of Spark Connect.
 
-The last one stops it. What the user started is not here.
+The last user stops it. A Spark that the user started is not in this table. A process uses the
+client of Spark Connect for all sessions or for none.
 """
 _users_lock = threading.Lock()
 
 
 class Spark:
-    """The session of one warehouse, made when somebody first asks for it.
+    """The session of one warehouse, created on first use.
 
-    A Spark that was started for a warehouse is stopped with the last warehouse that uses it.
+    A Spark that a warehouse started stops with the last warehouse that uses it.
     """
 
     def __init__(
@@ -97,12 +98,12 @@ class Spark:
 
     @property
     def remote(self) -> str | None:
-        """The address of the Spark Connect server, if that is what computes."""
+        """The address of the Spark Connect server, if a server computes."""
         return SPARK_REMOTE.find(self._configuration) or self._configuration.get("spark.remote")
 
     @property
     def shares_our_code(self) -> bool:
-        """Whether its Python workers can import what this process can: they are on this machine."""
+        """Whether Spark's Python workers run on this machine, and so can import our code."""
         session = self.session()
         return not is_remote_session(session) and str(session.sparkContext.master).startswith(
             "local"
@@ -120,24 +121,24 @@ class Spark:
             return self._session
 
     def quick(self, here: LocalInput | None = None) -> SparkSession:
-        """A session for queries over few rows: what makes large ones fast only makes these wait.
+        """A session for queries over few rows; settings that speed up large queries slow them down.
 
-        It shares everything with the other but some settings, none of which changes a value. Over
-        Spark Connect there is only one.
+        It differs from the other session only in settings, and none of them changes a result. With
+        Spark Connect both are the same session.
         """
         session = self.session()
         if not isinstance(session, ClassicSession):
             return session
         own = here.settings if here is not None else INTERPRETED
         if own_settings(self._configuration).get("spark.sql.codegen.wholeStage") == "false":
-            own = own | INTERPRETED  # As for a short life, in which no code pays off.
-        # A file of the project may set what it likes in its session, at any time.
+            own = own | INTERPRETED  # The user turned compiled code off.
+        # A file of the project may change the settings of its session at any time.
         settings = session._jconf.getAllConfs().hashCode()  # noqa: SLF001  a thousand times quicker
         kind = (settings, *sorted(own.items()))
         with self._lock:
             if kind not in self._small:
                 small = self._small[kind] = session.copy()
-                # What the user set for large queries (hundreds of partitions) is not meant here.
+                # The user's settings for large queries (hundreds of partitions) do not fit here.
                 for key, value in (SMALL_QUERIES | own).items():
                     small.conf.set(key, value)
                 excluded = {
@@ -149,7 +150,7 @@ class Spark:
 
     @contextmanager
     def track(self, name: str) -> Iterator[None]:
-        """Run what this thread asks of Spark in a FAIR pool of its own, where there are pools."""
+        """Run this thread's Spark jobs in a FAIR pool of their own, if Spark has pools."""
         session = self.session()
         if is_remote_session(session):
             yield
@@ -159,7 +160,7 @@ class Spark:
         yield
 
     def stop(self) -> None:
-        """Let the session go; of a Spark Connect server only our session ends."""
+        """Release the session; on a Spark Connect server, only our session ends."""
         with self._lock:
             session, self._session = self._session, None
             self._small = {}
@@ -182,7 +183,7 @@ class Spark:
                     session.stop()
 
     def _take_over(self) -> SparkSession | None:
-        """A copy of the session that this process has already, as in a notebook."""
+        """A copy of the session that this process already has, as in a notebook."""
         if self.remote:
             return None
         session = self._copied_connect_session() or self._copied_classic_session()
@@ -198,7 +199,7 @@ class Spark:
             return None
         active: Any = SparkSession.getActiveSession()
         if isinstance(active, LazySession):
-            # A file of the project is being loaded, and waits for what we are about to make.
+            # A file of the project is loading, and waits for the session that we create here.
             active = SparkSession(context)
         elif active is None or isinstance(active, ClassicSession):
             active = SparkSession.builder.getOrCreate()
@@ -237,18 +238,19 @@ class Spark:
         settings["spark.driver.extraJavaOptions"] = java_options(options)
         master = SPARK_MASTER.find(self._configuration) or settings.pop("spark.master", "local[*]")
         conf = SparkConf().setMaster(master).setAppName(self._name).setAll(list(settings.items()))
-        # What starts the JVM gets its settings as arguments, which all users of the machine see.
-        # Secrets follow over the connection to it, with all other settings.
+        # The command that starts the JVM gets its settings as arguments, which all users of the
+        # machine can see. Secrets follow over the connection to the JVM, with all other settings.
         secret = secret_settings(self._configuration)
         at_start = {key: value for key, value in settings.items() if key not in secret}
         start = SparkConf().setMaster(master).setAppName(self._name).setAll(list(at_start.items()))
         try:
-            # What the JVM prints goes to a file: on the user's terminal it would be noise. It works
-            # in the project's folder, so that a relative path in a file of the project means the
-            # same to Spark wherever the warehouse was opened from. A session of its own, because a
-            # signal to our whole process group asks us to stop, and what runs is to be committed.
+            # The JVM prints to a file: on the user's terminal its output would be noise. The JVM
+            # works in the project's folder, so that a relative path in a file of the project means
+            # the same wherever the user opens the warehouse. The JVM has a process session of its
+            # own: a signal to our process group asks us to stop, and must not end Spark before
+            # running refreshes commit.
             self._log.parent.mkdir(parents=True, exist_ok=True)
-            # PySpark has one JVM per process, for good: a second one would only lie idle.
+            # PySpark uses one JVM as long as the process lives: a second one would only lie idle.
             gateway = SparkContext._gateway  # noqa: SLF001  the only way
             if gateway is None:
                 with self._log.open("a") as log:
@@ -294,13 +296,13 @@ class Spark:
                 where=f"{SPARK_REMOTE.key} = {self.remote}",
                 hint="Is it running, and is the address right (sc://host:15002)?",
             ) from error
-        # A static setting belongs to the server: it was chosen when that started.
+        # The server chose its static settings when it started.
         apply_settings(session, EVERY_SESSION | own_settings(self._configuration))
         return session
 
 
 class LazySession:
-    """Stands for the session in a project's Python files: Spark starts when it is first used."""
+    """Stands for the session in a project's Python files; Spark starts on the first use."""
 
     def __init__(self, spark: "Callable[[], SparkSession]") -> None:
         self._springhouse_session = spark
@@ -327,7 +329,7 @@ def _connected(address: str) -> SparkSession:
 
 
 def _release(session: Any) -> None:
-    """End our session at its server. To stop it may stop a server that the user started here."""
+    """End our session at its server. `stop` might stop a server that the user started here."""
     with passing(LOG, "the server ends a session by itself, later", Exception):
         session.client.release_session()
     with passing(LOG, "the process that uses the connection ends", Exception):

@@ -1,8 +1,8 @@
 """How does a warehouse work in a copy of a session, without touching the original?
 
-PySpark makes each session that is used the active one of its thread, in Python and in the JVM. User
-code that asks for the active session would then get ours. So our sessions are `ClassicSession`s,
-after whose use the active session is what it was before.
+PySpark makes every session that a thread uses the active session of that thread, in Python and in
+the JVM. User code that asks for the active session would then get ours. So our sessions are
+`ClassicSession`s, which restore the previous active session after each use.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ClassicSession(SparkSession):
-    """A session of ours, which never stays the active one of the thread that uses it."""
+    """A session of ours, which never stays the active session of the thread that uses it."""
 
     def createDataFrame(self, *args: Any, **kwargs: Any) -> "DataFrame":  # noqa: N802  as PySpark's
-        """A DataFrame as PySpark makes it, which would also make this session the active one."""
+        """PySpark's DataFrame; the active session of the thread stays as it is."""
         with active_session_kept():
             return super().createDataFrame(*args, **kwargs)
 
@@ -29,9 +29,9 @@ class ClassicSession(SparkSession):
 
 
 def copied(session: SparkSession) -> ClassicSession:
-    """A session with the settings, functions and temporary views of another.
+    """A session with the settings, functions and temporary views of another session.
 
-    Python has only `newSession`, which has none of them.
+    Python offers only `newSession`, which copies none of them.
     """
     context, original = session.sparkContext, session._jsparkSession  # noqa: SLF001  see above
     return ClassicSession(context, original.cloneSession())
@@ -47,7 +47,7 @@ def active_session_kept() -> Iterator[None]:
         yield
     finally:
         if isinstance(before, ClassicSession):
-            # Another thread was about to restore it.
+            # Another thread is inside this function and has not restored the active session yet.
             before = SparkSession._instantiatedSession  # noqa: SLF001  the only way
         SparkSession._activeSession = before  # noqa: SLF001  the only way
         if java.isDefined():

@@ -1,8 +1,9 @@
 """Which settings does a Spark session get, and why?
 
-Every session gets `EVERY_SESSION`, and a classic Spark that we start gets `CLASSIC_SPARK`, too. The
-settings of the project come on top. Queries over few rows run in a session with other settings
-(`SMALL_QUERIES`), none of which changes a value: they only make small queries faster.
+Every session gets `EVERY_SESSION`. A classic Spark that Springhouse starts also gets
+`CLASSIC_SPARK`. The settings of the project come on top. Queries over few rows run in a session
+with other settings (`SMALL_QUERIES`). These settings make small queries faster and change no
+result.
 """
 
 import logging
@@ -21,11 +22,11 @@ from springhouse.project.declarations.secrets import has_reference
 LOG = logging.getLogger("springhouse.spark")
 
 EVERY_SESSION = {
-    # Delta wants timestamps as microseconds; the old INT96 has no statistics either.
+    # Delta wants timestamps as microseconds. The old INT96 also has no statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionOverwriteMode": "static",
     # A process that dies in the first batch of a stream leaves a temporary file in its checkpoint.
-    # Spark would refuse to go on for ever, because the folder is not empty.
+    # With this check on, Spark would never continue, because the folder is not empty.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
 }
 CLASSIC_SPARK = {
@@ -35,43 +36,44 @@ CLASSIC_SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
-    # Refreshes are small and many: a driver that plans them needs room more than executors do.
+    # Refreshes are small and many: the driver, which plans them, needs more memory than executors.
     "spark.driver.memory": "2g",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Each table that is broadcast takes a page at least, and a refresh joins dozens of tiny ones.
+    # Each broadcast table takes at least one page, and a refresh joins dozens of tiny tables.
     "spark.buffer.pageSize": "2m",
-    # Who asks for a thousand files by name does not want a Spark job that looks for them.
+    # Springhouse names its files, often a thousand; no Spark job has to look for them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "5000",
-    # Files that a source lists are many and tiny; open them in few tasks.
+    # A source lists many tiny files; open them in few tasks.
     "spark.sql.files.openCostInBytes": str(256 * 1024),
-    # A warehouse runs the same queries again and again: what is compiled for one refresh is kept
-    # for the next, for more than the dozen views that Spark's own default has room for.
+    # A warehouse runs the same queries again and again. So it keeps the compiled code of one
+    # refresh for the next. Spark's default has room for a dozen views only.
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
 
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 SMALL_QUERIES = {
     **EVERY_SESSION,
-    # Plans are made from the sizes of the files, which are known; nobody has to look again.
+    # The planner knows the sizes of the files; Spark need not adapt its plan while it runs.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",
-    # Rows that were given are counted, sorted and joined by tasks, not while a plan is made.
-    # Nor is it asked first whether there are any.
+    # Tasks count, sort and join local rows; the optimizer must not do it while it makes a plan.
+    # Nor must it add a filter for empty arrays.
     EXCLUDED_RULES: (
         "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation,"
         "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate"
     ),
     "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Rows in a plan are hashed again and again by those who compare plans. But of rows that are not
-    # in it Spark does not know how few they are, and would shuffle and sort them for every join.
+    # Spark hashes the rows inside a plan again whenever it compares plans. But if the rows are
+    # outside the plan, Spark does not know how few they are, and shuffles and sorts them for every
+    # join.
     "spark.sql.execution.arrow.localRelationThreshold": str(2**22),
 }
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Without compiled code each row would ask a cache for what two expressions share.
+    # Without compiled code, every row would look up shared subexpressions in a cache.
     "spark.sql.subexpressionElimination.enabled": "false",
 }
 _COMPILED = {
@@ -79,21 +81,21 @@ _COMPILED = {
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
 _IN_ONE_JOB = {
-    # What lies in one partition each is sorted and merged where it is. A broadcast is a job of its
-    # own, and for every job Spark reads its own classes again, half a megabyte, to prove closures.
+    # Relations of one partition each are sorted and merged in place. A broadcast is a separate job,
+    # and for every job Spark reads half a megabyte of its own classes again to check closures.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
 
 _NAMES_A_SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
-"""As `spark.redaction.regex` has it: Spark does not show such settings either."""
+"""The same pattern as `spark.redaction.regex`: Spark does not show such settings either."""
 
 
 @dataclass(frozen=True)
 class LocalInput:
-    """What a query reads if this process gives it all of its rows, each relation in one place.
+    """The input of a query that gets all of its rows from this process.
 
-    Its text, and so the code for it, is the same every time; where Spark reads files, ranges of
-    keys stand in it.
+    The text of such a query, and so its compiled code, is the same every time. The text of a query
+    over files is not, because it contains ranges of keys.
     """
 
     relations: int
@@ -106,7 +108,7 @@ class LocalInput:
 
 
 def own_settings(configuration: Mapping[str, str]) -> dict[str, str]:
-    """The settings of Spark that a project makes."""
+    """The Spark settings of a project."""
     return {
         key: value
         for key, value in configuration.items()
@@ -123,7 +125,7 @@ def secret_settings(configuration: Mapping[str, str]) -> frozenset[str]:
 
 
 def s3_settings() -> dict[str, str]:
-    """The settings of S3 for a Spark that runs already: there they go by Hadoop's own names."""
+    """The S3 settings for a Spark that already runs; they have Hadoop's own names there."""
     settings = s3.spark_settings() | s3.spark_credentials()
     return {k.removeprefix("spark.hadoop."): v for k, v in settings.items()}
 

@@ -2,8 +2,8 @@
 
 `spark-pipelines` calls query functions in the project's folder, so `open("rates.json")` means the
 file beside the pipeline file. A process has only one working folder, and refreshes run on several
-threads: those that want the same folder share it, another folder has to wait, and who leaves last
-goes back to where the process was.
+threads. Threads that want the same folder share it. A thread that wants another folder waits. The
+last thread that leaves restores the previous folder.
 """
 
 import os
@@ -14,14 +14,14 @@ from pathlib import Path
 
 _changed = threading.Condition()
 _inside: list[Path] = []
-"""One entry per thread that works somewhere; all are equal. A nested call adds another one."""
+"""The folder of each thread that is inside `working_in`; all are equal. A nested call adds one."""
 _before: list[Path] = []
-"""Where the process was; empty if nobody works."""
+"""The previous working folder of the process; empty if no thread is inside."""
 
 
 @contextmanager
 def working_in(folder: Path | None) -> Iterator[None]:
-    """Make `folder` the working folder of the process; None leaves it."""
+    """Make `folder` the working folder of the process; None changes nothing."""
     if folder is None:
         yield
         return

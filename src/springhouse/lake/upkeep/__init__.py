@@ -1,1 +1,1 @@
-"""How does a table stay quick to read, and is it what its log says?"""
+"""How does a table stay fast to read, and does it match its log?"""

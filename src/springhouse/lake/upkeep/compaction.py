@@ -1,14 +1,14 @@
-"""How does a table stay quick to read, and how are unneeded files deleted?
+"""How does a table stay fast to read, and which files can vacuum delete?
 
-Compaction puts many small files together; vacuum deletes files that no reader can reach any more.
-Both change no data. Vacuum keeps, besides the newest version,
+Compaction merges many small files into one. Vacuum deletes the files that no reader can reach any
+more. Neither changes data. Besides the newest version, vacuum keeps
 
     every version younger than the retention,
-    every version from which a pending refresh still has to read: the one that a dependent table
-    reflects, and all after it, with their change files and state,
-    every file younger than the grace: it may belong to a commit that is being made right now,
-    every file and every version that work under way may need: younger than the oldest start of a
-    lease that is alive (`leases`), however long ago that was.
+    every version that a pending refresh still has to read: the version that a dependent table
+    reflects, and all later ones, with their change files and state,
+    every file younger than the grace period: it may belong to a commit in progress,
+    every file and version that running work may need: those younger than the start of the oldest
+    live lease (`leases`), however long ago that was.
 """
 
 import math
@@ -38,11 +38,11 @@ _TRIES = 5
 
 
 def compact(lake: Lake, table: str, most_files: int = 32) -> int:
-    """Put small files together once there are more than `most_files`; how many went."""
+    """Merge small files if the table has more than `most_files`; returns how many it replaced."""
     ground = lake.find(table)
     if ground is None or ground.delta.metadata().partition_columns:
         return 0
-    # Files in buckets stay as they are: every merge rewrites those that it touches.
+    # Files in buckets stay as they are: every merge rewrites the buckets that it touches.
     small = [f for f in ground.files if f.size < SMALL_FILE and not f.path.startswith("buckets-")]
     if len(small) <= most_files:
         return 0
@@ -71,8 +71,8 @@ def _compact(lake: Lake, table: str, ground: TableVersion, small: list[DataFile]
             change = Change(replace(note, rows=ground.rows), [add], chosen)
             commit(ground, change, lake.required)
             return len(chosen)
-        # Somebody appended meanwhile. The new file still says what the old ones say, as long as all
-        # of them are there.
+        # Another commit came first. The new file still holds the rows of the chosen files, if the
+        # table still has all of these.
         moved = lake.find(table)
         if moved is None or not {f.path for f in chosen} <= {f.path for f in moved.files}:
             return 0
@@ -87,14 +87,14 @@ def vacuum(
     retention_seconds: Seconds,
     grace_seconds: Seconds = Seconds(3600.0),
 ) -> list[str]:
-    """Delete the files that no reader can need; its dependents still read from `needed_from`."""
+    """Delete the files that no reader needs; dependents still read the versions `needed_from`."""
     place = lake.place(table)
     newest = open_table(place)
     if newest is None:
         return []
     log = lake.log(table)
     log.validate_log()
-    # The clock is read before any listing: work that begins later writes only younger files.
+    # Read the clock before listing files: work that begins later writes only younger files.
     now = lake.leases.storage_now()
     in_table = Leases(place, OF_TABLE)
     work_began = _oldest_work([lake.leases, in_table])
@@ -110,7 +110,7 @@ def vacuum(
 
 
 def _oldest_work(places: Iterable[Leases]) -> float:
-    """When the oldest work under way began, by the storage's clock; infinite without any."""
+    """When the oldest running work began, by the storage's clock; infinite if no work runs."""
     starts = (leases.oldest_start() for leases in places if leases.has_any())
     return min((start for start in starts if start is not None), default=math.inf)
 
@@ -132,7 +132,7 @@ def _delete_unneeded(place: Storage, kept: Collection[str], *, before: float) ->
 def _floor(
     log: TableLog, newest: TableVersion, needed_from: Iterable[int], horizon: Instant
 ) -> TableVersion | None:
-    """The oldest version that must stay readable; None if its log can't be read any more."""
+    """The oldest version that must stay readable; None if its log is no longer readable."""
     old_enough = [c.version for c in log.commits() if c.at <= horizon]
     floor = min([newest.version, max(old_enough, default=0), *needed_from])
     if floor >= newest.version:
@@ -150,8 +150,8 @@ def _referenced(log: TableLog, floor: TableVersion) -> Collection[str]:
             state = tuple(path for paths in note.state.values() for path in paths)
         if made.version >= floor.version:
             kept.update(made.added, state, (note.changes or ()) if note else ())
-            # Files added by maintenance, ours or anybody's, hold no new data: the log does not list
-            # them as such.
+            # Files that maintenance added, ours or another writer's, hold no new data. So `added`
+            # does not list them.
             if note is None or note.kind == "compaction":
                 opened = open_table(log.storage, made.version)
                 kept.update(file.path for file in (opened.files if opened else ()))
@@ -171,7 +171,7 @@ def _first_bytes(files: list[DataFile], most: int) -> list[DataFile]:
 
 
 def _everything(storage: Storage, file: DataFile) -> pa.Table:
-    """All columns of a file, hidden ones too."""
+    """All columns of a file, including hidden ones."""
     with (
         reading(storage, file.path),
         storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened,

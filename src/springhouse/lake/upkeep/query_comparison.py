@@ -1,8 +1,8 @@
-"""Does a view hold what its query gives?
+"""Does a view hold the rows that its query gives?
 
-The query is run over the very versions of its inputs that the view says it reflects, by plain
-Spark, and the rows are compared as bags. Sums of floating-point numbers depend on the order in
-which they are added up: they are the same if they agree to nine digits.
+Plain Spark runs the query over the same input versions that the view reflects. Then the rows are
+compared as bags. The sum of floating-point numbers depends on the order of the additions: two sums
+count as equal if they agree to nine digits.
 """
 
 import math
@@ -33,11 +33,11 @@ _DIGITS = 1e-9
 
 
 class NotComparable(SpringhouseError):
-    """A view can't be held against its query, or not now."""
+    """A view can't be compared with its query, at least not now."""
 
 
 def compare_with_query(lake: Lake, project: Project, view: View) -> list[str]:
-    """Everything in which a view differs from its query; `NotComparable` if that can't be told."""
+    """All differences between a view and its query; raises `NotComparable` if unknown."""
     newest = lake.log(view.name).newest()
     note = newest.note if newest is not None else None
     if note is None or note.kind not in ("merge", "replace"):
@@ -45,7 +45,8 @@ def compare_with_query(lake: Lake, project: Project, view: View) -> list[str]:
     if note.definition != fingerprint(project, view):
         raise NotComparable("its definition changed since its last refresh")
     if note.mixed:
-        # An asynchronous refresh took one input in alone: no one version of the others explains it.
+        # An asynchronous refresh took in one input alone: no single version of the other inputs
+        # gives the view's rows.
         raise NotComparable(f"it reflects several versions of {', '.join(note.mixed)}")
     stored = lake.open(view.name)
     inputs = RefreshInputs(lake, project, note.read)
@@ -62,7 +63,7 @@ def compare_with_query(lake: Lake, project: Project, view: View) -> list[str]:
 
 
 def _expected(rows: "DataFrame", view: View) -> "DataFrame":
-    """The rows without those that an expectation keeps out."""
+    """The rows without those that an expectation drops or quarantines."""
     for expectation in view.expectations:
         if expectation.on_violation in (OnViolation.QUARANTINE, OnViolation.DROP_ROW):
             rows = rows.where(sf.coalesce(sf.expr(expectation.condition), sf.lit(False)))
@@ -86,7 +87,7 @@ def _text(row: "Row") -> str:
 
 
 def _differing(rows: "Sequence[Row]", schema: StructType) -> "list[Row]":
-    """The rows without those that differ only in the last digits of floating-point numbers."""
+    """The differing rows, without pairs that agree except in the last digits of their floats."""
     floats = [f.name for f in schema.fields if isinstance(f.dataType, FloatType | DoubleType)]
     if not floats:
         return list(rows)
@@ -97,7 +98,7 @@ def _differing(rows: "Sequence[Row]", schema: StructType) -> "list[Row]":
 
 
 def _unmatched(group: "list[Row]", floats: Sequence[str]) -> "list[Row]":
-    """The rows of a group that have no counterpart with nearly the same numbers."""
+    """The rows of a group without a counterpart of nearly the same numbers."""
     left = [row for row in group if row[WEIGHT] < 0]
     unmatched = []
     for row in (row for row in group if row[WEIGHT] > 0):

@@ -1,19 +1,19 @@
-"""Is a table what its log says that it is?
+"""Does a table match its log?
 
-Everything that the log and the notes claim is held against the files themselves:
+Verification compares the claims of the log and of the notes with the files:
 
-    files       every file of the newest version is there, with its size and its rows
-    statistics  no value lies outside the bounds that readers prune by, and NULLs are as counted
-    state       the files that incremental refreshes build on are there and can be read
-    changes     so are those that a reader still has to read; their weights are the rows that the
-                commit says came and went
-    rows        the note's own count is the files' count
-    offsets     each commit of a flow begins where the one before it ended, and the last end is the
-                one that the next refresh goes on from
-    inputs      a view reflects versions that its inputs have, and these are the same tables
-    set aside   the quarantine is there if records were set aside
+    files       every file of the newest version exists, with its size and its number of rows
+    statistics  no value lies outside the bounds that readers prune by; the NULL counts are right
+    state       the files that incremental refreshes build on exist and are readable
+    changes     the change files that a reader still has to read exist and are readable; their
+                weights add up to the rows that the commit says it added and removed
+    rows        the note and the files have the same number of rows
+    offsets     each commit of a flow begins where the commit before it ended, and the next refresh
+                continues from the end of the last commit
+    inputs      the inputs have the versions that a view reflects, and are the same tables
+    set aside   the quarantine exists if records were set aside
 
-Nothing is written, and nothing is mended: `run` does that, where it can be done.
+Verification writes and repairs nothing. `run` repairs what can be repaired.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,10 +46,10 @@ from springhouse.views.delta.row_select import WEIGHT
 
 @dataclass(frozen=True)
 class Verified:
-    """The contents of a table, and all that is wrong with them.
+    """The size of a table, and all problems with its contents.
 
-    `size` is in bytes. `untold` says why a view could not be compared with its query, if it could
-    not.
+    `size` is in bytes. `untold` says why a view could not be compared with its query; it is empty
+    otherwise.
     """
 
     table: str
@@ -61,7 +61,7 @@ class Verified:
 
 
 def verify(lake: Lake, table: str, needed_from: Sequence[int] = ()) -> Verified:
-    """Hold a table against its log; `needed_from` are versions that its readers reflect."""
+    """Compare a table with its log; `needed_from` are the versions that its readers reflect."""
     try:
         stored = lake.find(table)
         commits = lake.log(table).commits() if stored is not None else []
@@ -99,7 +99,7 @@ def _sizes(files: Sequence[DataFile]) -> dict[str, int | None]:
 
 
 def _file(storage: Storage, file: DataFile) -> Iterator[str]:
-    """Every row of it is read: a footer tells nothing of the pages."""
+    """The problems of one file. All rows are read, because a footer says nothing of the pages."""
     rows = 0
     nulls = dict.fromkeys(file.nulls, 0)
     outside: set[str] = set()
@@ -116,7 +116,7 @@ def _file(storage: Storage, file: DataFile) -> Iterator[str]:
                 if not _is_within(column, file.low.get(name), file.high.get(name)):
                     outside.add(name)
     said = f'the file "{file.path}"'
-    # Other writers need not say how many there are.
+    # Other writers need not state the number of rows.
     if rows != file.rows and (file.rows or file.nulls):
         yield f"{said} holds {rows} rows, and the log says {file.rows}"
     for name in sorted(outside):
@@ -127,14 +127,14 @@ def _file(storage: Storage, file: DataFile) -> Iterator[str]:
 
 
 def _is_within(column: pa.Array, low: Any, high: Any) -> bool:
-    """Whether no value lies outside; what can't be compared here is left to Spark."""
+    """Whether no value lies outside the bounds; True if Arrow can't compare them."""
     if not len(column) or column.null_count == len(column):
         return True
     found = pc.min_max(column).as_py() if _is_ordered(column.type) else None
     if found is None or found["min"] is None:
         return True
     low, high = (None if each is None else _like(found["min"], each) for each in (low, high))
-    # The log keeps times in whole milliseconds or microseconds, whoever wrote it, rounded down.
+    # The log rounds times down to whole milliseconds or microseconds, depending on the writer.
     return bool(
         (low is None or low <= found["min"]) and (high is None or _cut(found["max"]) <= high)
     )
@@ -153,7 +153,7 @@ def _is_ordered(kind: pa.DataType) -> bool:
 
 
 def _like(value: Any, bound: Any) -> Any:
-    """A bound as a value of the same kind; None if it is of another one."""
+    """A bound, comparable with `value`; None if it has another type."""
     if isinstance(value, datetime) and isinstance(bound, datetime):
         zone = value.tzinfo
         if zone is None or bound.tzinfo is None:
@@ -173,7 +173,7 @@ def _cut(value: Any) -> Any:
 
 
 def _last_state(commits: Sequence[Commit]) -> Note | None:
-    """The note that names the state in force."""
+    """The note that names the current state."""
     notes = [c.note for c in commits if c.note is not None]
     return next((n for n in reversed(notes) if n.kind in ("merge", "replace")), None)
 
@@ -188,7 +188,7 @@ def _state(stored: TableVersion, commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def _changes(storage: Storage, commits: Sequence[Commit], needed: int) -> Iterator[str]:
-    """Change files that somebody still has to read, and what they say."""
+    """The problems of change files that a reader still has to read."""
     for made in commits:
         note = made.note
         paths = (note.changes or ()) if note is not None else ()
@@ -198,7 +198,7 @@ def _changes(storage: Storage, commits: Sequence[Commit], needed: int) -> Iterat
             validate_files(storage, sizes_unknown(paths))
             told = _weights(storage, paths)
         except FileLost as error:
-            # Older ones may have been vacuumed, or rot: nobody goes on from before them.
+            # Older change files may be vacuumed or damaged: no reader starts before them.
             if made.version > needed:
                 yield error.problem
             continue
@@ -215,7 +215,7 @@ def _weights(storage: Storage, paths: Sequence[str]) -> tuple[int, int]:
 
 def _count(stored: TableVersion, commits: Sequence[Commit]) -> Iterator[str]:
     note = commits[-1].note if commits else None
-    # A quarantine's commits do not count: nobody refreshes by how many rows it has.
+    # The notes of a quarantine do not state its rows: no refresh needs that number.
     if note is not None and note.rows and note.rows != stored.rows:
         yield f"its last commit says {note.rows} rows, and its files hold {stored.rows}"
 
@@ -262,7 +262,7 @@ def _inputs(lake: Lake, commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def _set_aside(lake: Lake, table: str, commits: Sequence[Commit]) -> Iterator[str]:
-    """Records that were set aside, and nowhere to be seen."""
+    """A problem if records were set aside and the quarantine is gone."""
     notes = [made.note for made in commits if made.note is not None]
     count = sum(flow.quarantined for note in notes for flow in note.flows.values())
     if count and lake.find(table + QUARANTINE) is None:

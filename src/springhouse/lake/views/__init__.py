@@ -1,6 +1,7 @@
-"""How is a view brought up to date, by the plan that it is given?
+"""How does a plan bring a view up to date?
 
-`refresh_view` carries out a plan: it prepares what the plan stands on (`prepared`, `stored_state`),
-then runs the compiled statements (`incremental`) or the whole query (`recompute`). What a refresh
-took is read back from the logs (`experience`, `closer_look`), for the planner to decide with.
+`refresh_view` carries out a plan. It opens the inputs and the stored state (`prepared`,
+`stored_state`). Then it runs the compiled statements (`incremental`) or the whole query
+(`recompute`). For later decisions, the planner reads the cost of past refreshes from the logs
+(`experience`) and can look at the keys that changed (`closer_look`).
 """

@@ -1,8 +1,8 @@
-"""What is there to know before a view is refreshed, and what does a closer look add?
+"""Which facts are known before a view is refreshed, and what does a closer look add?
 
-The facts that the planner chooses by (`planner.way.choose_way`): the work that statements are
-(`views.effort`) and numbers of rows from the Delta logs, without reading anything. A closer look
-reads which keys changed; files that those rule out are not counted.
+The planner chooses by these facts (`planner.way.choose_way`): the work of the statements
+(`views.effort`) and the numbers of rows in the Delta logs. They need no data. A closer look reads
+the keys that changed, and leaves out the files that can't hold these keys.
 """
 
 from collections.abc import Mapping
@@ -29,19 +29,19 @@ from springhouse.views.variants import Way, regrouped, synchronous
 
 
 def variant_of(way: Way) -> WidgetVariant:
-    """A way, as the planner calls it."""
+    """The planner's name for a way."""
     return WidgetVariant[way.name]
 
 
 def batch_cost(rows: float) -> WayCost:
-    """What a recomputation takes that reads so many rows."""
+    """The cost of a recomputation that reads this number of rows."""
     return WayCost(WidgetVariant.BATCH, 1, int(rows))
 
 
 def change_cost(
     way: Way, refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str, float]
 ) -> WayCost:
-    """What a refresh takes as far as numbers of rows tell, `changed` ones and all `rows`."""
+    """The cost of a refresh, from numbers of rows alone: the `changed` ones and all `rows`."""
     work = effort_of(refresh, changed, rows)
     return WayCost(
         variant_of(way), work.queries, 0, work.changed, work.relations, work.met, work.made
@@ -51,7 +51,7 @@ def change_cost(
 def ways_by_change(
     compiled: Compiled, changed: frozenset[str]
 ) -> dict[WidgetVariant, variants.RefreshVariant]:
-    """The ways that take all changes of these inputs in, the usual one first."""
+    """The ways that take in all changes of these inputs, the usual way first."""
     other = regrouped(compiled, changed)
     found = [synchronous(compiled, changed), *([other] if other is not None else [])]
     return {variant_of(each.way): each for each in found}
@@ -63,9 +63,9 @@ def facts_of(
     rows: Mapping[str, float],
     past: Past,
 ) -> WayFacts:
-    """What numbers of rows say of a refresh; `rows` are those of inputs and of hidden tables.
+    """The facts about a refresh that follow from numbers of rows.
 
-    The view itself is called "".
+    `rows` are the rows of the inputs, of the hidden tables and, under the name "", of the view.
     """
     inputs = {name: rows.get(name, 0.0) for name in compiled.inputs}
     hidden = sum(rows.get(name, 0.0) for name in compiled.hidden.values())
@@ -87,19 +87,19 @@ class CloserLook:
     ways: Mapping[WidgetVariant, variants.RefreshVariant]
 
     def cost(self, way: WidgetVariant) -> WayCost:
-        """What a way would take, with the rows in the files that the changed keys leave."""
+        """The cost of a way, which counts only files that may hold the changed keys."""
         return looked_cost(self.work, self.ways[way])
 
 
 def unread_cost(work: Work, variant: variants.RefreshVariant) -> WayCost:
-    """What a variant takes as far as it can be told without reading anything."""
+    """The cost of a variant, estimated without reading data."""
     assert variant.refresh is not None
     changed = {name: work.changes[name].rows for name in variant.refresh.changed}
     return change_cost(variant.way, variant.refresh, changed, work.sizes)
 
 
 def looked_cost(work: Work, variant: variants.RefreshVariant) -> WayCost:
-    """What a variant would read; files that the keys of the change rule out are not counted."""
+    """The cost of a variant, which counts only files that may hold the keys of the change."""
     least = unread_cost(work, variant)
     assert variant.refresh is not None
     rows, met = 0, 0
@@ -111,7 +111,7 @@ def looked_cost(work: Work, variant: variants.RefreshVariant) -> WayCost:
 
 
 def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int]:
-    """The rows in the files that a statement would read, and how many of them groups meet."""
+    """The rows in the files that a statement would read, and how many are in touched groups."""
     tables: dict[str, pa.Table | None] = {}
     for reading in statement.reads:
         known = reading.kind is RelationKind.CHANGE and reading.of in work.changes
@@ -126,7 +126,7 @@ def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int
         if share is not None:
             rows, met = rows + found, met + int(found * share)
             continue
-        # Keys that are not known before the statement runs: a guess is that they lie together.
+        # Some keys are known only when the statement runs: guess that they lie close together.
         guessed = len(near) < len(reading.near) or reading.kind is RelationKind.STORED
         rows += min(found, 2 * ROWS_PER_FILE) if guessed else found
     return rows, met
@@ -135,9 +135,10 @@ def _rows_read(work: Work, statement: Statement, changed: int) -> tuple[int, int
 def _share_of_groups(
     work: Work, statement: Statement, reading: RelationRead, changed: int
 ) -> float | None:
-    """Which part of a table belongs to groups of a hidden table that a change touches.
+    """The share of a table that belongs to the groups of a hidden table that a change touches.
 
-    None if it is not looked up by those groups. They are scattered, as far as anybody knows.
+    None if the statement does not look the table up by such groups. The estimate assumes that the
+    groups are scattered over the table.
     """
     if reading.kind is RelationKind.STORED:
         return None
@@ -157,18 +158,15 @@ def _share_of_groups(
 
 
 def _share(work: Work, store: Store, changed: int) -> float:
-    """Which part of all rows belongs to groups of a hidden table that changed rows touch."""
+    """The share of all rows that belongs to the groups of a hidden table that a change touches."""
     rows = sum(work.after[name].rows for name in work.changes)
-    # Only few rows may be gathered there at all: then few of the changed ones are, too.
+    # The groups may hold only few of all rows: then they hold few of the changed rows, too.
     gathered = min(_gathered(store) / max(rows, 1), 1.0)
     return gathered * min(changed * gathered / store.rows, 1.0)
 
 
 def _gathered(store: Store) -> float:
-    """How many rows the groups of a hidden table were gathered from, as far as it is easily told.
-
-    Unlimited, if it is not.
-    """
+    """The number of rows in all groups of a hidden table; infinite if not easy to find out."""
     if not counts_here(store.rows) or COUNT not in store.schema.names:
         return float("inf")
     counts = read_arrow(store.storage, [file.path for file in store.files], [COUNT])

@@ -1,8 +1,8 @@
-"""Can a view be refreshed incrementally, and what is stored for that?
+"""Can a view be refreshed incrementally, and which state does that need?
 
-The compiler is asked once per definition and columns of the inputs. Spark then says which types the
-compiled statements have; a statement that it refuses makes the view one that is recomputed, with
-Spark's own reason.
+The compiler runs once per definition and input columns. Spark then gives the types of the compiled
+statements. If Spark refuses a statement, the view is always recomputed, and Spark's message is the
+reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ STATE = "_state"
 class CompiledPlan:
     """A view that can be refreshed incrementally.
 
-    `inputs` are the keys behind the names in its statements; `shapes` are the columns of the view
-    ("") and of its hidden tables. `casts` is what was found out about its statements (`Work`).
+    `inputs` maps the names in its statements to keys. `shapes` are the columns of the view ("") and
+    of its hidden tables. `casts` are the casts that its statements need (`Work`).
     """
 
     compiled: Compiled
@@ -55,7 +55,7 @@ class CompiledPlan:
 
 @dataclass(frozen=True)
 class NotIncremental:
-    """A view that is recomputed, and why: always, or `for_now`, until more is known."""
+    """A view that is recomputed, and the reason. `for_now` says that the reason may go away."""
 
     reason: str
     place: str
@@ -73,7 +73,7 @@ def compiled_view(
     *,
     decimals: bool = True,
 ) -> tuple[Compiled, Inlined] | NotIncremental:
-    """The view's statements; `schemas` are the columns of its inputs by key."""
+    """The view's statements, from the columns of its inputs by key (`schemas`)."""
     flat: Inlined | None = None
     try:
         _validate_wanted(view)
@@ -93,7 +93,7 @@ def compiled_view(
 def known_plan(
     lake: Lake, project: Project, view: View, keys: Sequence[str]
 ) -> tuple[Compiled, Inlined] | NotIncremental:
-    """What `plan_of` finds, as far as it can be told without Spark; `keys` are what it reads."""
+    """The result of `plan_of`, as far as it is known without Spark; `keys` are the inputs."""
     opened = {key: lake.find(key) for key in keys}
     schemas = {key: version.schema for key, version in opened.items() if version is not None}
     found = compiled_view(project, view, schemas, None)
@@ -102,7 +102,7 @@ def known_plan(
         return found
     if newest.note.definition != fingerprint(project, view):
         return found
-    # What its columns are called may be decided by its declaration, which Spark has read by now.
+    # The declaration may rename the columns. The stored table has the final names.
     columns = stored.schema.fieldNames()
     if len(columns) == len(found[0].names) and tuple(columns) != found[0].names:
         found = compiled_view(project, view, schemas, columns)
@@ -116,7 +116,7 @@ def plan_of(
     versions: Mapping[str, TableVersion],
     visible: "Callable[[], StructType]",
 ) -> CompiledPlan | NotIncremental:
-    """How the view can be refreshed; `visible` gives the columns of its own query."""
+    """The view's compiled plan, or why it has none; `visible` gives the columns of its query."""
     schemas = {key: version.schema for key, version in versions.items()}
     asked = (
         view.name,
@@ -145,7 +145,7 @@ def _planned(
         return incomparable
     plan = _shaped(lake, view, found, versions, visible)
     if isinstance(plan, CompiledPlan) and not _agrees(plan):
-        # Spark counts the digits of decimals otherwise, as some of its settings make it.
+        # Some settings of Spark change the digits of its decimals.
         found = compiled_view(project, view, schemas, visible.fieldNames(), decimals=False)
         assert not isinstance(found, NotIncremental), "the same text was compiled before"
         plan = _shaped(lake, view, found, versions, visible)
@@ -153,7 +153,7 @@ def _planned(
 
 
 def _agrees(plan: CompiledPlan) -> bool:
-    """Whether sums have the types that the statements take them to have."""
+    """Whether sums have the types that the statements expect."""
     return all(
         plan.shapes[step.table][name].dataType.simpleString() == kind
         for step in plan.compiled.build
@@ -226,7 +226,7 @@ def _types(schema: StructType) -> dict[str, str]:
 
 
 def _nullable(schema: StructType) -> StructType:
-    """The columns as files give them: everything in them may be NULL, as Spark sees it.
+    """The columns as Spark reads them from files: every column and element may be NULL.
 
     An array whose elements may be NULL can't be cast to one whose elements may not.
     """

@@ -1,8 +1,8 @@
-"""What have the refreshes of this warehouse taught, as its logs tell?
+"""What does a warehouse learn from its past refreshes?
 
-Each refresh of each view is heard once, and kept as what it teaches
-(`planner.way.past_refreshes`). Only the log of the view that is asked about is looked at again: the
-others are when it is their turn.
+It reads each refresh in the logs once, and keeps only the lesson (`planner.way.past_refreshes`). A
+question about a view reads only the log of that view again. The other logs follow when their views
+are in question.
 """
 
 import threading
@@ -16,18 +16,18 @@ _REFRESHES = ("replace", "merge")
 
 
 def refreshes_of(lake: Lake, view: str) -> list[Note]:
-    """What the last refreshes of a view say of themselves, the newest last."""
+    """The notes of a view's last refreshes, the newest last."""
     return [note for _, note in _refreshes(lake, view)]
 
 
 def past_of(lake: Lake, views: Iterable[str], view: str) -> Past:
-    """What is known of a view, and of the machine that refreshes all these views."""
+    """The experience with a view, and with the machine that refreshes all these views."""
     heard: _Heard = lake.plans.setdefault(_Heard, _Heard())
     return heard.past(lake, views, view)
 
 
 class _Heard:
-    """What was learned, and up to which version of each view."""
+    """The lessons so far, and the last version of each view that they cover."""
 
     def __init__(self) -> None:
         self._learned = Learned()
@@ -48,7 +48,7 @@ class _Heard:
             state = lake.log(name).newest()
             newest = state.version if state is not None else -1
             if newest < known:
-                # The view was deleted and made anew.
+                # The view was deleted and created again.
                 self._learned.forget(name)
                 known = -1
             self._versions[name] = newest

@@ -2,14 +2,15 @@
 
 A view can be computed again from its inputs. So a lost file of a view costs time, but no rows:
 
-    a file of the view itself                        it is computed anew, its old rows are not read
-    of a version of an input that was read before    it is computed anew from the versions at hand
-    of the version of an input that is to be read    a newer version of that input is read
-    of the newest version of an input, a view        that view is computed anew first
-    of the newest version of any other input         an error that names the file
+    the lost file belongs to                         then
+    the view itself                                  recompute the view, without its old rows
+    an input version that the view reflects          recompute the view from the new versions
+    the planned version of an input                  read a newer version of that input
+    the newest version of an input that is a view    recompute that view first
+    the newest version of any other input            raise an error that names the file
 
 The engine's error message is not reliable: some engines name the file that they could not read,
-others do not, and the file that is named may be intact. So after a failure the files are checked.
+some do not, and a named file may be intact. So a check of the files follows each failure.
 """
 
 import re
@@ -27,14 +28,14 @@ _NAMED = re.compile(r"[^\s'\"`,]+\.parquet")
 
 @dataclass(frozen=True)
 class RecomputeInstead:
-    """A view is to be computed anew, for this reason; its rows may be `unreadable`."""
+    """An order to recompute a view, with the reason; its rows may be `unreadable`."""
 
     why: str
     unreadable: bool = False
 
 
 def lost_by(lake: Lake, view: str) -> FileLost | None:
-    """The first file of a view that is not there: of its rows, or of what refreshes build on."""
+    """The first missing file of a view, among its rows and its state."""
     stored = lake.find(view)
     if stored is None:
         return None
@@ -44,7 +45,7 @@ def lost_by(lake: Lake, view: str) -> FileLost | None:
 
 
 def lost_file(lake: Lake, error: BaseException, keys: Iterable[str]) -> FileLost | None:
-    """The lost file that a failure comes from, among those of these tables; None without any."""
+    """The lost file of these tables that caused a failure; None if no file is lost."""
     for each in _causes(error):
         if isinstance(each, FileLost):
             return each
@@ -77,7 +78,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _named_in(said: str, place: Storage) -> list[str]:
-    """The files of a table that a text names, as paths inside the table."""
+    """The files of a table that a message names, as paths inside the table."""
     start = f"{place.path}/"
     named = [found.partition(start)[2] for found in _NAMED.findall(said) if start in found]
     return list(dict.fromkeys(path for path in named if path))

@@ -1,13 +1,13 @@
 """How do the statements of a refresh become rows in files?
 
-The compiler gives the statements (`views.compile`). Here each relation that a statement reads is
-bound to files or to rows in this process. Spark runs the statement, and its small result is applied
-to the store of the step. Steps run in order: a step reads what earlier steps wrote. Nothing is
-committed here; the new files belong to no table until a commit names them.
+The compiler gives the statements (`views.compile`). This module binds each relation of a statement
+to files or to rows in this process. Spark runs the statement, and the store of the step takes in
+the small result. Steps run in order: a step reads the results of earlier steps. This module commits
+nothing; the new files belong to no table until a commit names them.
 
-    Keyed   the touched groups, merged with what is stored; those that are in doubt, recomputed
-    Bag     rows to add and to remove
-    Top     the first rows among the stored ones and the new ones
+    Keyed   merges the touched groups with the stored ones, and recomputes stale groups
+    Bag     adds and removes rows
+    Top     keeps the first of the stored and the new rows
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,21 +71,22 @@ _STORED = (RelationKind.BEFORE, RelationKind.AFTER, RelationKind.STORED)
 
 
 Casts = dict[tuple[str, str], tuple[str, ...]]
-"""What to select from a statement (its text, and the table it is for) so that the types are right.
+"""The columns to select, with casts, by the text of a statement and its table.
 
-Nothing if they are. Spark is asked once: that takes as long as a small join.
+Empty if the types need no cast. Spark gives the types only once, because that takes as long as a
+small join.
 """
 
 
 class StateMismatch(LakeError):
-    """What is stored does not fit the change: it has to be rebuilt."""
+    """The stored state does not fit the change: the view has to be rebuilt."""
 
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """How an input changed, by about so many rows: here if they are few, else for Spark to read.
+    """The change of an input, with about `rows` rows: `load` gives few rows, `read` many.
 
-    Nothing is read before somebody asks, unless a `scan` has read it for several views.
+    Both read on demand, unless a `scan` has already read the change for several views.
     """
 
     rows: int
@@ -100,7 +101,7 @@ class ChangedInput:
 
 @dataclass
 class Work:
-    """One refresh of one view: what its statements may read, and what its steps have written."""
+    """One refresh of one view: the relations of its statements and the results of its steps."""
 
     lake: Lake
     changes: Mapping[str, ChangedInput]
@@ -115,7 +116,7 @@ class Work:
 
     @property
     def sizes(self) -> dict[str, float]:
-        """How many rows the inputs and the hidden tables have; the view itself is called ""."""
+        """The number of rows of each input, of each hidden table, and ("") of the view."""
         rows: dict[str, float] = {name: version.rows for name, version in self.after.items()}
         rows |= {name: store.rows for name, store in self.stores.items()}
         return {**rows, "": self.view_rows}
@@ -123,9 +124,9 @@ class Work:
     # Bindings
 
     def run(self, statement: Statement, shape: str | None = None, **given: pa.Table) -> pa.Table:
-        """What a statement gives, in this process; rows for a store have the types of its columns.
+        """The result of a statement, as an Arrow table; `shape` names the table that gives types.
 
-        Spark casts, not Arrow: an average is rounded here as Spark rounds it in a query.
+        Spark does the casts, not Arrow, so that averages are rounded as in a query.
         """
         known = self.casts.get((statement.sql, shape)) if shape is not None else ()
         frame = self.frame(statement, known or (), **given)
@@ -138,7 +139,7 @@ class Work:
     def frame(
         self, statement: Statement, select: Sequence[str] = (), **given: pa.Table
     ) -> "DataFrame":
-        """A statement over its relations, or what to `select` from it, not yet run."""
+        """A statement over its relations, not yet run; `select` chooses and casts its columns."""
         tables = self._tables(statement, given)
         session = self._session(statement, tables)
         local = all(table is not None for table in tables.values())
@@ -151,7 +152,7 @@ class Work:
             if table is None:
                 frames[reading.name] = self._read(session, reading, self.near(reading, tables))
                 continue
-            # Only the columns that the statement needs have to cross over to Spark.
+            # Only the columns that the statement needs go to Spark.
             needed = statement.columns[reading.name]
             names = [name for name in table.schema.names if name in needed]
             used = table.select(names) if names else table
@@ -163,7 +164,7 @@ class Work:
                 places[reading.name] = unfold(reading.name, whole=local)
             else:
                 frame = frame_of(session, rows.rows, rows.shape)
-                # What lies in one place need not be shuffled.
+                # With one partition, Spark need not shuffle the rows.
                 frames[reading.name] = frame.coalesce(1) if local else frame
         if small:
             every = send_together(small)
@@ -171,13 +172,13 @@ class Work:
         text = statement.template(in_one_place=local).format_map(places)
         if select:
             text = f"SELECT {', '.join(map(braced, select))} FROM (\n{text}\n)"
-        # Spark formats the text once more, if it is given frames to put into it.
+        # Spark formats the text a second time if it has frames as parameters.
         return session.sql(text, **frames) if frames else session.sql(text.format())
 
     def _session(
         self, statement: Statement, tables: Mapping[str, pa.Table | None]
     ) -> "SparkSession":
-        """The session for small queries, if this one reads little enough."""
+        """The session for small queries if this statement reads few rows, else the usual one."""
         asked = [r for r in statement.reads if r.kind in _STORED and tables[r.name] is None]
         rows = sum(f.rows for r in asked for f in self.files(r, self.near(r, tables)))
         large = any(change.arrow is None for change in self.changes.values())
@@ -191,7 +192,7 @@ class Work:
     def _tables(
         self, statement: Statement, given: Mapping[str, pa.Table]
     ) -> dict[str, pa.Table | None]:
-        """The relations that are in this process, or can be brought here; the others are None."""
+        """The relations that this process holds or can load; None for the others."""
         small = any(
             reading.kind in (RelationKind.CHANGE, RelationKind.GIVEN) for reading in statement.reads
         )
@@ -205,12 +206,12 @@ class Work:
         return tables
 
     def _stored_rows(self, statement: Statement) -> int:
-        """How many rows the tables have that a statement reads, as far as they are stored."""
+        """The number of rows in the stored tables that a statement reads."""
         asked = [reading for reading in statement.reads if reading.kind in _STORED]
         return sum(file.rows for reading in asked for file in self.files(reading, {}))
 
     def _arrow(self, reading: RelationRead, given: Mapping[str, pa.Table]) -> pa.Table | None:
-        """A relation that is in this process, if it is."""
+        """The rows of a relation, if this process holds them."""
         if reading.kind is RelationKind.GIVEN:
             return given[reading.of]
         if reading.kind is not RelationKind.CHANGE:
@@ -220,7 +221,7 @@ class Work:
         return self._changed[reading]
 
     def _change(self, reading: RelationRead) -> pa.Table | None:
-        """The rows of an input, or of a hidden table, that changed and that matter."""
+        """The changed rows of an input or a hidden table that meet the reading's conditions."""
         if reading.of in self.changes:
             change = self.changes[reading.of].arrow
         else:
@@ -230,7 +231,7 @@ class Work:
         return change if change is None or condition is None else change.filter(condition)
 
     def _is_idle(self, statement: Statement) -> bool:
-        """Whether nothing changed that a statement speaks of: then it has nothing to say."""
+        """Whether all changes that a statement reads are empty: then its result is empty, too."""
         asked = [reading for reading in statement.reads if reading.kind is RelationKind.CHANGE]
         changes = [self._arrow(reading, {}) for reading in asked]
         return bool(asked) and all(each is not None and not each.num_rows for each in changes)
@@ -241,7 +242,7 @@ class Work:
         tables: Mapping[str, pa.Table | None],
         needed: frozenset[str],
     ) -> pa.Table | None:
-        """The rows of a table that matter, unless they are many."""
+        """The rows of a table that the statement can use; None if they are many."""
         version = self.version_of(reading)
         if version is not None and not version.is_plain:
             return None
@@ -259,7 +260,7 @@ class Work:
     def _read(
         self, session: "SparkSession", reading: RelationRead, near: Mapping[str, Ranges]
     ) -> "DataFrame":
-        """A relation that Spark reads from files, without those that are not near."""
+        """A relation that Spark reads from files, without the files outside the ranges `near`."""
         if reading.kind is RelationKind.CHANGE:
             return self.changes[reading.of].read()
         files = self.files(reading, near)
@@ -275,7 +276,7 @@ class Work:
         return frame
 
     def version_of(self, reading: RelationRead) -> TableVersion | None:
-        """The version of an input that a relation stands for; None for the view's own tables."""
+        """The input version that a relation reads; None for the view's own tables."""
         if reading.kind is RelationKind.BEFORE:
             return self.before.get(reading.of)
         return self.after.get(reading.of) if reading.kind is RelationKind.AFTER else None
@@ -288,13 +289,13 @@ class Work:
     def near(
         self, reading: RelationRead, tables: Mapping[str, pa.Table | None]
     ) -> dict[str, Ranges]:
-        """The ranges that the rows of a relation have to lie in, as far as they are known."""
+        """The ranges of the needed rows of a relation, by column, as far as they are known."""
         return Sought(self._wanted(reading, tables)).ranges
 
     def _wanted(
         self, reading: RelationRead, tables: Mapping[str, pa.Table | None]
     ) -> dict[str, pa.Array]:
-        """The values that the columns of a relation have to have, as far as they are known."""
+        """The values of the needed rows of a relation, by column, as far as they are known."""
         found: dict[str, pa.Array] = {}
         comparable = self._comparable(reading)
         for each in reading.near:
@@ -309,7 +310,7 @@ class Work:
         return found
 
     def _shape(self, reading: RelationRead, names: Sequence[str]) -> StructType | None:
-        """Columns of a relation as Spark has them: Arrow does not know all that Spark knows."""
+        """The Spark types of these columns: Arrow does not know all of Spark's types."""
         if reading.kind is RelationKind.GIVEN:
             return None
         version = self.after.get(reading.of)
@@ -318,7 +319,7 @@ class Work:
         return StructType([fields[name] for name in names])
 
     def _comparable(self, reading: RelationRead) -> pa.Schema:
-        """The columns whose values are the same for Spark if they are the same for Arrow."""
+        """The columns whose values Spark and Arrow compare in the same way."""
         shape = self._shape(reading, self._columns(reading).names)
         collated = {field.name for field in shape or () if _is_collated(field.dataType)}
         return pa.schema([each for each in self._columns(reading) if each.name not in collated])
@@ -337,7 +338,7 @@ class Work:
     # Steps
 
     def perform(self, refresh: Refresh) -> Rewritten | None:
-        """Run the steps; what became of the view itself, None if nothing of it is touched."""
+        """Run the steps; gives the new state of the view itself, or None if it did not change."""
         for step in refresh.steps:
             done = self._step(step)
             if done is not None:
@@ -369,7 +370,7 @@ class Work:
         if reads_store_whole(store.rows) or _knows_its_keys(step.merge):
             merged = self.run(step.merge, step.table)
         else:
-            # With the keys at hand, only the files that hold them are read.
+            # Once the keys are known, Spark reads only the files that hold them.
             given = self.run(step.increments)
             merged = self.run(step.merge_given, step.table, increments=given)
         if not merged.num_rows:
@@ -387,7 +388,7 @@ class Work:
         return self._replaced(step, keys, rows)
 
     def _touched(self, increments: pa.Table, step: Keyed) -> pa.Table:
-        """The keys of the touched groups, by the names that they are stored under."""
+        """The keys of the touched groups, under the names of the stored columns."""
         if step.is_one_group:
             return increments.select([]) if increments.num_rows else increments
         count = len(step.layout.keys)
@@ -395,7 +396,7 @@ class Work:
         return keys.rename_columns(list(step.layout.keys))
 
     def _recomputed(self, step: Keyed, keys: pa.Table) -> pa.Table:
-        """Groups from their rows."""
+        """The groups with these keys, computed again from the rows of the inputs."""
         store = self.stores[step.table]
         touched = keys.rename_columns(list(step.touched_names))
         rows = self.run(step.recompute, step.table, touched=touched)
@@ -432,7 +433,7 @@ class Work:
         return replace_keys(store, (), rows, rows)
 
     def _is_out_of_reach(self, step: Top) -> bool:
-        """Whether the change is behind the last stored row, as far as that shows here."""
+        """Whether the change is certainly behind the last stored row."""
         leading = step.leading
         if leading is None or step.candidates is None:
             return False
@@ -449,7 +450,7 @@ class Work:
 
 
 def _casts(found: StructType, wanted: StructType) -> tuple[str, ...]:
-    """All columns, as text, with casts for those whose types are not as wanted; none if all are."""
+    """All columns, as SQL, with a cast where a type is wrong; empty if all types are right."""
     types = {field.name: field.dataType for field in wanted.fields}
     wrong = {
         f.name
@@ -481,12 +482,12 @@ def nullable(kind: DataType) -> DataType:
 
 
 def _is_collated(kind: DataType) -> bool:
-    """Whether text that differs may be the same for Spark."""
+    """Whether Spark may treat different texts as equal."""
     return isinstance(kind, StringType) and kind != StringType()
 
 
 def _knows_its_keys(merge: Statement) -> bool:
-    """Whether it is plain from the changes which stored groups are touched."""
+    """Whether the changes alone show which stored groups are touched."""
     return any(reading.kind is RelationKind.STORED and reading.near for reading in merge.reads)
 
 
@@ -504,7 +505,7 @@ def same_rows(left: pa.Table, right: pa.Table) -> bool:
 
 
 def _as_change(done: Rewritten, names: Sequence[str]) -> pa.Table:
-    """What a step did to a hidden table, as a change for the steps after it."""
+    """The change that a step made to a hidden table, for the steps after it."""
     visible = [name for name in names if not name.startswith("__springhouse_")]
     parts = [
         table.select(visible).append_column(
@@ -515,7 +516,7 @@ def _as_change(done: Rewritten, names: Sequence[str]) -> pa.Table:
     both = pa.concat_tables(parts)
     if not both.num_rows:
         return both
-    # What was rewritten and is the same as before is no change.
+    # A row that was rewritten with the same values is no change.
     codes = codes_of([both], [visible])[0]
     sums = np.bincount(np.unique(codes, return_inverse=True)[1], weights=both[WEIGHT].to_numpy())
     return both.filter(pa.array(sums[np.unique(codes, return_inverse=True)[1]] != 0))

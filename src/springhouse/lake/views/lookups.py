@@ -1,4 +1,4 @@
-"""Which rows of a table can join the change, and how do they come into this process?
+"""Which rows of a table can join the change, and how do they reach this process?
 
 A join with a small change needs few rows of the large table. Spark would read all files that may
 hold such a row, and would plan, schedule and shuffle for it. For a few million rows it is much
@@ -27,9 +27,9 @@ from springhouse.planner.placement import filters_here, hands_over, searches_her
 
 @dataclass(frozen=True)
 class Sought:
-    """The rows that are looked for: columns have certain values, and a condition is met.
+    """A search for the rows with the `wanted` values that meet a condition.
 
-    `mentioned` are the columns that the condition speaks of.
+    `mentioned` are the columns in the condition.
     """
 
     wanted: Mapping[str, pa.Array]
@@ -38,12 +38,12 @@ class Sought:
 
     @cached_property
     def ranges(self) -> dict[str, Ranges]:
-        """The ranges that the wanted values lie in, by column."""
+        """The ranges of the wanted values, by column."""
         found = {name: ranges_of(values) for name, values in self.wanted.items()}
         return {name: ranges for name, ranges in found.items() if ranges is not None}
 
     def is_worth_it(self, rows: int) -> bool:
-        """Whether to look through so many rows here rather than to let Spark do it."""
+        """Whether to search this number of rows here, in place of Spark."""
         if self.wanted:
             return searches_here(rows, min(map(len, self.wanted.values())))
         return takes_whole(rows) if self.condition is None else filters_here(rows)
@@ -58,9 +58,9 @@ class Sought:
     def look_up(
         self, storage: Storage, files: Sequence[DataFile], schema: pa.Schema, columns: Sequence[str]
     ) -> pa.Table | None:
-        """These columns of the rows; None if they are too many.
+        """These columns of the rows that were found; None if the rows are too many.
 
-        Also None if the files are not as the schema says: Spark knows more ways to read one.
+        Also None if the files do not match the schema: Spark can convert more types.
         """
         if not files:
             return pa.schema([schema.field(name) for name in columns]).empty_table()
@@ -78,7 +78,7 @@ class Sought:
         return found if hands_over(found.num_rows) else None
 
     def _in_file(self, storage: Storage, file: DataFile, fields: Sequence[pa.Field]) -> pa.Table:
-        """The rows of one file: its keys are asked first, and remembered for the next time."""
+        """The rows found in one file; the key columns are read first, and kept for next time."""
         keys = [each for each in fields if each.name in self.wanted]
         asked = COLUMNS.read(storage, file.path, keys)
         hits = [pc.is_in(asked[name], value_set=values) for name, values in self.wanted.items()]
@@ -101,10 +101,10 @@ class Sought:
 
 
 def values_for(kind: pa.DataType, sources: Sequence[pa.ChunkedArray]) -> pa.Array | None:
-    """The different values that some columns have, for a column of this type.
+    """The distinct values of some columns, converted to this type.
 
-    None if they can't be compared with it without Spark: it has rules of its own for types that
-    differ, for floating point numbers and for everything nested.
+    None if only Spark can compare them: Spark has its own rules for different types, for
+    floating-point numbers and for nested values.
     """
     if not _is_plain(kind) or any(not _alike(kind, each.type) for each in sources):
         return None

@@ -1,9 +1,8 @@
-"""What is there to refresh a view from, when its refresh begins?
+"""What does a refresh of a view start with?
 
-Its inputs are opened as of the planned versions, its statements are compiled, and what is stored of
-it is looked at. From that come the facts that the planner decides by (`planner.refresh_plan`), and
-a closer look at the keys that changed, which reads them. Nothing is decided here, and nothing is
-written.
+This module opens the inputs as of the planned versions, compiles the statements and looks at the
+stored state. It provides the facts for the planner's decision (`planner.refresh_plan`), and a
+closer look, which reads the keys that changed. It decides nothing and writes nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -59,16 +58,16 @@ if TYPE_CHECKING:
 
 
 class StatementFailed(LakeError):
-    """Spark failed in a statement that was compiled for a view."""
+    """Spark failed in a compiled statement of a view."""
 
 
 class NotDriven(LakeError):
-    """A view can't be refreshed from the new rows of one input alone, or not now."""
+    """A view can't be refreshed from the new rows of one input alone, at least not now."""
 
 
 @contextmanager
 def statements_of(lake: Lake, tables: list[str]) -> Iterator[None]:
-    """Tell apart what fails in compiled statements from what the user, or the lake, has to mend."""
+    """Raise `StatementFailed` for a failed compiled statement, `FileLost` if a file is lost."""
     try:
         yield
     except SpringhouseError:
@@ -82,9 +81,10 @@ def statements_of(lake: Lake, tables: list[str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """What a refresh can stand on: work on what is stored, or why there is none (`anew`).
+    """The start of a refresh: work on the stored rows, or why the view starts over (`anew`).
 
-    `is_new` if no rows of today's definition are stored; `missing` is why there is no state.
+    `is_new` says that no rows of the current definition are stored. `missing` says why there is no
+    state.
     """
 
     anew: str = ""
@@ -95,7 +95,7 @@ class StartingPoint:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A refresh of a view that may begin: what it reads, what is stored, what changed."""
+    """A refresh that is ready to begin: the inputs, the stored state and the changes."""
 
     lake: Lake
     project: Project
@@ -111,7 +111,7 @@ class Prepared:
 
     @cached_property
     def changed(self) -> frozenset[str]:
-        """The inputs that have other rows than the view reflects, by the compiler's names."""
+        """The inputs whose rows changed since the view read them, by the compiler's names."""
         work = self.standing.work
         return (
             frozenset(n for n, each in work.changes.items() if each.rows) if work else frozenset()
@@ -119,7 +119,7 @@ class Prepared:
 
     @cached_property
     def facts(self) -> WayFacts:
-        """What numbers of rows and the past say of this refresh."""
+        """The facts about this refresh, from numbers of rows and past refreshes."""
         lake, view, standing, found = self.lake, self.view, self.standing, self.found
         past = past_of(lake, self.project.views, view.name)
         if isinstance(found, NotIncremental):
@@ -150,7 +150,7 @@ class Prepared:
         )
 
     def _driven_facts(self, work: Work, past: Past) -> WayFacts:
-        """The same of a refresh that one input drives."""
+        """The facts about a refresh that one input drives."""
         driven = unread_cost(work, self.variants[PlannedWay.ASYNCHRONOUS])
         batch = batch_cost(sum(version.rows for version in work.after.values()))
         way = PlannedWay.ASYNCHRONOUS
@@ -158,7 +158,7 @@ class Prepared:
 
     @cached_property
     def variants(self) -> Mapping[PlannedWay, RefreshVariant]:
-        """The ways that take the changes in, with their statements."""
+        """The ways that take in the changes, with their statements."""
         found = self.found
         if isinstance(found, NotIncremental) or self.standing.work is None:
             return {}
@@ -172,29 +172,29 @@ class Prepared:
 
     @property
     def scan(self) -> "SharedScan | None":
-        """The scan that it shares with other views, if it does."""
+        """The scan that the refresh shares with other views, if any."""
         work = self.standing.work
         scans = (work.changes[name].scan for name in self.changed) if work is not None else ()
         return next((each for each in scans if each is not None), None)
 
     @property
     def look(self) -> CloserLook | None:
-        """A closer look, which reads which keys changed; None if there is nothing to look at."""
+        """A closer look, which reads the keys that changed; None without stored rows to use."""
         work = self.standing.work
         return CloserLook(work, self.variants) if work is not None and self.variants else None
 
     @property
     def tables(self) -> list[str]:
-        """The view, and what it reads."""
+        """The view and its inputs."""
         return [self.view.name, *self.inputs.read]
 
 
 def prepared(
     lake: Lake, project: Project, plan: RefreshPlan, anew: RecomputeInstead | None = None
 ) -> Prepared:
-    """Open what a refresh reads; `NotDriven` if the plan's driver can't drive any more.
+    """Open the inputs of a refresh; raises `NotDriven` if the plan's driver can't drive any more.
 
-    What is stored is not looked at if the view is to be computed `anew`.
+    With `anew`, the refresh ignores the stored rows and state.
     """
     began = lake.now()
     view = project.views[plan.table]
@@ -269,7 +269,7 @@ def _standing(
     found: CompiledPlan | NotIncremental,
     after: Mapping[str, TableVersion],
 ) -> StartingPoint:
-    """What there is to build on; nothing where the view has no way but its query."""
+    """The stored rows and state to build on; nothing if the view is always recomputed."""
     if isinstance(found, NotIncremental):
         return StartingPoint()
     if ground is None:
@@ -301,7 +301,7 @@ def _driven(
     after: Mapping[str, TableVersion],
     driver: str,
 ) -> Work:
-    """The work of taking new rows of one input in, and only those."""
+    """The work of taking in the new rows of one input, and no others."""
     if isinstance(found, NotIncremental):
         raise _not_driven(view, driver, str(found))
     names = {key: name for name, key in found.inputs.items()}
@@ -342,7 +342,7 @@ def _impossible(view: View, found: NotIncremental) -> LakeError:
 
 
 def validate_storable(schema: StructType, view: View) -> None:
-    """An error if two columns of the view have one name, or one has a type that can't be kept."""
+    """Raise an error if two columns have the same name, or a type can't be stored."""
     validate_types(schema, str(view.place))
     names = [name.lower() for name in schema.fieldNames()]
     twice = sorted({name for name in names if names.count(name) > 1})

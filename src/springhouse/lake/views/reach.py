@@ -1,8 +1,8 @@
 """Can a change reach the first rows of an order?
 
-A view that is an ORDER BY … LIMIT has its rows stored. Most changes are far behind the last of
-them, which shows from what the rows are ordered by first: then nobody has to be asked who comes
-first now. A row that was stored is not behind itself, so one that went is noticed, too.
+A view with ORDER BY … LIMIT stores its first rows. Most changed rows come far behind the last
+stored row. Often the first sort column alone shows this, and then the stored rows stay as they are.
+The deletion of a stored row counts as in reach, because a row is not behind itself.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from springhouse.views.delta.statement import Leading
 def out_of_reach(
     leading: Leading, stored: pa.ChunkedArray, changed: Sequence[pa.ChunkedArray]
 ) -> bool:
-    """Whether every changed value is surely behind every stored one.
+    """Whether every changed value is certainly behind every stored value.
 
-    False also where only Spark knows its order: NULLs among the stored, NaN, nested values.
+    Also False where only Spark knows the order: stored NULLs, NaN, nested values.
     """
     if not len(stored) or stored.null_count:
         return False

@@ -1,11 +1,11 @@
-"""How is a view made from nothing?
+"""How is a view computed from its inputs?
 
-Its query is run over one version of each input, and the result is put in the place of what was
-there, in one commit. The rows that differ are written as the strong delta for whoever reads this
-view; if none differ, no file is rewritten, and the commit only says what the rows now reflect.
+Its query runs over one version of each input, and one commit replaces the old rows with the result.
+The commit also writes the strong delta, the rows that differ, for the readers of this view. If no
+row differs, the commit rewrites no file, and only says which versions the rows now reflect.
 
 With a plan, the compiled form of the query runs instead. It gives the same rows with hidden columns
-beside them, and hidden tables under them, sorted by key: what incremental refreshes build on.
+beside them, and hidden tables under them, sorted by key. Incremental refreshes build on these.
 """
 
 from collections.abc import Mapping
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 REFRESH = "springhouse/refresh"
-"""The transaction of a view's refreshes: two that start from the same version can't both commit."""
+"""The transaction id of refreshes: of two that start from the same version, only one commits."""
 
 
 def recompute(
     ready: Prepared, planned: RefreshPlan, plan: CompiledPlan | None, *, unreadable: bool = False
 ) -> Done:
-    """Compute the view from its inputs, and replace what is stored; with a `plan` state is built.
+    """Compute the view from its inputs and replace the stored rows; with a `plan`, build state.
 
-    What is stored may be `unreadable`.
+    The stored rows may be `unreadable`.
     """
     decision = planned.decision
     assert decision is not None, "how to refresh it was not decided"
@@ -126,7 +126,7 @@ def recompute(
 
 @dataclass(frozen=True)
 class _Built:
-    """The rows of a view, not yet computed: all columns, those that readers see, and the state."""
+    """The rows of a view, not yet computed, with the visible columns and the state."""
 
     rows: "DataFrame"
     visible: StructType
@@ -185,7 +185,7 @@ def _filled(
 
 
 def _at_hand(lake: Lake, view: str, landed: Landed, columns: list[str]) -> Landed:
-    """A small result that Spark wrote, read back: then comparing needs no further query."""
+    """A small result that Spark wrote, read back, so that a comparison needs no further query."""
     if landed.rows is not None or not reads_result_back(landed.count):
         return landed
     if not landed.count:
@@ -195,7 +195,7 @@ def _at_hand(lake: Lake, view: str, landed: Landed, columns: list[str]) -> Lande
 
 @dataclass(frozen=True)
 class _RowDelta:
-    """The rows that differ: where they are written (None: the new rows are all there is to it)."""
+    """The rows that differ: their change files, or None if the new rows are the whole change."""
 
     paths: tuple[str, ...] | None
     inserted: int
@@ -205,7 +205,7 @@ class _RowDelta:
 def _delta(
     lake: Lake, ground: TableVersion | None, schema: StructType, landed: Landed
 ) -> _RowDelta:
-    """The strong delta from what is stored to what was computed, written down."""
+    """The strong delta from the stored rows to the computed ones, written to change files."""
     if ground is None or not ground.files:
         return _RowDelta(None if landed.count else (), landed.count, 0)
     if _names_and_types(ground.schema) != _names_and_types(schema):
@@ -219,7 +219,7 @@ def _delta(
 
 
 def _start_over(ground: TableVersion, landed: Landed) -> _RowDelta:
-    """Rows of other columns, or that can't be read, have no difference to the new ones."""
+    """A full replacement: old rows with other columns, or unreadable ones, can't be compared."""
     return _RowDelta(None, landed.count, ground.rows)
 
 
@@ -254,7 +254,7 @@ def _files(
     ground: TableVersion | None,
     built: _Built,
 ) -> list[AddAction] | None:
-    """The files of the new rows; None if the ones that are there hold the same rows."""
+    """The files of the new rows; None if the stored files hold the same rows."""
     same = ground is not None and delta.paths == () and ground.rows == landed.count
     if same and not built.stateful:
         return None
@@ -279,7 +279,7 @@ def _put(
     files: list[AddAction] | None,
     note: Note,
 ) -> None:
-    """Commit the files in the place of what is there; None leaves the files as they are."""
+    """Commit the files in place of the stored ones; None leaves the stored files as they are."""
     requires = required_of_view(lake, note)
     if ground is None:
         change = Change(note, files or (), transactions={REFRESH: 0})
@@ -292,7 +292,7 @@ def _put(
 
 
 def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
-    """The quarantine of a view holds what its last refresh set aside, and nothing older."""
+    """Replace the quarantine of a view with the records that this refresh set aside."""
     quarantine = lake.find(view.name + QUARANTINE)
     if quarantine is not None and quarantine.files:
         gone = Note(kind="replace", at=lake.now(), channel=True, variant="emptied")
@@ -302,13 +302,13 @@ def _set_aside_anew(lake: Lake, view: View, landed: Landed) -> None:
 
 
 def stored_provenance(lake: Lake, name: str) -> Provenance:
-    """What the rows of a view reflect; nothing before its first refresh."""
+    """The provenance of a view's rows; empty before its first refresh."""
     newest = lake.log(name).newest()
     return newest.provenance if newest else Provenance()
 
 
 def _says_nothing_new(lake: Lake, name: str, note: Note) -> bool:
-    """Whether the last commit already says all that this one would."""
+    """Whether the last commit already says the same as this note."""
     newest = lake.log(name).newest()
     last = newest.note if newest else None
     return (

@@ -1,16 +1,16 @@
 """How is a view brought up to date?
 
-In one commit, whatever the way: readers see the old rows or the new rows, never none and never
-both, and the rows that differ are written as the strong delta for whoever reads this view.
+Always in one commit: readers see the old rows or the new rows, never none and never both. The
+commit also writes the strong delta, the rows that differ, for the readers of this view.
 
-    full          its query is run over one version of each input, and the result replaces what was
-                  there; with `state`, the compiled form of the query is run instead, which also
-                  makes the hidden columns and tables that later refreshes build on
-    incremental   the compiled statements make the change from the changes of the inputs
+    full          the query runs over one version of each input, and the result replaces the old
+                  rows; with `state`, the compiled form of the query runs instead, which also makes
+                  the hidden columns and tables that later refreshes build on
+    incremental   the compiled statements compute the view's change from the changes of the inputs
 
-The plan says which of them. If it can't be carried out, that is said: `Astray` if what is stored
-does not fit the change, `StatementFailed` if Spark failed in a statement that we compiled. Nothing
-was committed then, and it has to be decided anew.
+The plan says which of the two. A refresh that can't carry out its plan raises an error:
+`StateMismatch` if the stored state does not fit the change, `StatementFailed` if Spark failed in a
+compiled statement. Then nothing is committed, and the planner decides again.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ from springhouse.views.variants import RefreshVariant
 
 
 def refresh_view(ready: Prepared, plan: RefreshPlan, *, unreadable: bool = False) -> Done:
-    """Carry out a plan whose way was decided; the rows that are stored may be `unreadable`."""
+    """Carry out a plan with a decision; the stored rows may be `unreadable`."""
     decision = plan.decision
     assert decision is not None, "how to refresh it was not decided"
     if decision.way is not PlannedWay.BATCH:
@@ -54,7 +54,7 @@ def refresh_view(ready: Prepared, plan: RefreshPlan, *, unreadable: bool = False
 
 
 def _incremental(ready: Prepared, plan: RefreshPlan, decision: Decision) -> Done:
-    """Run the steps and commit what they wrote. Of a scan that it shares it bears its part."""
+    """Run the steps and commit their files. The view bears its share of a common scan's time."""
     lake, view, inputs, last = ready.lake, ready.view, ready.inputs, ready.note
     scan = ready.scan
     began = ready.began if scan is None else Instant(ready.began - scan.share)
@@ -125,7 +125,7 @@ def _commit(lake: Lake, ground: TableVersion, note: Note, done: Rewritten | None
 
 
 def _shared(note: Note, scan: SharedScan, view: str) -> Note:
-    """The note of a refresh that read its change together with those of other views."""
+    """The note of a refresh that read its change from a scan shared with other views."""
     return replace(
         note,
         why=f"{note.why}; {scan.told(view)}",
@@ -140,7 +140,7 @@ def _counts(note: Note) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class _Reflected:
-    """What the view reflects after a refresh, and of which inputs it reflects several versions."""
+    """The view's provenance after a refresh, and the inputs with several reflected versions."""
 
     provenance: Provenance
     mixed: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class _ViewDelta:
 def _strong_delta(
     ground: TableVersion, done: Rewritten | None, visible: tuple[str, ...]
 ) -> _ViewDelta:
-    """The rows that differ for readers, written down."""
+    """The rows that differ for readers, written to a change file."""
     if done is None:
         return _ViewDelta((), 0, 0)
     names = list(visible)
@@ -184,7 +184,7 @@ def _strong_delta(
 
 
 def _states(last: Note, work: Work) -> dict[str, tuple[str, ...]]:
-    """The files of the hidden tables: as they were, where no step wrote them."""
+    """The files of the hidden tables: the new ones where a step wrote, otherwise the old ones."""
     states = dict(last.state)
     for name, done in work.rewritten.items():
         if name:

@@ -1,9 +1,10 @@
-"""How do several views read one change, which Spark scans once?
+"""How do several views read one change that is scanned once?
 
-The change of a table between two versions is read, with the columns that the statements of these
-views speak of, and kept by Spark while they are refreshed, one after the other. A reader takes its
-change from here if it is exactly this one; who stands elsewhere by now reads for itself. Nobody
-depends on it: if the scan fails, every view reads for itself, and meets its own problem.
+The scan reads the change of a table between two versions, with the columns that these views need.
+Few rows stay in this process; Spark keeps more rows. They stay until all these views are refreshed,
+one after the other. A view uses the scan if it needs exactly this change; otherwise it reads for
+itself. No view depends on the scan: if it fails, every view reads for itself and reports its own
+problem.
 """
 
 import logging
@@ -33,7 +34,7 @@ LOG = logging.getLogger("springhouse.views")
 
 @contextmanager
 def scanned_once(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> Iterator[None]:
-    """Within it, those of the plans that read their common change read it from one scan."""
+    """Inside this context, the plans with a common change read it from one scan."""
     scan = None
     with passing(LOG, "the refresh of each view alone reports it", Exception):
         scan = _scanned(lake, project, plans)
@@ -51,7 +52,7 @@ def scanned_once(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> 
 
 
 def _scanned(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> SharedScan | None:
-    """The change, read and kept; None if fewer than two can read it."""
+    """The change, read and kept; None if fewer than two views can use it."""
     change = plans[0].scan if plans else None
     if change is None:
         return None
@@ -73,7 +74,7 @@ def _scanned(lake: Lake, project: Project, plans: Sequence[RefreshPlan]) -> Shar
 def _kept(rows: "DataFrame") -> "DataFrame":
     """The rows, read and kept by Spark."""
     if rows.storageLevel.useMemory:
-        # Before anybody asked for it: Sail 0.7 says so of everything, and keeps nothing.
+        # The rows are not persisted yet, but Sail 0.7 says so of all rows, and keeps none.
         raise LakeError("this engine does not keep rows")
     kept = rows.persist()
     try:
@@ -87,7 +88,7 @@ def _kept(rows: "DataFrame") -> "DataFrame":
 def _columns(
     lake: Lake, project: Project, plan: RefreshPlan, change: OneScan
 ) -> frozenset[str] | None:
-    """The columns that a refresh needs of the change; None if it reads another one, or none."""
+    """The columns of the change that a refresh needs; None if it does not read this change."""
     with passing(LOG, "its refresh reports it", Exception):
         ready = prepared(lake, project, plan)
         name, work = _called(ready, change.table), ready.standing.work
@@ -101,7 +102,7 @@ def _columns(
 
 
 def _called(ready: Prepared, table: str) -> str:
-    """What the statements of a view call a table; "" if it does not read it."""
+    """The name of a table in the statements of a view; "" if the view does not read it."""
     inputs = {} if isinstance(ready.found, NotIncremental) else ready.found.inputs
     return next((name for name, key in inputs.items() if key == table), "")
 
@@ -118,7 +119,7 @@ def _statements_of(step: Step) -> Iterator[Statement]:
 
 
 def _needed(statements: Iterable[Statement], name: str) -> frozenset[str]:
-    """The columns that statements need of the change of an input."""
+    """The columns that statements need from the change of an input."""
     return frozenset().union(
         *(
             statement.columns[reading.name]

@@ -1,8 +1,7 @@
 """What does an incremental refresh start from?
 
-It needs the inputs as the view reflects them and as it will reflect them, the changes between the
-two, and the stored state. If something is missing or does not fit, a sentence says so, and the view
-is recomputed.
+It needs the input versions before and after the refresh, the changes between them, and the stored
+state. If one of these is missing or does not fit, a sentence says so, and the view is recomputed.
 """
 
 from collections.abc import Mapping
@@ -31,7 +30,7 @@ NO_STATE = "no state is stored yet"
 def inputs_before(
     lake: Lake, plan: CompiledPlan, note: Note, after: Mapping[str, TableVersion]
 ) -> dict[str, TableVersion] | str:
-    """The inputs as the view reflects them, or why they can't be had."""
+    """The inputs in the versions that the view reflects, or why they are not available."""
     before: dict[str, TableVersion] = {}
     anew = made_anew(lake, note)
     if anew:
@@ -61,7 +60,7 @@ def changed_inputs(
     before: Mapping[str, TableVersion],
     after: Mapping[str, TableVersion],
 ) -> dict[str, ChangedInput]:
-    """How each input changed since the view read it."""
+    """The change of each input since the view read it."""
     found: dict[str, ChangedInput] = {}
     for name, key in plan.inputs.items():
         start, end = before[name], after[name]
@@ -90,7 +89,7 @@ def _large_delta(lake: Lake, log: TableLog, start: TableVersion, end: TableVersi
 def stored_state(
     lake: Lake, view: View, plan: CompiledPlan, ground: TableVersion, note: Note
 ) -> dict[str, Store] | str:
-    """What is stored for incremental refreshes, or what is missing of it."""
+    """The stored state for incremental refreshes, or a sentence that says what is missing."""
     last = plan.compiled.build[-1]
     stores: dict[str, Store] = {}
     for step in plan.compiled.build[:-1]:

@@ -1,7 +1,7 @@
 """Do the new rows of an incremental refresh meet the view's expectations?
 
 Rows that an expectation drops never get here: the compiled query leaves them out. Only new rows are
-checked. The old ones were checked when they were new.
+checked, because earlier refreshes checked the old rows.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def count_violations(lake: "Lake", view: View, come: pa.Table | None) -> dict[str, int]:
-    """How many new rows violate each expectation; an error if one fails the refresh."""
+    """How many new rows break each expectation; an error if one of these fails the refresh."""
     asked = [e for e in view.expectations if e.on_violation is not OnViolation.DROP_ROW]
     if not asked or come is None or not come.num_rows:
         return {}

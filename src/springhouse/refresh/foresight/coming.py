@@ -1,9 +1,9 @@
 """Which jobs are about to be released?
 
-Lookahead needs it (paper 001, section 3.1): for each lane the tables in the order of their next
-expected arrival, one period after the last. The paper leaves open what is expected of a derived
-table. Here it is the same, counted from the last movement of its trailing edge. An overdue arrival
-is not waited for.
+Lookahead needs this answer (paper 001, section 3.1): for each lane, the tables in the order of
+their next expected arrival, one period after the last. The paper does not say when data of a
+derived table is expected. Here it is expected one period after its trailing edge last moved.
+Lookahead does not wait for an arrival that is overdue.
 """
 
 from heapq import heappop, heappush
@@ -22,13 +22,13 @@ class Coming:
         self._heap: list[tuple[float, int, ScheduledTable]] = []
 
     def expect(self, table: ScheduledTable) -> None:
-        """Expect a table at its next arrival, if one is known."""
+        """Note the next expected arrival of a table, if it is known."""
         at = table.expected_arrival
         if at is not None:
             heappush(self._heap, (at, table.order, table))
 
     def between(self, now: float, until: float, most: int) -> list[Prospect]:
-        """The next few expected jobs, of tables for which nothing waits or runs."""
+        """The next few expected jobs, of tables without a waiting or running job."""
         heap = self._heap
         put_back: list[tuple[float, int, ScheduledTable]] = []
         prospects: list[Prospect] = []

@@ -1,4 +1,4 @@
-"""Is it better to start another job, or none, because of a job that is about to come?
+"""A better job comes soon: is it better to start another job now, or none?
 
 There are two rules. Lookahead (paper 001, section 3.1) lets other jobs fill the time until a better
 job comes. `last_track` asks whether a long refresh is worth the last free track.
@@ -20,7 +20,7 @@ _LOOKED_AT = 8
 
 
 class Foresight:
-    """Weighs a job that could start against running and expected jobs."""
+    """Compares a job that could start with running and expected jobs."""
 
     def __init__(self, policy: Policy, lanes: Lanes) -> None:
         self._looks_ahead = policy.basic is Basic.LOOKAHEAD
@@ -29,7 +29,7 @@ class Foresight:
         self.on_tracks: dict[int, ScheduledTable] = {}
 
     def expect_next(self, table: ScheduledTable) -> None:
-        """Data came for a table: note when the next is expected, for Lookahead."""
+        """Data came for a table: note its next expected arrival, for Lookahead."""
         if self._looks_ahead:
             table.expected_arrival = table.pace.next_arrival(table.period_seconds)
             self._lanes.coming[table.lane].expect(table)
@@ -40,7 +40,7 @@ class Foresight:
             del self.on_tracks[track]
 
     def weighed(self, best: Entry, lane: int, free: int, now: float) -> Entry | None:
-        """The job to start, the best of a lane or another; None if it is better to wait."""
+        """The job to start, the best of a lane or another one; None if waiting is better."""
         if self._looks_ahead:
             best = self._looked_ahead(best, lane, now)
         if free > 1 or not self.on_tracks or not self._weighs or self._lanes.busy >= 1.0:

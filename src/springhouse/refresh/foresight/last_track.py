@@ -2,14 +2,15 @@
 
 While the long refresh runs, no other job can start until another track is free, `B` seconds from
 now. Meanwhile the staleness of a table of priority p adds up to `p × B² / 2`, whether its data
-comes often or seldom. If the long refresh waits for that other track instead, its own freshness
-delta waits for B seconds. So it takes the last track only if
+comes often or seldom. If the long refresh waits for that other track instead, only its own
+freshness delta waits, for B seconds. So it takes the last track only if
 
     p_J × ΔF_J × B  >=  Σ p_K × B² / 2        over all K whose refreshes are shorter than B
 
-This is Lookahead's question (paper 001, section 3.1) about all jobs that may come and not only the
-next. It keeps a track for short jobs, as Proportional does (section 3.2.3), where there are too few
-tracks to give them a whole one. The delta of the long job grows while it waits, so its turn comes.
+Lookahead asks the same question (paper 001, section 3.1), but only about the next job that comes.
+This rule is about all of them. It keeps a track for short jobs, as Proportional does (section
+3.2.3), even if there are too few tracks to give short jobs a whole one. The delta of the long job
+grows while it waits, so it gets its turn.
 Among equal jobs no job is shorter, so none waits.
 """
 
@@ -17,12 +18,12 @@ _UNKNOWN_SHARE = 0.25
 
 
 def blocked_seconds(expected_seconds: float, remaining: float) -> float:
-    """The seconds without a free track if a job starts while others still need `remaining`."""
+    """The seconds without a free track if a job starts while other jobs need `remaining` more."""
     return min(expected_seconds, remaining)
 
 
 def remaining_seconds(began: float, expected_seconds: float, now: float) -> float:
-    """How long a running refresh still needs; an overdue one may need some more.
+    """The seconds that a running refresh still needs; an overdue refresh is guessed to need some.
 
     >>> remaining_seconds(began=100.0, expected_seconds=20.0, now=105.0)
     15.0

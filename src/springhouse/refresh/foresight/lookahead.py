@@ -6,8 +6,8 @@ with K bring more per second than J, then the best of S starts instead:
 
     r_K - now <= Σ E_m < E_J        B[S] = (Σ p_m ΔF_m + p_K ΔF_K) / (Σ E_m + E_K)
 
-The track never idles on a guess. The paper does not bound the sets S that are tried. Here they are
-made of the few best jobs, and their number is limited.
+A track never stays idle because of a guess. The paper does not bound the sets S to try. Here the
+sets are made of the few best jobs, and their number is limited.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Prospect(NamedTuple):
 def look_ahead(
     released: Sequence[Prospect], coming: Sequence[Prospect], now: float
 ) -> tuple[int, float]:
-    """Which of the released jobs to start, and the benefit per second that decided.
+    """The released job to start, and the benefit per second that decided.
 
     `released` has the best job first. `coming` are expected jobs, with their release times.
     """
@@ -52,11 +52,11 @@ def look_ahead(
 def _sets(
     released: Sequence[Prospect], others: Sequence[int], below: float
 ) -> list[tuple[int, float, float]]:
-    """Sets of jobs that take less than `below` together: the best one, benefit and seconds."""
+    """Sets of jobs that together take less than `below`: the best job, benefit and seconds."""
     sets: list[tuple[int, float, float]] = []
     for i in others:
         job = released[i]
-        # Jobs come best first, so the first of a set is the one that it would start with.
+        # Jobs come best first, so a set starts with its first job.
         larger = [
             (first, benefit + job.benefit, seconds + job.seconds)
             for first, benefit, seconds in sets

@@ -1,8 +1,8 @@
 """Which table reads which?
 
 Periods pass downstream: a derived table has the longest period of its ancestors (paper 001, section
-2.4; section 3.1 says descendants, a slip). Priorities and promises pass upstream (`priority`,
-`promises.urgency`). A change concerns the tables that it can reach, and no others.
+2.4; section 3.1 says descendants, by mistake). Priorities and promises pass upstream (`priority`,
+`promises.urgency`). A change affects only the tables that it can reach.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ class Hierarchy:
         self._readers: dict[str, dict[str, None]] = {}
 
     def put(self, table: TableProfile) -> None:
-        """Declare a table, or declare it anew."""
+        """Declare a table, or change its declaration."""
         self.remove(table.name)
         self.tables[table.name] = table
         for read in table.upstream:
@@ -49,7 +49,7 @@ class Hierarchy:
 
 
 def _sources_first(names: Iterable[str], nexts: Callable[[str], list[str]]) -> list[str]:
-    """All tables that can be reached, each after the tables that it leads to."""
+    """All tables that can be reached by `nexts`, each after the tables that it leads to."""
     in_order: dict[str, None] = {}
     entered: set[str] = set()
     stack = [(name, False) for name in names]

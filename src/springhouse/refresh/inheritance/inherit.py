@@ -27,7 +27,7 @@ def pass_on(
     tables: Mapping[str, ScheduledTable],
     inheritance: Inheritance,
 ) -> list[str]:
-    """Let tables inherit from changed ones; returns the names of all that may differ now."""
+    """Let tables inherit from changed tables; returns the names of all that may have changed."""
     below = hierarchy.dependents_last(changed)
     for name in below:
         _inherit_period(tables[name], hierarchy, tables)
@@ -92,14 +92,14 @@ def _through(profile: TableProfile, source: str, leeway: Leeway) -> float | None
 
 
 def _granted_through(profile: TableProfile, source: str, table: ScheduledTable) -> float | None:
-    """The same by promises that can be kept; a promise that can't leaves those of readers."""
+    """The same, by promises that can be kept; if its own can't, those of its readers count."""
     if table.is_granted:
         return _through(profile, source, table.granted)
     return _patiently(profile, source, table.granted.below)
 
 
 def _patiently(profile: TableProfile, source: str, strictest: float | None) -> float | None:
-    """A bound, longer by the patience for one input: the bound may be that of another input."""
+    """A bound plus the patience for one input, because the bound may come from another input."""
     if strictest is None:
         return None
     longer = strictest + profile.patience_by_input.get(source, 0.0)
@@ -107,7 +107,7 @@ def _patiently(profile: TableProfile, source: str, strictest: float | None) -> f
 
 
 def as_reader(table: ScheduledTable, bound: float | None) -> DownstreamReader:
-    """A table as the tables that it reads see it; while it may wait, its data adds up."""
+    """A table as its inputs see it; while the table may wait, its data adds up."""
     interval = table.interval_seconds
     if table.promise is not None and bound is not None:
         interval = max(interval, bound)

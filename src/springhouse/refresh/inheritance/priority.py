@@ -2,14 +2,16 @@
 
 A view can't be fresher than its inputs, so a table inherits the priority of its dependents (paper
 001, section 3.3): their sum, the largest, or the largest times K for every level in between. The
-paper words max-plus without levels, but says that it favours tables with long chains of dependents.
-So a table without readers keeps its own priority, and each level upstream counts K times more.
+paper describes max-plus without levels, but says that it favours tables with long chains of
+dependents. So a table without readers keeps its own priority, and each level upstream counts K
+times more.
 
-`chain` is ours. The sum counts the benefit of readers but not their cost. With the largest, every
-table of a chain claims the whole benefit. In a chain a table and those of its dependents that are
-worth it count as one job: the sum of priorities over the sum of seconds. A reader is worth it if
-its own chain brings more per second than the job without it. This is Horn's rule for jobs in a
-tree, which is optimal there. Where paths meet again, the tables they share count more than once.
+The rule `chain` is ours. The sum counts the benefit of readers but not their cost. With the
+largest, every table of a chain claims the whole benefit. In a chain, a table and those of its
+dependents that are worth it count as one job: the sum of priorities over the sum of seconds. A
+reader is worth it if its own chain brings more per second than the job without it. This is Horn's
+rule for jobs in a tree, which is optimal there. If paths meet again, the tables that they share
+count more than once.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,7 +42,7 @@ class Inheritance:
 
 
 class Chain(NamedTuple):
-    """Tables that are refreshed one after the other: their priorities and costs in sum."""
+    """Tables that are refreshed one after the other: the sums of their priorities and costs."""
 
     priority: float
     cost: LoadCost
@@ -50,7 +52,7 @@ class Chain(NamedTuple):
 
 
 def chain(own: Chain, readers: Iterable[Chain], interval: float) -> Chain:
-    """A table with the chains of the readers that are worth it, for so much data.
+    """A table with the chains of the readers that are worth it, for `interval` seconds of data.
 
     >>> base = Chain(0.0, LoadCost(1.0, 0.0))
     >>> chain(base, [Chain(6.0, LoadCost(2.0, 0.0)), Chain(1.0, LoadCost(9.0, 0.0))], 60.0)
@@ -74,7 +76,7 @@ def inherited_priority(
         case Rule.NONE | Rule.CHAIN:
             return own
         case Rule.SUM:
-            # Own priorities of all dependents: to sum inherited ones would count diamonds twice.
+            # Sum the own priorities of all dependents: inherited ones would count diamonds twice.
             reached = hierarchy.dependents_last([name])
             return sum(hierarchy.tables[each].priority for each in reached)
         case Rule.MAX:

@@ -1,9 +1,9 @@
-"""What follows for other tables when one table changes?
+"""What changes for other tables when one table changes?
 
-A table changes when it is declared or dropped, and when its pace or its cost is learned anew.
-`Settlement` notes which tables have changed, and settles all of it at once, before the next
-decision: other tables inherit, the tracks are divided anew if it is time, promises that can't be
-kept stop to be deadlines, and waiting jobs find their new places.
+A table changes when it is declared or dropped, and when the scheduler learns a new pace or cost for
+it. `Settlement` notes the changed tables and settles all of them at once, before the next decision:
+other tables inherit, the tracks are divided again if it is time, promises that can't be kept stop
+being deadlines, and waiting jobs find their new places.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,18 +43,18 @@ class Settlement:
     # --- What changes ---------------------------------------------------------------------------
 
     def touch_neighbours(self, name: str) -> None:
-        """A table is declared or dropped: the tables around it may stand otherwise."""
+        """A table was declared or dropped: its neighbours may inherit something else."""
         if name in self._hierarchy.tables:
             upstream, downstream = self._hierarchy.upstream(name), self._hierarchy.downstream(name)
             for each in (name, *upstream, *downstream):
                 self._changed[each] = None
 
     def forget(self, name: str) -> None:
-        """A table is gone."""
+        """Forget a table that was dropped."""
         self._changed.pop(name, None)
 
     def note_pace(self, table: ScheduledTable) -> None:
-        """Note that the data of a table comes at another pace, if it clearly does."""
+        """Note a table whose data clearly comes at another pace than before."""
         if table.is_base:
             declared = self._hierarchy.tables[table.name].period_seconds or 1.0
             before, after = table.period_seconds, float(table.pace.period(declared))
@@ -76,12 +76,12 @@ class Settlement:
         self._note_margin(table)
 
     def _passes_on_cost(self, table: ScheduledTable) -> bool:
-        """Whether tables upstream stand otherwise when the cost of this one changes."""
+        """Whether a new cost of this table changes something for the tables upstream."""
         by_chain = self._policy.inheritance.rule is Rule.CHAIN and not table.is_base
         return by_chain or table.allowance is not None
 
     def _note_margin(self, table: ScheduledTable) -> None:
-        """Let the tables upstream know when a table needs more time, or less, than it used to."""
+        """Tell the tables upstream when the margin of a table has clearly changed."""
         if table.allowance is None or table.is_base or not self._policy.heed_promises:
             return
         margin = table.error.seconds
@@ -97,12 +97,12 @@ class Settlement:
             self._settle(now)
 
     def settle_all(self, now: float) -> None:
-        """Settle if any table changed, or if it is time to divide the tracks anew."""
+        """Settle if any table changed, or if it is time to divide the tracks again."""
         if self._changed or (self._lanes.moves and self._lanes.is_time(len(self._tables))):
             self._settle(now)
 
     def _settle(self, now: float) -> None:
-        """Pass on what changed, and divide the tracks anew if it is time."""
+        """Pass on the changes, and divide the tracks again if it is time."""
         changed, self._changed = self._changed, {}
         touched = [self._tables[name] for name in self._pass_on(changed)]
         for table in touched:
@@ -118,7 +118,7 @@ class Settlement:
                 self._ranks.rank(table, now)
 
     def _divide_tracks(self) -> list[ScheduledTable]:
-        """Divide the tracks anew, and see which promises can be kept; returns who moved."""
+        """Divide the tracks, and see which promises can be kept; returns the tables that moved."""
         tables = [self._tables[name] for name in self._hierarchy.tables]
         patience = self._lanes.patience
         moved = self._lanes.lay_out(tables)

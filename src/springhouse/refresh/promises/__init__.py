@@ -1,6 +1,6 @@
 """When is a promise a deadline?
 
-Start with `urgency`: how urgent a waiting refresh is because of its promise. `crowd` hurries
-promises that come due together. `feasible` finds the promises that can't be kept, and `grants` asks
-it with what the scheduler knows.
+Start with `urgency`: how urgent its promise makes a waiting refresh. `crowd` starts promises
+earlier that come due together. `feasible` finds the promises that can't be kept, and `grants` calls
+it with the facts of the scheduler.
 """

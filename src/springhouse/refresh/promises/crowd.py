@@ -1,13 +1,13 @@
-"""When must the first of several refreshes start whose promises come due together?
+"""Several promises come due together: when must the first of their refreshes start?
 
-Each job alone could start at its latest start, but not all jobs at once. With N tracks, the k-th
-job can start only after the jobs before it. So the first job has to start at
+Each job alone could start at its latest start, but the jobs can't all start at once. With N tracks,
+the k-th job can start only after the jobs before it. So the first job has to start at
 
     wake  =  min over k of ( latest start of k  -  (E of the 1st + … + E of the (k-1)-th) / N )
 
-When it has started, the same rule counts for the rest: a crowd starts one job after the other, the
-last at its latest start. No job hurries before half of the time that its promise leaves has passed.
-Else, if more is due than can be done, every job would always be urgent, and none just in time.
+When the first job has started, the same rule holds for the rest: a crowd starts job by job, the
+last one at its latest start. No job hurries in the first half of the time that its promise leaves.
+Otherwise, in an overload, every job would always be urgent, and none would start just in time.
 """
 
 from bisect import bisect_left, insort
@@ -16,11 +16,11 @@ from math import inf
 from springhouse.refresh.table.scheduled_table import ScheduledTable
 
 _LOOKED_AT = 32
-"""Only the first jobs of a crowd count; later ones count when these have started."""
+"""Only so many jobs of a crowd count; the later jobs count when the first have started."""
 
 
 class Crowd:
-    """The jobs that wait with a promise and are not urgent yet, by their latest start."""
+    """The waiting jobs with a promise that are not urgent yet, by their latest start."""
 
     __slots__ = ("_due", "_tracks", "_wake")
 
@@ -33,7 +33,7 @@ class Crowd:
         self._tracks, self._wake = tracks, None
 
     def put(self, table: ScheduledTable, latest: float) -> None:
-        """A job has to start by `latest`."""
+        """Note that a job has to start by `latest`."""
         before = table.due
         if before is not None:
             if before[0] == latest:
@@ -44,14 +44,14 @@ class Crowd:
         self._wake = None
 
     def leave(self, table: ScheduledTable) -> None:
-        """A job has started, is urgent already, or is no longer wanted."""
+        """Remove a job that has started, is urgent already, or is no longer wanted."""
         if table.due is not None:
             self._remove(table.due)
             table.due = None
             self._wake = None
 
     def wake(self) -> float:
-        """When the first job becomes urgent because of those after it."""
+        """When the first job becomes urgent because of the jobs after it."""
         if self._wake is None:
             self._wake = self._found()
         return self._wake

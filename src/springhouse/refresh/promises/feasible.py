@@ -1,16 +1,17 @@
-"""Which promises can be kept, and what is the share of each table in the tracks?
+"""Which promises can be kept, and which share of the tracks does each table get?
 
-A table asks for `E(I) / I` of a track, where I is the data of one refresh: that of a period, or,
-with a promise, of the time for which the table may wait. If all requests fit on the tracks, every
-table gets what it asks for. Else each gets a share by its priority, but no more than it asks for:
+A table asks for the share `E(I) / I` of a track, where I is the data of one refresh: that of a
+period, or, with a promise, of the time for which the table may wait. If the tracks have room for
+all requests, every table gets its request. Otherwise its share depends on its priority:
 
     share = min(asked, priority × level)        with the one level at which Σ share = tracks
 
 So a table that asks for little gets all of it, and the rest goes to the others. A promise can be
-kept if two conditions hold. Its refreshes, one after the other from the base tables on, take less
-time than it leaves. And the share of each of these tables is enough for one refresh per wait. Else
-the finding names the shortest bound that could be kept. Momentary blocks (a long refresh on every
-track) do not count: the question is which promises can never be kept.
+kept under two conditions. Its refreshes, one after the other from the base tables on, take less
+time than the promise leaves. And the share of each of these tables is enough for one refresh per
+wait. For a promise that can't be kept, the finding names the shortest bound that could be. Short
+blocks (a long refresh on every track) do not count: the question is which promises can never be
+kept.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ _HALVINGS = 5
 
 @dataclass(frozen=True)
 class TableLoad:
-    """The data of one usual refresh of a table, and the cost to load it.
+    """The data of one usual refresh of a table, and the cost of loading it.
 
     `upstream` names the tables that it reads; `promise_seconds` bounds how long data waits.
     """
@@ -55,7 +56,7 @@ class UnkeepablePromise:
 
 
 def shares(tables: Sequence[TableLoad], tracks: int) -> dict[str, float]:
-    """The share of each table in the tracks, in tracks.
+    """The share of each table, as a number of tracks.
 
     >>> often = TableLoad("often", (), 1.0, 3.0, None, LoadCost(9.0, 0.0))
     >>> seldom = TableLoad("seldom", (), 60.0, 1.0, None, LoadCost(6.0, 0.0))
@@ -74,7 +75,7 @@ def shares(tables: Sequence[TableLoad], tracks: int) -> dict[str, float]:
 
 
 def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromise]:
-    """The promises that can't be kept on so many tracks; `tables` come after what they read."""
+    """The promises that so many tracks can't keep; each of `tables` comes after its inputs."""
     by_name = {each.name: each for each in tables}
     share = shares(_inherited(tables), tracks)
     reached: dict[str, float] = {}
@@ -95,7 +96,7 @@ def unkeepable(tables: Sequence[TableLoad], tracks: int) -> list[UnkeepablePromi
 
 
 def _inherited(tables: Sequence[TableLoad]) -> list[TableLoad]:
-    """The same tables with the priorities and promises that they inherit from readers."""
+    """The same tables with the priorities and promises that they inherit from their readers."""
     inheriting: dict[str, TableLoad] = {}
     readers: dict[str, list[TableLoad]] = {}
     for each in reversed(tables):
@@ -123,7 +124,7 @@ def _made_of(table: TableLoad, by_name: Mapping[str, TableLoad]) -> Iterable[Tab
 
 @dataclass(frozen=True)
 class _PromiseDemand:
-    """A promise of a table; `before` are the seconds of the refreshes that come before its own."""
+    """A promise of a table; `before` are the seconds of the refreshes upstream."""
 
     table: TableLoad
     made_of: tuple[TableLoad, ...]
@@ -131,7 +132,7 @@ class _PromiseDemand:
     share: Mapping[str, float]
 
     def broken(self, promise: float) -> str:
-        """Why it can't be kept; empty if it can."""
+        """Why the promise can't be kept; empty if it can."""
         interval = max(self.table.interval_seconds, promise)
         seconds = self.before + self.table.cost.seconds(interval)
         if seconds > promise:
@@ -144,7 +145,7 @@ class _PromiseDemand:
         return ""
 
     def possible(self, promise: float) -> Seconds | None:
-        """The shortest bound that could be kept, to a few percent."""
+        """The shortest bound that could be kept, within a few percent."""
         low, high = promise, promise * _LOOSER
         for _ in range(_MOST_TRIES):
             if not self.broken(high):

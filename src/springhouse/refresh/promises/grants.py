@@ -1,6 +1,6 @@
 """Which promises are deadlines now?
 
-`feasible` says which promises can be kept. Here it gets what the scheduler knows of its tables.
+`feasible` says which promises can be kept. This module calls it with the facts of the scheduler.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def find_unkeepable(
 def grant_promises(
     hierarchy: Hierarchy, tables: Mapping[str, ScheduledTable], tracks: int
 ) -> list[str]:
-    """Note which promises are deadlines; returns the tables for which that changed."""
+    """Note which promises are deadlines; returns the tables for which this changed."""
     refused = {each.table for each in find_unkeepable(hierarchy, tables, tracks)}
     changed = [name for name in hierarchy.tables if tables[name].is_granted == (name in refused)]
     for name in changed:
@@ -37,6 +37,6 @@ def _asked(table: ScheduledTable, hierarchy: Hierarchy) -> TableLoad:
         table.interval_seconds,
         table.own_priority,
         table.promise,
-        # No promise is given up because of a guess.
+        # A guess must not end a promise, so an unknown cost counts as nothing.
         table.cost.cost if table.is_known else LoadCost(0.0, 0.0),
     )

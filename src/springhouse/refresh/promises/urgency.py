@@ -1,22 +1,22 @@
-"""When must a refresh start so that a promise is kept?
+"""When must a refresh start to keep a promise?
 
-A promise bounds the lag: data that arrived at `since` has to be reflected by `since + promise`. So
+A promise bounds the lag: a table has to reflect data from `since` by `since + promise`. So
 
     latest start  =  since + allowance - expected seconds - error margin
     release       =  latest start - wait margin
 
-A table with a promise is released just in time, so that one refresh loads as much data as can be.
+A table with a promise is released just in time, so that one refresh loads as much data as possible.
 Between its release and its latest start it competes by weighted staleness like any other table.
-After its latest start its promise is about to break, and it goes first.
+After its latest start its promise is about to break, and the table goes first.
 
-That counts for promises that can be kept (`feasible`), within the share of the tracks that they
-need (`claims_again`). A promise that can't be kept still lets its table rest; then weight decides.
+This holds for promises that can be kept (`feasible`), within the share of the tracks that they need
+(`claims_again`). A table with a promise that can't be kept rests, too; then its weight decides.
 
-The margins are learned: how much longer refreshes took than expected, and how long released tables
-waited for a track. The allowance is the promise less the time that tables downstream still need,
-with their error margins: a source hurries for the strictest promise among its dependents. (Wait
-margins do not count: sources that hurry make views wait, and then sources would hurry even more.)
-Promises that come due together start earlier (`crowd`).
+The margins are learned: by how much refreshes exceeded the expected time, and how long released
+tables waited for a track. The allowance is the promise less the time that tables downstream still
+need, with their error margins: a source hurries for the strictest promise among its dependents.
+(Wait margins do not count. Otherwise sources that hurry would make views wait, and views that wait
+would make sources hurry even more.) Promises that come due together start earlier (`crowd`).
 """
 
 from collections.abc import Iterable
@@ -28,14 +28,14 @@ _SAFETY = 1.25
 
 
 class Urgency(IntEnum):
-    """How urgent a waiting refresh is because of its promise; the smaller starts first.
+    """How urgent its promise makes a waiting refresh; the smallest value starts first.
 
-    A table that was never made comes first (`UNMADE`), because nobody can read it or its views. In
-    an overload it would get no turn by benefit per second: its cost grows with its waiting data.
+    An empty table comes first (`UNMADE`), because nobody can read it or its views. By benefit per
+    second it would get no turn in an overload, because its cost grows with its waiting data.
 
-    A promise that can still be kept goes before a broken one. Else, in an overload, every promise
-    would be broken by a little instead of a few by much. A promise that has time left, but not
-    enough for all that come due with it (`CROWDED`), goes after those.
+    A promise that can still be kept goes before a broken one. Otherwise, in an overload, every
+    promise would break by a little instead of a few by much. After both comes a promise that has
+    time left, but not enough for all promises that come due with it (`CROWDED`).
     """
 
     UNMADE = 0
@@ -46,7 +46,7 @@ class Urgency(IntEnum):
 
 
 class Margin:
-    """An amount of time that is rarely exceeded: it rises fast and falls slowly."""
+    """An estimate that observations rarely exceed: it rises fast and falls slowly."""
 
     __slots__ = ("_level",)
 
@@ -63,9 +63,10 @@ class Margin:
 
 
 def claims_again(began: float, ended: float, use: float) -> float:
-    """When a promise may claim a track again, after a refresh that took from `began` to `ended`.
+    """When a promise may claim a track again, after a refresh from `began` to `ended`.
 
-    `use` is the share of a track that it needs. It may claim twice as much, or half of the rest.
+    `use` is the share of a track that the promise needs. It may claim twice as much, but at most
+    its need and half of the rest.
 
     >>> claims_again(began=100.0, ended=105.0, use=0.1)
     125.0
@@ -76,14 +77,14 @@ def claims_again(began: float, ended: float, use: float) -> float:
 
 
 class Leeway(NamedTuple):
-    """How long data may wait by all promises (`whole`), and by those of tables `below` alone."""
+    """How long data may wait by all promises (`whole`), and by promises of tables `below` alone."""
 
     whole: float | None = None
     below: float | None = None
 
 
 class DownstreamReader(NamedTuple):
-    """A reader of a table: its allowance, the seconds of its refresh, and their error margin."""
+    """A reader of a table: its allowance, the seconds of its refresh, and its error margin."""
 
     allowance: float | None
     seconds: float
@@ -103,9 +104,9 @@ def allowance(own: float | None, readers: Iterable[DownstreamReader]) -> float |
 
 
 def left_upstream(seconds: float, reader: DownstreamReader) -> float:
-    """How much of so many seconds a reader leaves for the tables that it reads.
+    """How many of these seconds a reader leaves for its inputs.
 
-    The error margin takes at most half: a few bad days must leave some time for the tables above.
+    The error margin takes at most half: some time must remain for the tables upstream.
 
     >>> left_upstream(10.0, DownstreamReader(10.0, 4.0, margin=60.0))
     3.0

@@ -1,9 +1,9 @@
 """Which of the waiting refreshes is the best one?
 
 A basic algorithm (paper 001, section 3.1) orders the jobs of one track by a key; the smallest key
-starts first. A key stays the same until data arrives for the table or a refresh of it ends. That is
-so for Max Benefit, too: staleness grows by itself, but the freshness *delta* does not. So waiting
-jobs are kept in heaps and never sorted.
+starts first. A key stays the same until data arrives for the table or a refresh of it ends. This
+holds for Max Benefit, too: staleness grows by itself, but the freshness *delta* does not. So
+waiting jobs are kept in heaps and never sorted.
 
     EDF          release + period
     EDF-P        priority, then release + period
@@ -13,8 +13,8 @@ jobs are kept in heaps and never sorted.
     Round robin  the last start
     Random       a die
 
-The paper defines the release twice. Here it is the moment when the freshness delta became nonzero,
-because a deadline that recedes with every arrival could never be missed.
+The paper defines the release twice. Here it is the moment at which the freshness delta became
+nonzero: a deadline that moves away with every arrival could never be missed.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from typing import Protocol
 from springhouse.units import Dice
 
 Key = tuple[float, float]
-"""Jobs are ordered by the first number, then by the second; smaller is sooner."""
+"""Jobs are ordered by the first number, then by the second; the smaller number starts first."""
 
 
 class Basic(Enum):
@@ -90,7 +90,7 @@ KEYS: Mapping[Basic, Callable[[JobFacts], Key]] = {
     Basic.FIFO: fifo,
     Basic.ROUND_ROBIN: round_robin,
 }
-"""The key of each algorithm but Whittle's, which needs a patience, and Random, which is `race`."""
+"""The key of each algorithm except Whittle, which needs a patience, and Random, which is `race`."""
 
 NUMBERS: Mapping[Basic, tuple[str, float]] = {
     Basic.EDF: ("deadline", 1.0),
@@ -102,13 +102,13 @@ NUMBERS: Mapping[Basic, tuple[str, float]] = {
     Basic.FIFO: ("released", 1.0),
     Basic.ROUND_ROBIN: ("last start", 1.0),
 }
-"""The name of a key's first number when it is shown, and its sign."""
+"""The name and the sign with which the first number of a key is shown."""
 
 
 def race(passed: float, dice: Dice) -> Key:
-    """A key under which every waiting job is equally likely to be next, however long it waits.
+    """A key that makes every waiting job equally likely to be next, however long it has waited.
 
-    Each job runs towards a moment that is exponentially far ahead of the last winner's. Such a
-    moment has no memory, so old and new jobs stand the same chance.
+    Each job runs to a finish that is exponentially distributed after the finish of the last winner.
+    This distribution has no memory, so old and new jobs have the same chance.
     """
     return passed - log(1.0 - dice.between(0.0, 1.0)), 0.0

@@ -1,22 +1,22 @@
-"""How much is loaded at once?
+"""How much data does one refresh load?
 
-A table that had to wait has much data to load, and while it loads it blocks others. Chopping (paper
-001, section 3.4) lets one refresh load at most `c` periods of data; the rest waits for the next
-refresh. Data is loaded in multiples of its natural groupings, as the paper's introduction says: a
-cut lies between two batches, and a single batch is never cut, however long it is.
+A table that had to wait has much data to load, and its long refresh blocks other tables. Chopping
+(paper 001, section 3.4) lets one refresh load at most `c` periods of data; the rest waits for the
+next refresh. Data is loaded in its natural groupings, as the paper's introduction says: a cut lies
+between two batches, and a single batch is never cut, however long it is.
 
-Every part needs a start of its own, and in an overload that time is missing. With parts of a fixed
+Every part needs a start of its own, and in an overload this time is missing. With parts of a fixed
 length, four tables of alpha 4 and beta 0.4 on two tracks fall behind without end, although they
-keep up if each refresh loads everything. So a cut has to pay, unless the user asks for the paper's
-way (`fixed`). A part of x seconds of data starts once per x seconds, and for E(x) seconds it blocks
-better tables, whose priorities are W in sum per track. A second of a track is worth `price`
+keep up if each refresh loads everything. So a cut has to pay, unless the user chooses the paper's
+rule (`fixed`). A part of x seconds of data starts once per x seconds. For E(x) seconds it blocks
+better tables, whose priorities add up to W per track. A second of a track is worth `price`
 elsewhere. Both costs per second of data,
 
     (price × alpha  +  W × (alpha + beta x)² / 2) / x,
 
 are least at x = sqrt(alpha² + 2 price alpha / W) / beta. If no table is better, nothing is cut.
-The starts of all parts together have to fit into the time that loading the data leaves. Then no
-backlog grows that would not grow without cuts.
+The starts of all parts together have to fit into the time that is left after loading the data. So
+cuts never cause a backlog.
 """
 
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ from springhouse.refresh.table.pending import PendingBatches
 from springhouse.units import Instant
 
 _SPARE = 8.0
-"""The starts of parts take at most an eighth of the time that loading the data leaves."""
+"""The starts of parts take at most an eighth of the time that is left after loading the data."""
 
 _AMPLE, _HOPELESS = 0.85, 1.15
-"""Below the first share of the tracks there is time for more starts. Above the second there is none
-anyway, because a backlog grows in any case. In between starts may take little time, because shares
-are estimates.
+"""Below the first share of the tracks there is time for more starts. Above the second share there
+is none in any case, because a backlog grows. In between, starts may take little time, because
+shares are estimates.
 """
 
 _SCARCE = 32.0
-"""In between, the starts of a table's parts take at most one of so many parts of the time to load
-its data. Without any cuts, a table of no weight that had waited for an hour blocked a track for
-half an hour.
+"""In between, the starts of a table's parts take at most 1 / `_SCARCE` of the time to load its
+data. Without any cuts, a table of no weight that had waited for an hour blocked a track for half an
+hour.
 """
 
 
@@ -85,8 +85,8 @@ def part_that_pays(cost: LoadCost, price: float, blocked: float, share: float) -
     if blocked <= 0.0 or not 0.0 < cost.beta < 1.0:
         return inf
     part = sqrt(cost.alpha**2 + 2.0 * price * cost.alpha / blocked) / cost.beta
-    # More starts must leave time to load new data, on the track of this table and on all tracks.
-    # Else a backlog grows that would not grow without cuts.
+    # The starts must leave time to load new data, on the track of this table and on all tracks.
+    # Otherwise the cuts cause a backlog.
     part = max(part, _SPARE * cost.alpha / (1.0 - cost.beta))
     if share < _AMPLE:
         return max(part, _SPARE * cost.alpha / cost.beta * share / (1.0 - share))

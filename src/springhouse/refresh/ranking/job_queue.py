@@ -1,8 +1,8 @@
-"""Which job is next, and when does that change by itself?
+"""Which job is next, and when does this change by itself?
 
-Both answers come from heaps. An entry that is out of date stays in its heap and is skipped when it
-comes up, so a change costs one push. A heap that is mostly out of date is cleaned. So every
-operation is logarithmic in the number of tables, in whatever order tables change.
+Both answers come from heaps. An outdated entry stays in its heap and is skipped at the head, so a
+change costs one push. A heap of mostly outdated entries is cleaned. So every operation is
+logarithmic in the number of tables, in whatever order tables change.
 """
 
 from heapq import heapify, heappop, heappush
@@ -26,7 +26,7 @@ class JobQueue:
         return self._waiting
 
     def push(self, entry: Entry) -> None:
-        """Put a job in its place; it leaves its old place."""
+        """Put a job in its place; its old entry is outdated."""
         table = entry[4]
         if table.entry is None:
             self._waiting += 1
@@ -63,7 +63,7 @@ class JobQueue:
 
 
 class Timers:
-    """The next moment at which each table's rank changes though nothing happens to it."""
+    """The next moment at which the rank of each table changes by itself."""
 
     __slots__ = ("_heap", "_most")
 
@@ -72,7 +72,7 @@ class Timers:
         self._most = _LEFTOVERS
 
     def set(self, table: ScheduledTable, at: float | None) -> None:
-        """Wake a table then, and not at the moment set before."""
+        """Wake a table at this moment, and no longer at the moment set before."""
         if at is None or table.timer == at:
             table.timer = at
             return
@@ -84,7 +84,7 @@ class Timers:
             heapify(self._heap)
 
     def next(self) -> float | None:
-        """When the first table is woken."""
+        """When the first table wakes."""
         heap = self._heap
         while heap:
             if heap[0][2].timer == heap[0][0]:
@@ -93,7 +93,7 @@ class Timers:
         return None
 
     def due(self, now: float) -> list[ScheduledTable]:
-        """The tables that are woken by now."""
+        """The tables that wake by now."""
         heap = self._heap
         if not heap or heap[0][0] > now:
             return []

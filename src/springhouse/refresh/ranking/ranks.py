@@ -1,13 +1,13 @@
-"""Where does a job stand among all jobs that wait?
+"""Which place does a job have among all waiting jobs?
 
-A job is ranked when something happens to its table, and when its urgency changes by itself: the job
-is released just in time, its promise is about to break (because of its own latest start, or because
-of the crowd that comes due with it), or its promise is broken. Between those moments its rank stays
-the same.
+A job is ranked when something happens to its table, and when its urgency changes by itself. It
+changes when the job is released just in time, when its promise is about to break (because of its
+own latest start, or because of the crowd that comes due with it), and when the promise is broken.
+Between these moments its rank stays the same.
 
 Chopping (paper 001, section 3.4) changes how much a job loads, but not its rank: the benefit is
-that of all data that waits. Ranked by the part alone, a table that is far behind would rank no
-higher than one that is three periods behind, although only its own turn can make it fresh.
+that of all waiting data. Ranked by its part alone, a table that is far behind would have the rank
+of one that is three periods behind, although only its own turn can make it fresh.
 """
 
 from math import inf
@@ -24,7 +24,7 @@ from springhouse.refresh.tracks.lanes import Lanes
 from springhouse.units import Dice, Instant
 
 _BY_DEADLINE = (Urgency.ABOUT_TO_BREAK, Urgency.CROWDED)
-"""With these urgencies the earliest latest start is first, whatever the benefit."""
+"""Among jobs with these urgencies the earliest latest start is first, whatever the benefit."""
 
 
 class Ranks:
@@ -38,12 +38,12 @@ class Ranks:
         self._dice = dice
         self._timers = Timers()
         self._ordinary = KEYS.get(policy.basic)
-        # The benefit that a second of a track brought lately.
+        # The recent benefit of a second of a track.
         self.price = 0.0
         self._by_index = policy.basic is Basic.WHITTLE
 
     def wake(self, now: float) -> None:
-        """Rank the jobs anew whose urgency has changed by itself."""
+        """Rank the jobs again whose urgency has changed by itself."""
         for table in self._timers.due(now):
             self.rank(table, now)
         if self.crowd.wake() <= now:
@@ -58,13 +58,13 @@ class Ranks:
         return Instant(first) if first < inf else None
 
     def leave(self, table: ScheduledTable) -> None:
-        """A job waits no more."""
+        """Remove a job that no longer waits."""
         self._lanes.queues[table.lane].leave(table)
         self.crowd.leave(table)
         self._timers.set(table, None)
 
     def rank(self, table: ScheduledTable, now: float) -> None:
-        """Put a table in its place among those that wait, or take it away."""
+        """Put a table in its place among the waiting ones, or remove it."""
         if table.running is not None or not table.pending:
             self.leave(table)
             return
@@ -80,14 +80,14 @@ class Ranks:
         queue.push((urgency, key[0], key[1], table.order, table))
 
     def _measure(self, table: ScheduledTable) -> None:
-        """Note what the next refresh of a table brings, up to where it loads, and its seconds."""
+        """Note the benefit of a table's next refresh, the end of its part, and its seconds."""
         if not table.cost.count and table.declared_cost is None:
             table.cost = LearnedCost(self._typical.cost())
         period, freshness = table.period_seconds, table.freshness
         assert freshness is not None, "it is known from the first arrival on"
         pending, cost = table.pending, table.cost
         newest = until = pending.newest
-        # Late records make nothing fresher, and still have to be loaded: they count as a period.
+        # Late records make a table no fresher, but have to be loaded, too: they count as a period.
         delta = newest - freshness
         table.freshness_delta = delta = delta if delta > 0 else period
         learned, announced = cost.seconds(delta), table.announced_seconds
@@ -103,7 +103,7 @@ class Ranks:
         table.released = pending.oldest.released
 
     def _key(self, table: ScheduledTable, passed: float) -> Key:
-        """The key of the basic algorithm; `passed` is where the last winner of a race was."""
+        """The key of the basic algorithm; `passed` is the finish of the last winner of a race."""
         if self._by_index:
             return whittle(table, self._lanes.patience)
         if self._ordinary is not None:
@@ -111,7 +111,7 @@ class Ranks:
         return race(passed, self._dice)
 
     def _most_at_once(self, table: ScheduledTable, chopping: Chopping) -> float:
-        """How many seconds of data the next refresh of a table loads at most."""
+        """The most seconds of data that the next refresh of a table loads."""
         pays, cost = 0.0, table.cost.cost
         if not chopping.fixed:
             lanes = self._lanes
@@ -145,7 +145,7 @@ class Ranks:
     def _by_deadline(
         self, table: ScheduledTable, ready: float, breaks: float, needs: float, now: float
     ) -> tuple[Urgency | None, float, float | None]:
-        """The same for a job with a deadline: its promise can be kept."""
+        """The same for a job with a deadline, because its promise can be kept."""
         latest, release = breaks - needs, table.ready_at
         if table.claims_from > now >= release:
             self.crowd.leave(table)
@@ -172,6 +172,6 @@ class Ranks:
 
 
 def _breaks(table: ScheduledTable) -> float:
-    """When a promise breaks: of the table, or of a reader that it holds up."""
+    """When a promise breaks: that of the table, or that of a reader that waits for it."""
     assert table.allowance is not None
     return min(table.pending.oldest.since + table.allowance, table.due_by)
