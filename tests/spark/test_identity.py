@@ -161,7 +161,7 @@ def test_an_older_copy_of_a_delta_table_is_refused(project: Any) -> None:
     assert refreshed(folder) == {}
     shutil.rmtree(folder / "rates")
     shutil.move(folder / "backup", folder / "rates")
-    assert "an older copy of it" in refreshed(folder)["copied"]
+    assert "an older copy of it was put in its place" in refreshed(folder)["copied"]
 
 
 def test_one_folder_is_one_source_however_it_is_spelled(project: Any) -> None:
